@@ -194,7 +194,14 @@ def _evaluate(trainer, held_out, step):
 
 
 def save_best_model(model, directory, step, tokenizer, info):
-    """Writes the model directory `best-<step>`, and then removes earlier ones."""
+    """Writes `best-<step>` into a directory, and then removes earlier ones.
+
+    Args:
+        model, tokenizer: to save.
+        directory: of the run.
+        step: of the model.
+        info: a dict for its `training_info.json`.
+    """
     path = os.path.join(directory, f"best-{step}")
     temporary = f"{path}.tmp"
     storage.remove_folder(temporary)
@@ -206,7 +213,14 @@ def save_best_model(model, directory, step, tokenizer, info):
 
 
 def training_info(flags, input_files, step, evaluations):
-    """Collects steps, data, metrics, flags, versions and seed, as a dict for JSON."""
+    """Collects steps, data, metrics, flags, versions and seed, as a dict for JSON.
+
+    Args:
+        flags: the resolved ones, by name.
+        input_files: of the data.
+        step: of the model.
+        evaluations: the entries of `history.json`.
+    """
     return {
         "step": step,
         "random_seed": flags["random_seed"],

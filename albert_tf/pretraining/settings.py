@@ -56,7 +56,11 @@ class Settings:
 
 
 def resolve(options, num_train_steps=None):
-    """Resolves `PretrainingOptions`, and the steps of a budget, to `Settings`.
+    """Resolves `PretrainingOptions` to `Settings`.
+
+    Args:
+        options: `PretrainingOptions`.
+        num_train_steps: of a budget; None leaves the flag.
 
     Raises:
         UserError: flags that do not fit each other, or data that cannot be described.

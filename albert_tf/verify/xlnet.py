@@ -236,8 +236,8 @@ def trained(model, batches, recipe, source):
     The model has other weights afterwards. `source` is the recipe's name in messages.
 
     Returns:
-        `train_losses`, `train_learning_rates` and `train_gradient_norms`, float32 of each
-        step, and the weights as `after/<official name>`, in a dict.
+        A dict: `train_losses`, `train_learning_rates` and `train_gradient_norms`,
+        float32 `[steps]`, and the weights as `after/<official name>`.
 
     Raises:
         UserError: the recipe lacks an entry, or names another optimizer.

@@ -38,7 +38,9 @@ class RunFlags:
         tuple(BLOCKS),
     )
     blimp_dir: str | None = option(
-        "Folder of BLiMP's sets, which --table=recipes scores models on.", None
+        "Folder of BLiMP's sets; --table=recipes scores models on the first 50 pairs "
+        "of each.",
+        None,
     )
     glue_dir: str | None = option(
         "Folder of the GLUE data, on whose SST-2 and CoLA --table=recipes fine-tunes.",

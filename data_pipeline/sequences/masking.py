@@ -171,7 +171,11 @@ def _span_at(words, word, ngram):
 
 
 def draw_lengths(shape, longest, seed, favor_shorter=True):
-    """Draws lengths of n-grams, int32, from 1 to `longest`: n by 1/n, or turned."""
+    """Draws lengths of n-grams, int32 of `shape`, from a stateless seed.
+
+    A length n of at most `longest` has a probability proportional to 1/n; without
+    `favor_shorter`, the longest has that of 1.
+    """
     probabilities = 1.0 / np.arange(1, longest + 1)
     if not favor_shorter:
         probabilities = probabilities[::-1]

@@ -26,7 +26,7 @@ COUNTS = (
 )
 """The counts of a shard that `shares` needs and nothing else shows."""
 
-_MAX_REPLACED = 0.3  # above this share of replaced characters no vocabulary is made
+_MAX_REPLACED = 0.3  # above this share of replaced characters a text is not used
 # Above these shares there is a warning. Chinese classics have 3.4% unknown tokens with
 # the vocabulary of BERT, which lacks their quotation marks; English text 0.1% with the
 # official one, and 49% of Chinese text are unknown to it.

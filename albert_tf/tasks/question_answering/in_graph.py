@@ -10,13 +10,13 @@ import math
 
 import tensorflow as tf
 
-from albert_tf.tasks.windows import InGraphLayout
-from albert_tf.tasks.windows import pick
 from albert_tf.tokenization.in_graph.origins import pair_numbers
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.origins import text_numbers
 from albert_tf.tokenization.in_graph.origins import without
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.in_graph.windows import InGraphLayout
+from albert_tf.tokenization.in_graph.windows import pick
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _MASKED = -1e30

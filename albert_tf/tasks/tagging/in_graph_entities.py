@@ -12,9 +12,9 @@ from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
-from albert_tf.tasks.windows import InGraphLayout
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.in_graph.windows import InGraphLayout
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_punctuation

@@ -1,0 +1,139 @@
+"""The windows of long texts inside a graph: the twin of `tasks.windows`, for serving.
+
+B texts, W windows, T tokens of a window.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.row_layout import RowLayout
+from albert_tf.tokenization.in_graph.features import is_token
+from albert_tf.tokenization.in_graph.features import segments
+
+
+@dataclasses.dataclass(frozen=True)
+class InGraphLayout:
+    """The windows of a batch of texts, whatever their lengths; as `Layout` there.
+
+    Attributes:
+        row_layout: the `RowLayout` of the windows.
+        text: int64 `[W]`, whose window it is.
+        index: int64 `[W]`, its number among the windows of its text.
+        tokens: int64 `[W]`, the number of the text's tokens in it.
+        length: int64 `[W]`, all of its tokens.
+        position: int64 `[1, T]`.
+        within: int64 `[W, T]`, the token among the text's in the window; before them
+            and behind them, too.
+        is_text: bool `[W, T]`.
+        place: int64 `[W, T]`, the token among all texts' tokens, where `is_text`.
+        text_tokens: int64 `[]`, tokens of all texts.
+    """
+
+    row_layout: RowLayout
+    text: tf.Tensor
+    index: tf.Tensor
+    tokens: tf.Tensor
+    length: tf.Tensor
+    position: tf.Tensor
+    within: tf.Tensor
+    is_text: tf.Tensor
+    place: tf.Tensor
+    text_tokens: tf.Tensor
+
+    @classmethod
+    def of(cls, row_layout, others, ids, max_seq_length, doc_stride, min_tokens=1):
+        """Lays windows out as `Layout.of`.
+
+        Args:
+            row_layout, others: as of `Layout.of`, the latter int64 `[B]`.
+            ids: ragged int32 `[B, (tokens)]`, the texts.
+            max_seq_length, doc_stride: as of `Layout.of`.
+            min_tokens: length to which windows are padded at least.
+        """
+        total = ids.row_lengths()
+        room = max_seq_length - others
+        step = tf.minimum(room, doc_stride)
+        counts = 1 + (tf.maximum(total - room, 0) + step - 1) // step  # rounded up
+        text = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)  # [W]
+        index = tf.ragged.range(counts).values
+        first = index * tf.gather(step, text)
+        tokens = tf.minimum(tf.gather(room, text), tf.gather(total, text) - first)
+        length = tokens + tf.gather(others, text)
+        before = tf.gather(0 * others if row_layout.cls_last else others - 1, text)
+        width = tf.maximum(tf.reduce_max(length, axis=0), min_tokens)
+        position = tf.range(width)[None, :]  # [1, T]
+        within = position - before[:, None]
+        return cls(
+            row_layout=row_layout,
+            text=text,
+            index=index,
+            tokens=tokens,
+            length=length,
+            position=position,
+            within=within,
+            is_text=(within >= 0) & (within < tokens[:, None]),
+            place=within + (tf.gather(ids.row_starts(), text) + first)[:, None],
+            text_tokens=tf.size(ids.flat_values, tf.int64),
+        )
+
+    @property
+    def cls_positions(self):
+        """int64 `[W]`, where [CLS] stands in each window."""
+        return self.length - 1 if self.row_layout.cls_last else 0 * self.length
+
+    def pick(self, values, otherwise):
+        """Picks `values` of the texts' tokens where they are, elsewhere `otherwise`.
+
+        Args:
+            values: `[tokens of all texts]`.
+            otherwise: of that type, `[W, T]`.
+        """
+        return pick(values, self.place, self.is_text, otherwise)
+
+    def special_ids(self, cls_id, sep_id):
+        """Returns int32 `[W, T]`; see `Layout.special_ids`."""
+        is_cls = self.position == self.cls_positions[:, None]
+        return tf.where(is_cls, cls_id, sep_id)
+
+    def features(self, input_ids, first_lengths, pad_id):
+        """Returns the model's inputs by official name, int32 `[W, T]`.
+
+        Args:
+            input_ids: int32 `[W, T]`; padding in it may be anything.
+            first_lengths: int64 `[W]`, tokens before the second text.
+            pad_id: of padding.
+        """
+        length = self.length[:, None]
+        real = is_token(self.position, length)
+        return {
+            "input_ids": tf.where(real, input_ids, pad_id),
+            "input_mask": tf.cast(real, tf.int32),
+            "segment_ids": segments(
+                self.position, length, first_lengths[:, None], self.row_layout
+            ),
+        }
+
+    def max_context(self):
+        """Marks the best windows of tokens, bool `[W, T]`; see `Layout.max_context`."""
+        tokens = self.tokens[:, None]
+        context = tf.minimum(self.within, tokens - 1 - self.within)
+        score = tf.cast(context, tf.float64) + 0.01 * tf.cast(tokens, tf.float64)
+        count = self.text_tokens
+        flat = tf.where(self.is_text)
+        keys, scores = tf.gather_nd(self.place, flat), tf.gather_nd(score, flat)
+        number = tf.gather(self.index, flat[:, 0])
+        best = tf.math.unsorted_segment_max(scores, keys, count)
+        is_best = scores == tf.gather(best, keys)
+        number = tf.where(is_best, number, tf.int64.max)
+        owner = tf.math.unsorted_segment_min(number, keys, count)
+        mine = is_best & (number == tf.gather(owner, keys))
+        shape = tf.shape(self.place, tf.int64)
+        return tf.scatter_nd(flat, tf.cast(mine, tf.int32), shape) > 0
+
+
+def pick(values, places, wanted, otherwise):
+    """Picks `values` at `places` where `wanted`, else `otherwise`; all `[W, T]`."""
+    # One more, so that there is something to pick from where no text has a token.
+    values = tf.concat([values, [0]], axis=0)
+    return tf.where(wanted, tf.gather(values, tf.where(wanted, places, 0)), otherwise)
