@@ -174,6 +174,7 @@ class RecordedWindows:
             first_lengths=arrays["paragraph_start"],
             question_index=arrays["example_index"],
             window_index=arrays["doc_span_index"],
+            answers=np.zeros((0, 3), np.int32),
         )
 
 

@@ -52,7 +52,9 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
         "race",
         TASK_NAMES,
     )
-    data_dir: str | None = option("Folder of the questions.", None)
+    data_dir: str | None = option(
+        "Folder of the questions, or (custom) such a hf://owner/name.", None
+    )
     high_only: bool = option(
         "Read only the high-school questions of --task_name=race.", False
     )

@@ -57,13 +57,15 @@ def _read_folder(options):
 
 def _read(options, role):
     """Reads the `ChoiceFile` of a role."""
-    name, data_dir = options.task_name, local_tables(options.data_dir)
+    name, data_dir = options.task_name, options.data_dir
     if name == "race":
         excluded = {"middle": options.high_only, "high": options.middle_only}
         levels = [level for level in files.LEVELS if not excluded[level]]
         parts = files.race_parts(data_dir, role, levels)
+    elif name == "c3":
+        parts = files.c3_parts(data_dir, role)
     else:
-        parts = (files.c3_parts if name == "c3" else files.jsonl_parts)(data_dir, role)
+        parts = files.jsonl_parts(local_tables(data_dir), role)
     if not parts:
         raise UserError(
             f"--data_dir={data_dir} has no {_EXPECTED[name].format(role=role)}; name "

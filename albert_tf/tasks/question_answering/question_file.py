@@ -1,7 +1,8 @@
 """A file of questions in memory, as training, scores and predictions read it."""
 
 import dataclasses
-import logging
+
+from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.examples import Examples

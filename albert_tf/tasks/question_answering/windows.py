@@ -97,9 +97,7 @@ class Windows(TokenizedExamples):
     is_max_context: np.ndarray
     question_index: np.ndarray
     window_index: np.ndarray
-    answers: np.ndarray = dataclasses.field(
-        default_factory=lambda: np.zeros((0, 3), np.int32)
-    )
+    answers: np.ndarray
     questions: list = ()
     contexts: list = ()
 
