@@ -8,6 +8,7 @@ import codecs
 
 from albert_tf.errors import UserError
 from albert_tf.io import storage
+from albert_tf.io.files import parse_json
 from albert_tf.io.files import unreadable
 
 BEGINNING = 2**16
@@ -102,6 +103,19 @@ def read_text(path):
         UserError: the file cannot be read, is not UTF-8, or as `check_beginning`.
     """
     return decoded(path, _bytes(path))
+
+
+def read_json_text(path):
+    """Reads the JSON value of a file of text, in which a mark may come first.
+
+    Raises:
+        UserError: as `read_text`, or it is not valid JSON.
+    """
+    text = read_text(path)
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
 
 
 def _bytes(path):

@@ -27,6 +27,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import parse_json
 from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import read_rows
+from albert_tf.io.text_files import read_json_text
 from albert_tf.io.text_files import read_text
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.examples import or_error
@@ -141,11 +142,7 @@ def c3_parts(data_dir, role):
 
 def _read_c3(path, group):
     """Yields (where, `Question` or ValueError) of the questions of a file."""
-    text = read_text(path)
-    try:
-        documents = parse_json(text)
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    documents = read_json_text(path)
     if not isinstance(documents, list):
         raise UserError(f"{path} must hold one JSON list of documents.")
     for number, document in enumerate(documents, 1):

@@ -11,8 +11,7 @@ CMRC 2018 and many others have this layout.
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.io.files import parse_json
-from albert_tf.io.text_files import read_text
+from albert_tf.io.text_files import read_json_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,11 +72,7 @@ def read_squad(path):
     Raises:
         UserError: the file cannot be read, or is no JSON object.
     """
-    text = read_text(path)
-    try:
-        values = parse_json(text)
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    values = read_json_text(path)
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold one JSON object.")
     return values

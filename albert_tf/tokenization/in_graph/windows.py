@@ -14,7 +14,7 @@ from albert_tf.tokenization.in_graph.features import segments
 
 @dataclasses.dataclass(frozen=True)
 class InGraphLayout:
-    """The windows of a batch of texts, whatever their lengths; as `Layout` there.
+    """The windows of a batch of texts of any length, as `tasks.windows.Layout`.
 
     Attributes:
         row_layout: the `RowLayout` of the windows.
