@@ -28,6 +28,10 @@ class AdamW(MomentsOptimizer):
     """
 
     moment_names = ("first_moments", "second_moments")
+    own_arguments = (
+        *MomentsOptimizer.own_arguments,
+        *("beta_1", "beta_2", "epsilon", "bias_correction"),
+    )
 
     def __init__(
         self,
@@ -61,15 +65,6 @@ class AdamW(MomentsOptimizer):
         m_hat = m / _bias_correction(self.beta_1, steps)
         v_hat = v / _bias_correction(self.beta_2, steps)
         return m_hat, v_hat
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "bias_correction": self.bias_correction,
-        }
 
 
 def _bias_correction(beta, steps):

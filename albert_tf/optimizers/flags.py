@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+from albert_tf.cli.command_line import changeable
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
@@ -14,8 +15,8 @@ from albert_tf.optimizers import create_optimizer
 class OptimizerFlags:
     """Update of the weights."""
 
-    learning_rate: float = option(
-        "Learning rate at the end of the warm-up.", 0.00176, minimum=0, may_change=True
+    learning_rate: float = changeable(
+        "Learning rate at the end of the warm-up.", 0.00176, minimum=0
     )
     optimizer: str = option(
         "Optimizer that updates the weights. muon: matrices of the blocks along their "
@@ -27,21 +28,17 @@ class OptimizerFlags:
     weight_decay: float = option(
         "Decay of all weights but biases and normalizations.", 0.01, minimum=0
     )
-    lr_schedule: str = option(
+    lr_schedule: str = changeable(
         "Curve on which the learning rate decays. wsd: at the full rate, but for the "
         "last fifth of all steps.",
         "polynomial",
         SCHEDULES,
-        may_change=True,
     )
-    poly_power: float = option(
-        "Exponent of the polynomial decay.", 1.0, minimum=0, may_change=True
-    )
-    optimizer_args: str = option(
+    poly_power: float = changeable("Exponent of the polynomial decay.", 1.0, minimum=0)
+    optimizer_args: str = changeable(
         "Further hyperparameters of the optimizer or schedule, as name=value,…, such "
         "as beta_2=0.98 (adamw, lamb), momentum=0.9 (muon) or cooldown=0.3 (wsd).",
         "",
-        may_change=True,
     )
 
     def create(self, num_train_steps, num_warmup_steps, **arguments):

@@ -36,6 +36,13 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     moment_names = ()
     """Of the moments, each an attribute: a list of variables, zeros at the start, of
     the weights that have such a moment."""
+    own_arguments = (
+        "weight_decay_rate",
+        "learning_rate_factors",
+        "also_excluded",
+        "gradient_factors",
+    )
+    """Further arguments of the constructor, each an attribute of the same name."""
     adapts = False
     """True where `trust_ratio` scales the updates."""
 
@@ -194,13 +201,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return 1.0
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "weight_decay_rate": self.weight_decay_rate,
-            "learning_rate_factors": self.learning_rate_factors,
-            "also_excluded": self.also_excluded,
-            "gradient_factors": self.gradient_factors,
-        }
+        own = {name: getattr(self, name) for name in self.own_arguments}
+        return {**super().get_config(), **own}
 
 
 def _factor(variable, factors):

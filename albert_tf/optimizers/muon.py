@@ -39,6 +39,10 @@ class Muon(AdamW):
     """
 
     moment_names = ("momentums", *AdamW.moment_names)
+    own_arguments = (
+        *AdamW.own_arguments,
+        *("momentum", "nesterov", "ns_steps", "adam_lr_ratio"),
+    )
 
     def __init__(
         self,
@@ -91,15 +95,6 @@ class Muon(AdamW):
         scale = math.sqrt(max(1.0, matrix.shape[1] / inputs))
         update = scale * orthogonalised(matrix, self.ns_steps)
         return ops.reshape(update, ahead.shape), {"momentums": average}
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "momentum": self.momentum,
-            "nesterov": self.nesterov,
-            "ns_steps": self.ns_steps,
-            "adam_lr_ratio": self.adam_lr_ratio,
-        }
 
 
 def orthogonalised(matrix, steps):

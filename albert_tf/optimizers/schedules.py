@@ -12,7 +12,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then a decay that counts from step 0; official `optimization.py`.
 
     With `s` steps before the warm-up, the rate is 0 up to step `s` (the official one
-    is negative there), `lr * (t - s) / W` at step `t < s + W`, and `lr * decay(t / N)`
+    is negative there), `lr * (t - s) / W` at step `t < s + W`, and `lr * decay(t)`
     from then on. The decay counts from step 0, not from the end of the warm-up.
 
     Args:
@@ -21,6 +21,14 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         num_warmup_steps: `W`; 0 for no warm-up.
         start_warmup_step: `s`.
     """
+
+    own_arguments = (
+        "initial_learning_rate",
+        "num_train_steps",
+        "num_warmup_steps",
+        "start_warmup_step",
+    )
+    """Arguments of the constructor, each an attribute of the same name."""
 
     def __init__(
         self,
@@ -35,16 +43,19 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.num_warmup_steps = num_warmup_steps
         self.start_warmup_step = start_warmup_step
 
-    def decay(self, left):
-        """Returns the rate's factor where the share `left` of all steps is to come."""
+    def decay(self, step):
+        """Returns the rate's factor after `step` steps, a float32 `[]`."""
         raise NotImplementedError
+
+    def left(self, step):
+        """Returns the share of all steps that is to come, 0 from the last one on."""
+        total = float(max(self.num_train_steps, 1))
+        # 1 - N/N leaves a rounding error below 0 under some compilers.
+        return ops.maximum(1.0 - ops.minimum(step, total) / total, 0.0)
 
     def __call__(self, step):
         step = ops.cast(step, "float32")
-        total = float(max(self.num_train_steps, 1))
-        # 1 - N/N leaves a rounding error below 0 under some compilers.
-        left = ops.maximum(1.0 - ops.minimum(step, total) / total, 0.0)
-        factor = self.decay(left)
+        factor = self.decay(step)
         done = step - float(self.start_warmup_step)
         if self.num_warmup_steps:
             warmup = ops.maximum(done, 0.0) / float(self.num_warmup_steps)
@@ -52,12 +63,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return self.initial_learning_rate * factor
 
     def get_config(self):
-        return {
-            "initial_learning_rate": self.initial_learning_rate,
-            "num_train_steps": self.num_train_steps,
-            "num_warmup_steps": self.num_warmup_steps,
-            "start_warmup_step": self.start_warmup_step,
-        }
+        return {name: getattr(self, name) for name in self.own_arguments}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -69,32 +75,31 @@ class WarmupPolynomialDecay(WarmupSchedule):
         **kwargs: arguments of `WarmupSchedule`.
     """
 
+    own_arguments = (*WarmupSchedule.own_arguments, "power")
+
     def __init__(self, *args, power=1.0, **kwargs):
         super().__init__(*args, **kwargs)
         self.power = power
 
-    def decay(self, left):
-        return ops.power(left, self.power)
-
-    def get_config(self):
-        return {**super().get_config(), "power": self.power}
+    def decay(self, step):
+        return ops.power(self.left(step), self.power)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class WarmupCosineDecay(WarmupSchedule):
     """Half a cosine: `decay = (1 + cos(pi * t / N)) / 2`; see `WarmupSchedule`."""
 
-    def decay(self, left):
+    def decay(self, step):
         # The same, of the steps to come: exactly 0 at the end.
-        return ops.square(ops.sin(left * (math.pi / 2)))
+        return ops.square(ops.sin(self.left(step) * (math.pi / 2)))
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class WarmupConstant(WarmupSchedule):
     """No decay: the full rate after the warm-up; see `WarmupSchedule`."""
 
-    def decay(self, left):
-        return ops.ones_like(left)
+    def decay(self, step):
+        return ops.ones_like(step)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -109,17 +114,16 @@ class WarmupStableDecay(WarmupSchedule):
         **kwargs: arguments of `WarmupSchedule`.
     """
 
+    own_arguments = (*WarmupSchedule.own_arguments, "cooldown")
+
     def __init__(self, *args, cooldown=0.2, **kwargs):
         super().__init__(*args, **kwargs)
         if not 0 <= cooldown <= 1:
             raise UserError(f"cooldown={cooldown}: expected a share from 0 to 1.")
         self.cooldown = cooldown
 
-    def decay(self, left):
+    def decay(self, step):
         if not self.cooldown:
-            return ops.ones_like(left)
-        done = ops.maximum(1.0 - left / self.cooldown, 0.0)
+            return ops.ones_like(step)
+        done = ops.maximum(1.0 - self.left(step) / self.cooldown, 0.0)
         return 1.0 - ops.sqrt(done)
-
-    def get_config(self):
-        return {**super().get_config(), "cooldown": self.cooldown}
