@@ -13,6 +13,7 @@ import os
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.costs.albert import training_flops
 from albert_tf.costs.albert import training_memory
@@ -136,9 +137,10 @@ def _training_rows(utilization):
     for size in SIZES:
         config = AlbertConfig.from_json_file(f"albert/{size}_v2")
         parameters = sum(pretraining_parameters(config).values())
+        forward = forward_flops(config, _TOKENS, _PREDICTIONS)
         for machine in MACHINES:
             step = _fitting(config, size, machine, compiled, _FLOAT * parameters)
-            flops = training_flops(config, _TOKENS, _PREDICTIONS, step.rematerialize)
+            flops = training_flops(forward, step.rematerialize)
             rate = machine.peak * utilization / flops
             remark = ", `--rematerialize`" if step.rematerialize else ""
             yield (

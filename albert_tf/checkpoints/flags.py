@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import changeable
 from albert_tf.io import checksums
 
 FORMATS = ("model_directory", "tf1", "huggingface")
@@ -14,11 +14,10 @@ FORMATS = ("model_directory", "tf1", "huggingface")
 class ReadingFlags:
     """Reading of a model's weights."""
 
-    verify_checksum: bool = option(
+    verify_checksum: bool = changeable(
         "Compare the weights of each model with their checksum before they are used; "
         "--noverify_checksum saves about a second for each gigabyte.",
         True,
-        may_change=True,
     )
 
 

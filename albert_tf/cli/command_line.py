@@ -10,6 +10,7 @@ their own, so several commands can be imported into one process.
 """
 
 import dataclasses
+import functools
 import io
 import itertools
 import logging as standard_logging
@@ -75,6 +76,10 @@ def option(
         "names": names,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+changeable = functools.partial(option, may_change=True)
+"""An `option` of which a continued run may have another value than before."""
 
 
 def altered(flags_class, name, **changes):

@@ -63,7 +63,7 @@ def _dense(inputs, outputs, use_bias=True):
     return (inputs + use_bias) * outputs
 
 
-def forward_flops(config, max_seq_length, max_predictions_per_seq):
+def forward_flops(config, length, predictions):
     """Counts the FLOPs of a pretraining forward pass, a token, by part.
 
     A multiplication and an addition count as two. Only matrix products count. Heads
@@ -72,15 +72,15 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
 
     Args:
         config: an `AlbertConfig`.
-        max_seq_length: tokens in a sequence.
-        max_predictions_per_seq: masked positions in a sequence.
+        length: tokens in a sequence.
+        predictions: masked positions in a sequence.
     """
     embedding, hidden = config.embedding_size, config.hidden_size
     whole_blocks = config.num_hidden_layers * config.inner_group_num - 1
-    predictions = max_predictions_per_seq / max_seq_length
-    needed = min(predictions + 1 / max_seq_length, 1)
+    share = predictions / length
+    needed = min(share + 1 / length, 1)
     projection = 2 * hidden**2
-    scores = 4 * max_seq_length * hidden
+    scores = 4 * length * hidden
     products = 3 if config.is_gated else 2
     feed_forward = products * 2 * hidden * config.intermediate_size
     mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
@@ -93,8 +93,8 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
         **_adapter_flops(config, whole_blocks, needed),
         "last block": 2 * projection
         + needed * (2 * projection + scores + feed_forward),
-        "masked LM head": predictions * masked_lm,
-        "pooler": 2 * hidden**2 / max_seq_length,
+        "masked LM head": share * masked_lm,
+        "pooler": 2 * hidden**2 / length,
     }
 
 
@@ -131,15 +131,12 @@ def backward_flops(forward, rematerialize=False):
     return total
 
 
-def training_flops(
-    config, max_seq_length, max_predictions_per_seq, rematerialize=False
-):
-    """Counts the operations of a training step, a token, as `forward_flops`."""
-    forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
+def training_flops(forward, rematerialize=False):
+    """Counts the operations of a training step, a token, of `forward_flops`."""
     return sum(forward.values()) + backward_flops(forward, rematerialize)
 
 
-def block_values(config, max_seq_length):
+def block_values(config, length):
     """Counts the values that a block keeps for its backward pass, a token.
 
     Of width H: input, query, key, value, context, two layer norms and their
@@ -148,7 +145,7 @@ def block_values(config, max_seq_length):
     its rank the first product of each adapter.
     """
     inner = (2 if config.is_gated else 1) * config.intermediate_size
-    probabilities = config.num_attention_heads * max_seq_length
+    probabilities = config.num_attention_heads * length
     products = sum(map(len, config.adapted_products().values()))
     adapters = products * config.depth_adapter_rank
     return 8 * config.hidden_size + inner + probabilities + adapters
@@ -157,8 +154,8 @@ def block_values(config, max_seq_length):
 def training_memory(
     config,
     batch_size,
-    max_seq_length,
-    max_predictions_per_seq,
+    length,
+    predictions,
     rematerialize=False,
     activation_bytes=_FLOAT,
 ):
@@ -167,18 +164,18 @@ def training_memory(
     Args:
         config: an `AlbertConfig`.
         batch_size: sequences in a (micro-)batch of one replica.
-        max_seq_length: tokens in a sequence.
-        max_predictions_per_seq: masked positions in a sequence.
+        length: tokens in a sequence.
+        predictions: masked positions in a sequence.
         rematerialize: keep the inputs of the blocks only, and one block at a time.
         activation_bytes: of a value between layers: 4 in float32, 2 in mixed
             precision, where weights, gradients and logits are float32 all the same.
     """
-    tokens = batch_size * max_seq_length
+    tokens = batch_size * length
     blocks = config.num_hidden_layers * config.inner_group_num
-    block = block_values(config, max_seq_length)
+    block = block_values(config, length)
     kept = blocks * config.hidden_size + block if rematerialize else blocks * block
     embeddings = 3 * config.embedding_size
-    logits = 2 * batch_size * max_predictions_per_seq * config.vocab_size
+    logits = 2 * batch_size * predictions * config.vocab_size
     parameters = _FLOAT * sum(pretraining_parameters(config).values())
     return {
         "weights": parameters,

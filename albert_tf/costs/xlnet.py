@@ -1,7 +1,5 @@
 """Costs of XLNet in pretraining, by its configuration: parameters, FLOPs, memory."""
 
-from albert_tf.costs.albert import backward_flops
-
 _FLOAT = 4  # bytes
 
 
@@ -30,7 +28,7 @@ def pretraining_parameters(config):
     }
 
 
-def forward_flops(config, max_seq_length, max_predictions_per_seq):
+def forward_flops(config, length, predictions):
     """Counts the FLOPs of a pretraining forward pass, a token, by part.
 
     A multiplication and an addition count as two. Only matrix products count, without
@@ -39,17 +37,17 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
 
     Args:
         config: an `XLNetConfig`.
-        max_seq_length: tokens S in a segment.
-        max_predictions_per_seq: predictions P of a segment.
+        length: tokens S in a segment.
+        predictions: predictions P of a segment.
     """
     width, heads = config.d_model, config.n_head * config.d_head
-    predictions = max_predictions_per_seq / max_seq_length
-    keys = max_seq_length + config.mem_len
-    per_token = keys / max_seq_length
-    queries = 1 + predictions
+    share = predictions / length
+    keys = length + config.mem_len
+    per_token = keys / length
+    queries = 1 + share
     projection = 2 * width * heads
     # Content and values meet all keys, positions also the codes that no key has.
-    scores = 2 * heads * (3 * keys + max_seq_length)
+    scores = 2 * heads * (3 * keys + length)
     feed_forward = 4 * width * config.d_inner
     mapping = 2 * config.table_width * width if config.has_embedding_mapping else 0
     words = 2 * config.table_width * config.n_token
@@ -62,23 +60,15 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
         "feed-forward": whole * queries * feed_forward,
         "last block": 2 * projection * (per_token + last)
         + last * (scores + feed_forward),
-        "permutation LM head": predictions * (mapping + words),
+        "permutation LM head": share * (mapping + words),
     }
-
-
-def training_flops(
-    config, max_seq_length, max_predictions_per_seq, rematerialize=False
-):
-    """Counts the operations of a training step, a token, as `forward_flops`."""
-    forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
-    return sum(forward.values()) + backward_flops(forward, rematerialize)
 
 
 def training_memory(
     config,
     batch_size,
-    max_seq_length,
-    max_predictions_per_seq,
+    length,
+    predictions,
     rematerialize=False,
     activation_bytes=_FLOAT,
 ):
@@ -86,17 +76,17 @@ def training_memory(
 
     The arguments are as for `albert.training_memory`.
     """
-    queries = max_seq_length + max_predictions_per_seq
-    keys = max_seq_length + config.mem_len
+    queries = length + predictions
+    keys = length + config.mem_len
     # Of a query: probabilities, and scores of positions before they are shifted.
-    scores = config.n_head * (2 * keys + max_seq_length)
+    scores = config.n_head * (2 * keys + length)
     block = 8 * config.d_model + config.d_inner + scores
     kept = config.blocks * block
     if rematerialize:
         kept = config.blocks * config.d_model + block
     parameters = _FLOAT * sum(pretraining_parameters(config).values())
     remembered = config.blocks * config.mem_len * config.d_model
-    logits = 2 * max_predictions_per_seq * config.n_token
+    logits = 2 * predictions * config.n_token
     return {
         "weights": parameters,
         "gradients": parameters,

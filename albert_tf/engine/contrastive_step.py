@@ -78,33 +78,25 @@ class ContrastiveStep(TrainStep):
         replica = tf.distribute.get_replica_context()
         count, place = replica.num_replicas_in_sync, replica.replica_id_in_sync_group
         size = rows["labels"].shape[0]
-        compared = {name: rows[name] for name in self.objective.compared}
-        own, whole = {"outputs": outputs}, {}
-        for name, value in compared.items():
+
+        def of_all(value):
+            """Returns the rows of all replicas; what is no integer is float32."""
             if value.dtype.is_integer:  # not every device adds these, nor float32 holds
-                own |= {f"{name}/high": value // _HALF, f"{name}/low": value % _HALF}
-            else:
-                own[name] = value
-        for name, value in own.items():
-            value = tf.cast(value, tf.float32)
+                halves = (value // _HALF, value % _HALF)
+                halves = (of_all(tf.cast(half, tf.float32)) for half in halves)
+                high, low = (tf.cast(half, value.dtype) for half in halves)
+                return high * _HALF + low
             shape = [count, *([1] * value.shape.rank)]
             mine = tf.reshape(tf.one_hot(place, count), shape)
-            spread = tf.where(mine > 0, value, 0.0)  # [replicas, rows, ...]
+            spread = tf.where(mine > 0, tf.cast(value, tf.float32), 0.0)
             shape = tf.concat([[count * size], tf.shape(value)[1:]], axis=0)
-            whole[name] = tf.reshape(spread, shape)
-        if count > 1:
-            whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
-        batch = {}
-        for name, value in compared.items():
-            if value.dtype.is_integer:
-                parts = (whole[f"{name}/{part}"] for part in ("high", "low"))
-                high, low = (tf.cast(part, value.dtype) for part in parts)
-                batch[name] = high * _HALF + low
-            else:
-                batch[name] = whole[name]
-        upstream, sums = self._compiled_comparison(
-            whole["outputs"], batch, denominators
-        )
+            whole = tf.reshape(spread, shape)
+            if count > 1:
+                whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
+            return whole
+
+        batch = {name: of_all(rows[name]) for name in self.objective.compared}
+        upstream, sums = self._compiled_comparison(of_all(outputs), batch, denominators)
         return part_of(upstream, place * size, size), sums
 
     def _outputs(self, batch, seed):

@@ -1,5 +1,6 @@
 """Loop of training steps on the devices, several between two looks of the host."""
 
+import dataclasses
 import functools
 
 import tensorflow as tf
@@ -100,6 +101,27 @@ def _variables(values, rows, device):
             name: tf.Variable(value[rows], trainable=False)
             for name, value in values.items()
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Steps that all have batches of one shape.
+
+    A run is one stage or several, one after the other, with one optimizer and one
+    schedule over all: short sequences before long ones, small batches before large.
+    """
+
+    dataset: tf.data.Dataset
+    """Endless batches of the global batch size, with a checkpointable iterator."""
+    last_step: int
+    """The step, counted from the start of the run, at which the stage ends."""
+    gradient_accumulation_steps: int = 1
+    """Micro-batches that a replica's rows are split into."""
+
+    @property
+    def batch_size(self):
+        """Rows of a batch over all replicas."""
+        return tf.nest.flatten(self.dataset.element_spec)[0].shape[0]
 
 
 class StageRun:

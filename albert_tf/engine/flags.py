@@ -1,9 +1,12 @@
-"""Devices that train, and their computation: flags of every command that trains."""
+"""Settings of training: flags of every command that trains, options of the engine."""
 
 import dataclasses
 import re
+from collections.abc import Callable
 
+from albert_tf.cli.command_line import changeable
 from albert_tf.cli.command_line import option
+from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 
 STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
@@ -25,18 +28,14 @@ class DeviceFlags:
         "no effect.",
         None,
     )
-    tpu_name: str | None = option(
-        "Name or address of the TPU to train on; local on a TPU VM.",
-        None,
-        may_change=True,
+    tpu_name: str | None = changeable(
+        "Name or address of the TPU to train on; local on a TPU VM.", None
     )
-    tpu_zone: str | None = option(
-        "Zone of the TPU; by default the zone of this machine.", None, may_change=True
+    tpu_zone: str | None = changeable(
+        "Zone of the TPU; by default the zone of this machine.", None
     )
-    gcp_project: str | None = option(
-        "Google Cloud project of the TPU; by default the project of this machine.",
-        None,
-        may_change=True,
+    gcp_project: str | None = changeable(
+        "Google Cloud project of the TPU; by default the project of this machine.", None
     )
 
     @property
@@ -83,25 +82,20 @@ class ExecutionFlags:
 class TrainerFlags:
     """Output and checkpoints."""
 
-    output_dir: str = option(
-        "Folder to write the model, its checkpoints and its reports to.",
-        may_change=True,
+    output_dir: str = changeable(
+        "Folder to write the model, its checkpoints and its reports to."
     )
-    save_checkpoints_steps: int = option(
-        "Number of steps from one checkpoint to the next.",
-        5000,
-        minimum=1,
-        may_change=True,
+    save_checkpoints_steps: int = changeable(
+        "Number of steps from one checkpoint to the next.", 5000, minimum=1
     )
-    keep_checkpoint_max: int = option(
-        "Number of checkpoints to keep; 0 keeps all.", 5, minimum=0, may_change=True
+    keep_checkpoint_max: int = changeable(
+        "Number of checkpoints to keep; 0 keeps all.", 5, minimum=0
     )
-    iterations_per_loop: int = option(
+    iterations_per_loop: int = changeable(
         "Largest number of steps in one call of the training loop; the program "
         "shows its progress and obeys signals between two calls.",
         1000,
         minimum=1,
-        may_change=True,
     )
 
 
@@ -109,25 +103,22 @@ class TrainerFlags:
 class ReportFlags:
     """Reports."""
 
-    histogram_steps: int = option(
+    histogram_steps: int = changeable(
         "Number of steps from one recording of every variable's gradient norm, "
         "weight norm and trust ratio for TensorBoard to the next; 0 records none.",
         0,
         minimum=0,
-        may_change=True,
     )
-    profile_steps: str | None = option(
+    profile_steps: str | None = changeable(
         "Range of steps to trace into the folder profile in --output_dir, written "
         "as first:end.",
         None,
-        may_change=True,
     )
-    peak_teraflops: float | None = option(
+    peak_teraflops: float | None = changeable(
         "Peak speed of one device, in 1e12 operations per second, for the utilisation "
         "in the log; well-known GPUs and TPUs need no number.",
         None,
         minimum=0,
-        may_change=True,
     )
 
     def profile_range(self):
@@ -146,3 +137,47 @@ class ReportFlags:
                 "with first below end, such as 100:110."
             )
         return int(match[1]), int(match[2])
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+    """Computation of a step."""
+
+    clip_norm: float = 1.0
+    """Largest global norm of the gradients; official `optimization.py`."""
+    use_xla: bool = True
+    """Compile forward and backward, and the update, with XLA."""
+    xla_beside_products: bool = False
+    """Without `use_xla`: compile the activations and the update, each by itself."""
+    seed: int = 12345
+    """Seed of dropout."""
+    max_bad_steps: int = 20
+    """So many steps in a row that are not finite end the run."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainerOptions(TrainerFlags, ReportFlags):
+    """Length of a run, its evaluations and reports."""
+
+    num_train_steps: int
+    """Optimizer steps in all."""
+    eval_steps: int = 0
+    """Steps between two held-out evaluations; 0 for the end only."""
+    eval_at_start: bool = True
+    """Evaluate before the first step of all, too."""
+    best_metric: str | None = None
+    """Held-out metric, higher is better, by which the best model is kept."""
+    patience: int = 0
+    """Evaluations without a better one after which training ends; 0 for never."""
+    facts: tuple[Fact, ...] = ()
+    """Sources of the run, which goes on only where they were the same before."""
+    restart_data: bool = False
+    """Go on with other data, from its beginning."""
+    step: StepOptions = StepOptions()
+    """Computation of a step."""
+    flops_per_token: Callable[[float], float] | None = None
+    """From the tokens of a row to the FLOPs of a step, a token."""
+    peak_flops: float | None = None
+    """FLOPs a second that all devices together can do at best."""
+    evaluated: str = "held out"
+    """Data of the evaluations, a name in `display.plots.COLOURS`."""

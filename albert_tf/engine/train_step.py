@@ -1,7 +1,5 @@
 """One step of one replica: gradients, reduce, clip, update, guard."""
 
-import dataclasses
-
 import tensorflow as tf
 
 from albert_tf.engine.compilation import compiled
@@ -13,22 +11,6 @@ VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
 """Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
 
 _SUM = tf.distribute.ReduceOp.SUM
-
-
-@dataclasses.dataclass(frozen=True)
-class StepOptions:
-    """Computation of a step."""
-
-    clip_norm: float = 1.0
-    """Largest global norm of the gradients; official `optimization.py`."""
-    use_xla: bool = True
-    """Compile forward and backward, and the update, with XLA."""
-    xla_beside_products: bool = False
-    """Without `use_xla`: compile the activations and the update, each by itself."""
-    seed: int = 12345
-    """Seed of dropout."""
-    max_bad_steps: int = 20
-    """So many steps in a row that are not finite end the run."""
 
 
 class TrainStep:

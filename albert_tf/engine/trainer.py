@@ -14,12 +14,12 @@ from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.contrastive_step import step_of
 from albert_tf.engine.device_loop import DeviceLoop
+from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
 from albert_tf.engine.evaluation import evaluations_since_best
 from albert_tf.engine.evaluation import out_of_patience
-from albert_tf.engine.options import Stage
 from albert_tf.engine.processes import Interruption
 from albert_tf.engine.processes import Workers
 from albert_tf.engine.processes import naming_lost_workers

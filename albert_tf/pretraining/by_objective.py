@@ -60,9 +60,10 @@ class MaskedLM:
             )
         return model
 
-    def training_flops(self, model, *shape):
-        """Counts a step's operations, a token; `shape` as of `training_flops`."""
-        return self.costs.training_flops(model.config, *shape)
+    def training_flops(self, model, length, predictions, rematerialize=False):
+        """Counts a step's operations, a token, for sequences of so many tokens."""
+        forward = self.costs.forward_flops(model.config, length, predictions)
+        return albert.training_flops(forward, rematerialize)
 
     def training_memory(self, model, *shape):
         """Counts bytes of a step by part; `shape` as of `albert.training_memory`."""
@@ -138,18 +139,16 @@ class ReplacedTokensDetection(MaskedLM):
             self.model_class, flags, config, _OF_REPLACED_TOKENS, arguments
         )
 
-    def training_flops(self, model, *shape):
+    def training_flops(self, model, length, predictions, rematerialize=False):
         """Counts as `MaskedLM`, for both networks."""
-        length, _, *rest = shape
-        discriminator = self.costs.training_flops(model.config, length, 0, *rest)
-        return discriminator + self.costs.training_flops(model.generator.config, *shape)
+        return super().training_flops(model, length, 0, rematerialize) + (
+            super().training_flops(model.generator, length, predictions, rematerialize)
+        )
 
     def training_memory(self, model, *shape):
         """Counts as `MaskedLM`, for both networks."""
-        both = [
-            self.costs.training_memory(config, *shape)
-            for config in (model.config, model.generator.config)
-        ]
+        training_memory = super().training_memory
+        both = [training_memory(own, *shape) for own in (model, model.generator)]
         return {part: sum(each[part] for each in both) for part in both[0]}
 
     def parameters(self, model):

@@ -8,7 +8,7 @@ import json
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.options import Stage
+from albert_tf.engine.device_loop import Stage
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.by_objective import KINDS
@@ -67,7 +67,7 @@ class PretrainingData:
         if flags.verify_data:
             files = [self.input_files, flags.eval_file]
             verify_data(",".join(filter(None, files)))
-        phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
+        phases = {(p.input_file, p.lengths): p for p in self._phases}
         for phase in phases.values():
             sizes = phase.input_file, phase, flags.eval_batch_size
             masked = flags.most_masked
@@ -193,8 +193,7 @@ class PretrainingData:
             input_file,
             self._tokenizer,
             batch_size,
-            phase.max_seq_length,
-            phase.max_predictions_per_seq,
+            *phase.lengths,
             self._flags.random_seed + number,
             training,
             max_gram=self._flags.max_gram,

@@ -1,7 +1,10 @@
 """Flags of a pretraining run's data, and of the objective learned from it."""
 
 import dataclasses
+import functools
 
+from albert_tf.cli.command_line import altered
+from albert_tf.cli.command_line import changeable
 from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.engine.resumption import RESTART_DATA
@@ -9,21 +12,18 @@ from albert_tf.errors import UserError
 
 SECOND = "second_phase_"
 """Prefix of the flags of a second phase."""
+# Only a run that begins its data anew may have another value.
+_of_the_data = functools.partial(option, may_change=RESTART_DATA)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StepFlags:
     """Steps."""
 
-    train_batch_size: int = option(
-        "Number of sequences in a step, over all devices.",
-        4096,
-        minimum=1,
-        may_change=RESTART_DATA,
+    train_batch_size: int = _of_the_data(
+        "Number of sequences in a step, over all devices.", 4096, minimum=1
     )
-    num_train_steps: int = option(
-        "Number of training steps.", 125000, minimum=1, may_change=True
-    )
+    num_train_steps: int = changeable("Number of training steps.", 125000, minimum=1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,75 +34,74 @@ class PhaseFlags(StepFlags):
     `num_train_steps`, counted from the start of the run, is the last.
     """
 
-    input_file: str = option(
-        "TFRecord files to train on: names, globs and folders, separated by commas.",
-        may_change=RESTART_DATA,
+    input_file: str = _of_the_data(
+        "TFRecord files to train on: names, globs and folders, separated by commas."
     )
-    max_seq_length: int | None = option(
+    max_seq_length: int | None = _of_the_data(
         "Length of a sequence in tokens; by default the data's length, or 512 where "
         "the data does not say.",
         None,
         minimum=1,
-        may_change=RESTART_DATA,
     )
-    max_predictions_per_seq: int | None = option(
+    max_predictions_per_seq: int | None = _of_the_data(
         "Number of predictions in a sequence; by default the data's number, or 20 "
         "where the data does not say.",
         None,
         minimum=1,
-        may_change=RESTART_DATA,
     )
-    gradient_accumulation_steps: int = option(
+    gradient_accumulation_steps: int = changeable(
         "Number of parts in which a batch is computed, one after the other, to save "
         "memory.",
         1,
         minimum=1,
-        may_change=True,
     )
+
+    @property
+    def lengths(self):
+        """The numbers of tokens and of predictions of a sequence."""
+        return self.max_seq_length, self.max_predictions_per_seq
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SecondPhaseFlags:
     """Second phase: changes in the middle of a run."""
 
-    first_phase_steps: int = option(
+    first_phase_steps: int = changeable(
         "Step at which the second phase begins; 0 trains in one phase. The second "
         "phase takes over what its own flags do not set; data of its own brings its "
         "own lengths. Held-out data has the lengths of the last phase.",
         0,
         minimum=0,
-        may_change=True,
     )
-    second_phase_input_file: str | None = option(
-        "TFRecord files of the second phase: names, globs and folders, separated by "
-        "commas.",
-        None,
-        may_change=RESTART_DATA,
+    second_phase_input_file: str | None = altered(
+        PhaseFlags,
+        "input_file",
+        default=None,
+        help="TFRecord files of the second phase: names, globs and folders, separated "
+        "by commas.",
     )
-    second_phase_max_seq_length: int | None = option(
-        "Length of a sequence in the second phase, in tokens.",
-        None,
-        minimum=1,
-        may_change=RESTART_DATA,
+    second_phase_max_seq_length: int | None = altered(
+        PhaseFlags,
+        "max_seq_length",
+        help="Length of a sequence in the second phase, in tokens.",
     )
-    second_phase_max_predictions_per_seq: int | None = option(
-        "Number of predictions in a sequence of the second phase.",
-        None,
-        minimum=1,
-        may_change=RESTART_DATA,
+    second_phase_max_predictions_per_seq: int | None = altered(
+        PhaseFlags,
+        "max_predictions_per_seq",
+        help="Number of predictions in a sequence of the second phase.",
     )
-    second_phase_train_batch_size: int | None = option(
-        "Number of sequences in a step of the second phase, over all devices.",
-        None,
-        minimum=1,
-        may_change=RESTART_DATA,
+    second_phase_train_batch_size: int | None = altered(
+        PhaseFlags,
+        "train_batch_size",
+        default=None,
+        help="Number of sequences in a step of the second phase, over all devices.",
     )
-    second_phase_gradient_accumulation_steps: int | None = option(
-        "Number of parts in which a batch of the second phase is computed, one "
+    second_phase_gradient_accumulation_steps: int | None = altered(
+        PhaseFlags,
+        "gradient_accumulation_steps",
+        default=None,
+        help="Number of parts in which a batch of the second phase is computed, one "
         "after the other.",
-        None,
-        minimum=1,
-        may_change=True,
     )
 
 
@@ -117,74 +116,65 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
         "masked_lm",
         ("masked_lm", "replaced_tokens", "permutation_lm"),
     )
-    masked_lm_prob: float | None = option(
+    masked_lm_prob: float | None = _of_the_data(
         "Share of the tokens to predict, for data made with --masking=dynamic; by "
         "default the share that the data was made for, which held-out data keeps.",
         None,
         minimum=0,
         maximum=1,
-        may_change=RESTART_DATA,
     )
-    final_masked_lm_prob: float | None = option(
+    final_masked_lm_prob: float | None = _of_the_data(
         "Share of the tokens to predict at the last step; from --masked_lm_prob at the "
         "first on, the share of each step lies on a line to it. By default it stays.",
         None,
         minimum=0,
         maximum=1,
-        may_change=RESTART_DATA,
     )
-    max_gram: int = option(
+    max_gram: int = _of_the_data(
         "Longest span that XLNet predicts, in tokens; 1 predicts single tokens.",
         5,
         minimum=1,
-        may_change=RESTART_DATA,
     )
-    sentence_objective: str = option(
+    sentence_objective: str = changeable(
         "Task on two segments. data: what the data was made for "
         "(sentence order, next sentence or nothing); none: nothing, only the masked "
         "LM is trained.",
         "data",
         ("data", "none"),
-        may_change=True,
     )
-    eval_any_objective: bool = option(
+    eval_any_objective: bool = changeable(
         "Evaluate on --eval_file even if it was made for another sentence objective "
         "than the training data, as in the paper's table 5.",
         False,
-        may_change=True,
     )
-    eval_file: str | None = option(
+    eval_file: str | None = changeable(
         "Held-out TFRecord files to evaluate on: names, globs and folders, "
         "separated by commas.",
         None,
-        may_change=True,
     )
-    eval_batch_size: int = option(
-        "Number of sequences in an evaluation batch.", 64, minimum=1, may_change=True
+    eval_batch_size: int = changeable(
+        "Number of sequences in an evaluation batch.", 64, minimum=1
     )
-    max_eval_steps: int = option(
-        "Largest number of batches in an evaluation.", 100, minimum=1, may_change=True
+    max_eval_steps: int = changeable(
+        "Largest number of batches in an evaluation.", 100, minimum=1
     )
-    batch_ramp_steps: int = option(
+    batch_ramp_steps: int = _of_the_data(
         "Number of steps in which the batch grows to --train_batch_size: it has 1, "
         "2, 4 and so on of the --gradient_accumulation_steps parts; 0 starts with "
         "the full size.",
         0,
         minimum=0,
-        may_change=RESTART_DATA,
     )
-    verify_data: bool = option(
+    verify_data: bool = changeable(
         "Read all data files before the first step and compare their checksums with "
         "dataset_info.json; their sizes are always compared.",
         False,
-        may_change=True,
     )
-    random_seed: int = option(
+    random_seed: int = _of_the_data(
         "Seed of the weights, the order of the data and dropout.",
         12345,
         minimum=0,
         maximum=2**32 - 1,
-        may_change=RESTART_DATA,
     )
 
     @property

@@ -20,7 +20,7 @@ import dataclasses
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
-from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import changeable
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.flags import TrainerFlags
@@ -46,18 +46,16 @@ class PretrainingOptions(
 ):
     """The flags of run_pretraining.py."""
 
-    restart_data: bool = option(
+    restart_data: bool = changeable(
         "Continue the run, but read the data from its beginning: for data that was "
         "moved, made again or replaced.",
         False,
-        may_change=True,
     )
-    eval_steps: int = option(
+    eval_steps: int = changeable(
         "Number of steps from one evaluation on --eval_file to the next during "
         "training; 0 evaluates only at the end.",
         0,
         minimum=0,
-        may_change=True,
     )
 
 

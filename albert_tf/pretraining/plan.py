@@ -40,7 +40,7 @@ def plan_lines(optimizer, phases, trainer, kind):
     for phase in phases:
         lines.extend(_phase_lines(kind, model, phase, begin, replicas))
         steps, begin = phase.num_train_steps - begin, phase.num_train_steps
-        tokens += steps * phase.train_batch_size * phase.max_seq_length
+        tokens += steps * phase.train_batch_size * phase.lengths[0]
     parameters = sum(kind.parameters(model).values())
     lines.append(f"  in all {tokens:,} tokens, padding included")
     lines.append(f"  {parameters:,} parameters in float32")
@@ -76,7 +76,7 @@ def _origin(optimizer):
 
 
 def _phase_lines(kind, model, phase, begin, replicas):
-    length, predictions = phase.max_seq_length, phase.max_predictions_per_seq
+    length, predictions = phase.lengths
     micro_batch = (
         phase.train_batch_size // replicas // phase.gradient_accumulation_steps
     )

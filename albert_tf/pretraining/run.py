@@ -13,11 +13,11 @@ from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.resumption import teacher_fact
 from albert_tf.engine.strategies import strategy_from
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.io import storage
 from albert_tf.objectives.distillation import DistillationObjective
@@ -91,7 +91,7 @@ def _prepare(settings):
         settings.data.objective,
         settings.model.albert_config_file,
         tokenizer,
-        [phase.max_seq_length for phase in settings.data.phases()],
+        [phase.lengths[0] for phase in settings.data.phases()],
     )
     data = PretrainingData(settings.data, tokenizer, config.vocab_size)
     trainer = _trainer(settings, strategy, config, data, tokenizer)
@@ -150,7 +150,7 @@ def _step_options(settings, model, strategy):
 def _report(settings, model, strategy):
     """Makes the fields of `TrainerOptions` for reports, by the model and devices."""
     kind, phases = KINDS[settings.data.objective], settings.data.phases()
-    predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
+    predictions = dict(phase.lengths for phase in phases)
 
     def flops_per_token(length):
         return kind.training_flops(model, length, predictions[length])

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from albert_tf.cli.command_line import changeable
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
@@ -19,13 +20,9 @@ from albert_tf.pretraining.data_flags import StepFlags
 class RunFlags:
     """Actions."""
 
-    do_train: bool = option(
-        "Train, or continue an interrupted run.", True, may_change=True
-    )
-    do_eval: bool = option(
-        "Evaluate at the end on --eval_file, or on --input_file without one.",
-        False,
-        may_change=True,
+    do_train: bool = changeable("Train, or continue an interrupted run.", True)
+    do_eval: bool = changeable(
+        "Evaluate at the end on --eval_file, or on --input_file without one.", False
     )
     train_minutes: float = option(
         "Minutes to train, in place of --num_train_steps: the run measures its steps "
@@ -35,22 +32,18 @@ class RunFlags:
         0.0,
         minimum=0,
     )
-    dry_run: bool = option(
-        "Print the plan, measure a few steps and stop without writing anything.",
-        False,
-        may_change=True,
+    dry_run: bool = changeable(
+        "Print the plan, measure a few steps and stop without writing anything.", False
     )
-    deterministic: bool = option(
+    deterministic: bool = changeable(
         "Use only operations that give the same bits in every run; training is slower.",
         False,
-        may_change=True,
     )
-    use_xla: bool | None = option(
+    use_xla: bool | None = changeable(
         "Compile the training step with XLA; by default where that is faster: "
         "everywhere but in bfloat16 on a CPU that has units for it, where XLA compiles "
         "activations and the update.",
         None,
-        may_change=True,
     )
 
 
@@ -74,15 +67,12 @@ class GeneratorFlags:
     gen_weight: float = option("Weight of the generator's loss.", 1.0, minimum=0)
     disc_weight: float = option("Weight of the discriminator's loss.", 50.0, minimum=0)
     temperature: float = option(
-        "Divisor of the generator's logits before a token is drawn.",
-        1.0,
-        minimum=0.01,
+        "Divisor of the generator's logits before a token is drawn.", 1.0, minimum=0.01
     )
-    keep_generator: bool = option(
+    keep_generator: bool = changeable(
         "Write the generator into the model directory, too; --do_eval of a finished "
         "run needs it.",
         False,
-        may_change=True,
     )
 
     def config_changes(self, config):
@@ -104,46 +94,34 @@ class GeneratorFlags:
 class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
     """The model."""
 
-    albert_config_file: str = option(
+    albert_config_file: str = changeable(
         "Configuration of the model, a JSON file or a name such as albert/base_v2 or "
-        "xlnet/base.",
-        may_change=True,
+        "xlnet/base."
     )
-    spm_model_file: str | None = option(
-        "SentencePiece model that the data was made with.",
-        None,
-        may_change=True,
-        names="vocabulary",
+    spm_model_file: str | None = changeable(
+        "SentencePiece model that the data was made with.", None, names="vocabulary"
     )
-    vocab_file: str | None = option(
-        "WordPiece vocabulary that the data was made with.",
-        None,
-        may_change=True,
-        names="vocabulary",
+    vocab_file: str | None = changeable(
+        "WordPiece vocabulary that the data was made with.", None, names="vocabulary"
     )
-    do_lower_case: bool = option(
-        "Lower letters: the vocabulary is uncased.", True, may_change=True
-    )
-    init_checkpoint: str | None = option(
+    do_lower_case: bool = changeable("Lower letters: the vocabulary is uncased.", True)
+    init_checkpoint: str | None = changeable(
         "Model to start from: a model directory, an official archive, a Hugging "
         "Face directory, or one to download, hf://owner/name or the URL of an "
         "archive.",
         None,
-        may_change=True,
         names="model",
     )
-    init_layers: str = option(
+    init_layers: str = changeable(
         "Where --init_checkpoint has several layers in the place of one, what that one "
         "takes: the weights of the first of them, or the mean of all.",
         FIRST,
         (FIRST, MEAN),
-        may_change=True,
     )
-    init_from_group0: bool = option(
+    init_from_group0: bool = changeable(
         "Give the groups of layers that --init_checkpoint lacks the weights of its "
         "group 0; by default they take those of the layer at the same relative depth.",
         False,
-        may_change=True,
     )
 
     @property
@@ -165,23 +143,16 @@ class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
 class ScheduleFlags(StepFlags, OptimizerFlags):
     """Warm-up and learning rate."""
 
-    num_warmup_steps: int = option(
-        "Number of steps in which the learning rate rises linearly.",
-        3125,
-        minimum=0,
-        may_change=True,
+    num_warmup_steps: int = changeable(
+        "Number of steps in which the learning rate rises linearly.", 3125, minimum=0
     )
-    start_warmup_step: int = option(
-        "Number of steps before the warm-up, with a learning rate of 0.",
-        0,
-        minimum=0,
-        may_change=True,
+    start_warmup_step: int = changeable(
+        "Number of steps before the warm-up, with a learning rate of 0.", 0, minimum=0
     )
-    scale_learning_rate: bool = option(
+    scale_learning_rate: bool = changeable(
         "Read --learning_rate as the rate for batches of 4096, and multiply it by the "
         "square root of train_batch_size / 4096.",
         False,
-        may_change=True,
     )
     decay_relative_biases: bool = option(
         "Decay the three biases of XLNet's attention, as the official code does, "

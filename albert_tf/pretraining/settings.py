@@ -7,7 +7,7 @@ from albert_tf.engine.compilation import with_precision
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.flags import TrainerFlags
-from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST

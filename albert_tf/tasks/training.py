@@ -11,9 +11,10 @@ from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.cli.command_line import group_of
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
+from albert_tf.engine.device_loop import Stage
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.flags import TrainerFlags
-from albert_tf.engine.options import Stage
-from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.resumption import Fact
@@ -21,7 +22,6 @@ from albert_tf.engine.resumption import check_facts
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object

@@ -4,6 +4,7 @@ import dataclasses
 
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import encoder_parameters
+from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import training_flops
 from albert_tf.costs.albert import training_memory
 from benchmarks.paper.rows import slug
@@ -47,12 +48,13 @@ def write(table, folder):
         config.to_json_file(path)
         memory = training_memory(config, _ROWS_OF_A_DEVICE, *_LENGTHS)
         tokens = _BATCH * _STEPS * _LENGTHS[0]
+        flops = tokens * training_flops(forward_flops(config, *_LENGTHS))
         cells = [
             row.name,
             f"{sum(encoder_parameters(config).values()) / _MILLION:.1f}",
             f"{row.millions or '—'}",
             f"{sum(memory.values()) / _GIBIBYTE:.1f}",
-            f"{tokens * training_flops(config, *_LENGTHS) / _EXA:.0f}",
+            f"{flops / _EXA:.0f}",
             row.figure or "—",
         ]
         lines.append(f"| {' | '.join(cells)} |")

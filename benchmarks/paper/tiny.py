@@ -166,7 +166,7 @@ def _rows(table, corpus, folder, flags):
         config = _config(table, row, flags.block, load_tokenizer(corpus.vocabulary))
         cost = row.steps
         if table.equal_compute:
-            spent = albert.training_flops(config, *table.lengths)
+            spent = albert.training_flops(albert.forward_flops(config, *table.lengths))
             first = first or spent
             cost = first / spent
         length = _length(round(flags.num_train_steps * cost), flags.train_minutes)

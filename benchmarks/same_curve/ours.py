@@ -8,8 +8,8 @@ import tensorflow as tf
 from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.strategies import create_strategy
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective

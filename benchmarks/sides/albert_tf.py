@@ -7,8 +7,8 @@ import keras
 import tensorflow as tf
 
 from albert_tf.engine.compilation import pretraining_xla
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.strategies import create_strategy
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel

@@ -12,11 +12,11 @@ import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.device_loop import DeviceLoop
+from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.flags import ExecutionFlags
-from albert_tf.engine.options import Stage
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.strategies import create_strategy
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import FINE_BUCKETS

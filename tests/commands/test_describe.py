@@ -58,7 +58,7 @@ def test_flops_by_hand():
         intermediate_size=5,
         inner_group_num=2,
     )
-    forward = forward_flops(config, max_seq_length=10, max_predictions_per_seq=2)
+    forward = forward_flops(config, length=10, predictions=2)
     assert forward == pytest.approx(
         {
             "embedding mapping": 2 * 4 * 6,

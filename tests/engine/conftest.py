@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.options import TrainerOptions
-from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.options import Stage
-from albert_tf.engine.options import TrainerOptions
-from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.device_loop import Stage
+from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.objectives.base import Objective
 from albert_tf.optimizers import create_optimizer

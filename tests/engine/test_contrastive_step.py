@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from albert_tf.engine.contrastive_step import ContrastiveStep
 from albert_tf.engine.contrastive_step import step_of
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.strategies import replica_rows
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective

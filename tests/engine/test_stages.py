@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.options import Stage
+from albert_tf.engine.device_loop import Stage
 from albert_tf.errors import UserError
 
 STEPS = 6

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.evaluation import average
-from albert_tf.engine.options import Stage
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import create_optimizer
 

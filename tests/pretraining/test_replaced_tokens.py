@@ -10,7 +10,7 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective
