@@ -8,15 +8,8 @@ from typing import Any
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
 from albert_tf.model_config import LAYER_NORM_EPS
-from albert_tf.model_config import PARAMETER_SHARING
 from albert_tf.model_config import ModelConfig
-from albert_tf.model_config import check_adapter_rank
 from albert_tf.model_config import check_choice
-from albert_tf.model_config import check_initializer_range
-from albert_tf.model_config import check_layers
-from albert_tf.model_config import check_probabilities
-from albert_tf.model_config import check_sizes
-from albert_tf.model_config import check_switches
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.row_layout import RowLayout
@@ -126,26 +119,23 @@ class AlbertConfig(ModelConfig):
     padding_idx: int | None = None
 
     def __post_init__(self):
-        check_sizes(self, _SIZES)
-        check_probabilities(self, _PROBABILITIES)
-        check_initializer_range(self.initializer_range)
-        check_switches(self, ("always_map_embeddings", "use_bias"))
+        self._check_fields(_SIZES, ("always_map_embeddings", "use_bias"))
         check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
-        check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
                 f"hidden_size ({self.hidden_size}) must be a multiple of "
                 f"num_attention_heads ({self.num_attention_heads})."
             )
-        check_layers(self)
         self._check_blocks()
+        self._check_adapter_rank()
+        self._check_roberta()
 
     def _check_blocks(self):
         check_choice("position_embedding_type", self.position_embedding_type, POSITIONS)
         check_choice("norm", self.norm, NORMS)
-        check_sizes(self, ("global_attention_every",))
+        self._check_sizes(("global_attention_every",))
         if self.local_attention_window is not None:
-            check_sizes(self, ("local_attention_window",))
+            self._check_sizes(("local_attention_window",))
         elif self.global_attention_every != _OFFICIAL_BLOCKS["global_attention_every"]:
             raise UserError(
                 f"global_attention_every is {self.global_attention_every}, but without "
@@ -157,21 +147,31 @@ class AlbertConfig(ModelConfig):
                 f"has {self.head_size} (hidden_size / num_attention_heads); make it "
                 "even."
             )
-        check_adapter_rank(self)
-        self._check_roberta()
+
+    def _check_adapter_rank(self):
+        """Refuses a rank that is full, or for which layers share no product."""
+        rank = self.depth_adapter_rank
+        largest = min(self.hidden_size, self.intermediate_size)
+        self._check(
+            "depth_adapter_rank",
+            type(rank) is int and 0 <= rank <= largest,
+            f"an integer from 0 to {largest}, the smaller of hidden_size and "
+            "intermediate_size",
+        )
+        own_layers = self.num_hidden_layers == self.num_hidden_groups
+        if rank and (self.parameter_sharing == "none" or own_layers):
+            raise UserError(
+                f"depth_adapter_rank is {rank}, but no two layers share a product that "
+                "adapters could tell apart; set it to 0, or let layers share."
+            )
 
     def _check_roberta(self):
         epsilon, padding = self.layer_norm_eps, self.padding_idx
-        if type(epsilon) is not float or not 0 < epsilon < 1:
-            raise UserError(
-                f"layer_norm_eps must be a number between 0 and 1, got {epsilon!r}."
-            )
+        fits = type(epsilon) is float and 0 < epsilon < 1
+        self._check("layer_norm_eps", fits, "a number between 0 and 1")
         is_id = type(padding) is int and 0 <= padding < self.vocab_size
-        if padding is not None and not is_id:
-            raise UserError(
-                f"padding_idx must be the id of padding, below vocab_size "
-                f"({self.vocab_size}), or null, got {padding!r}."
-            )
+        expected = f"the id of padding, below vocab_size ({self.vocab_size}), or null"
+        self._check("padding_idx", padding is None or is_id, expected)
 
     @classmethod
     def inert_keys(cls):

@@ -111,6 +111,49 @@ class ModelConfig:
                 f"{'or more' if positions is None else most}."
             )
 
+    def _check(self, name, fits, expected):
+        """Refuses the value of a field where it does not fit: a `UserError`."""
+        if not fits:
+            value = getattr(self, name)
+            raise UserError(f"{name} must be {expected}, got {value!r}.")
+
+    def _check_sizes(self, names):
+        """Refuses fields that are no positive int32, as ids are."""
+        for name in names:
+            value = getattr(self, name)
+            fits = type(value) is int and 1 <= value < 2**31
+            self._check(name, fits, "a positive integer below 2**31")
+
+    def _check_fields(self, sizes, switches, layers="num_hidden_layers"):
+        """Refuses values of the fields that all architectures have, as by `_check`.
+
+        Args:
+            sizes, switches: names of fields with positive integers, and with booleans.
+            layers: the name of the field with the depth.
+        """
+        self._check_sizes(sizes)
+        for name in self.dropout_fields:
+            rate = getattr(self, name)
+            fits = type(rate) in (int, float) and 0 <= rate < 1
+            self._check(name, fits, "in [0, 1)")
+        deviation = self.initializer_range
+        fits = type(deviation) in (int, float) and 0 <= deviation <= _LARGEST
+        self._check("initializer_range", fits, "finite and at least 0")
+        for name in switches:
+            self._check(name, type(getattr(self, name)) is bool, "true or false")
+        check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
+        count = self.num_hidden_layers
+        if count * self.inner_group_num > _MOST_BLOCKS:
+            raise UserError(
+                f"{layers} ({count}) times inner_group_num ({self.inner_group_num}) "
+                f"must be at most {_MOST_BLOCKS:,}."
+            )
+        if self.num_hidden_groups > count:
+            raise UserError(
+                f"num_hidden_groups ({self.num_hidden_groups}) must be at most "
+                f"{layers} ({count})."
+            )
+
     def with_dropout(self, rate: float) -> "Self":
         """Returns this configuration with another dropout rate inside the encoder."""
         return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
@@ -175,40 +218,6 @@ def read_config(path, classes):
     return max(classes, key=held).from_json_file(path)
 
 
-def check_sizes(config, names):
-    """Refuses fields that are no positive int32, as ids are: a `UserError`."""
-    expected = "a positive integer below 2**31"
-    for name in names:
-        value = getattr(config, name)
-        _check(name, value, type(value) is int and 1 <= value < 2**31, expected)
-
-
-def check_probabilities(config, names):
-    """Refuses fields that are no rates of dropout: a `UserError`."""
-    for name in names:
-        value = getattr(config, name)
-        is_rate = type(value) in (int, float) and 0 <= value < 1
-        _check(name, value, is_rate, "in [0, 1)")
-
-
-def check_switches(config, names):
-    """Refuses fields that are neither true nor false: a `UserError`."""
-    for name in names:
-        value = getattr(config, name)
-        _check(name, value, type(value) is bool, "true or false")
-
-
-def check_initializer_range(value):
-    """Refuses a value that is no finite standard deviation: a `UserError`."""
-    is_number = type(value) in (int, float) and 0 <= value <= _LARGEST
-    _check("initializer_range", value, is_number, "finite and at least 0")
-
-
-def _check(name, value, fits, expected):
-    if not fits:
-        raise UserError(f"{name} must be {expected}, got {value!r}.")
-
-
 def check_choice(name, value, choices):
     """Refuses a value of the field `name` that is none of `choices`: a `UserError`."""
     if value not in choices:
@@ -224,35 +233,3 @@ def _meant(name, choices):
         return None
     meant = of_configuration(name)
     return meant if meant in choices else close_name(name, choices)
-
-
-def check_layers(config, layers="num_hidden_layers"):
-    """Refuses depths and groups that do not fit; a field `layers` holds the depth."""
-    count = config.num_hidden_layers
-    if count * config.inner_group_num > _MOST_BLOCKS:
-        raise UserError(
-            f"{layers} ({count}) times inner_group_num "
-            f"({config.inner_group_num}) must be at most {_MOST_BLOCKS:,}."
-        )
-    if config.num_hidden_groups > count:
-        raise UserError(
-            f"num_hidden_groups ({config.num_hidden_groups}) must be at most "
-            f"{layers} ({count})."
-        )
-
-
-def check_adapter_rank(config):
-    """Refuses a `depth_adapter_rank` that is full, or for which there is no product."""
-    rank = config.depth_adapter_rank
-    largest = min(config.hidden_size, config.intermediate_size)
-    if type(rank) is not int or not 0 <= rank <= largest:
-        raise UserError(
-            f"depth_adapter_rank must be an integer from 0 to {largest}, the smaller "
-            f"of hidden_size and intermediate_size, got {rank!r}."
-        )
-    layers, groups = config.num_hidden_layers, config.num_hidden_groups
-    if rank and (config.parameter_sharing == "none" or layers == groups):
-        raise UserError(
-            f"depth_adapter_rank is {rank}, but no two layers share a product that "
-            "adapters could tell apart; set it to 0, or let layers share."
-        )

@@ -3,23 +3,17 @@
 A model lists them in `head_table`, which joins the results of the functions below.
 """
 
-import dataclasses
+import collections
 
+HeadVariable = collections.namedtuple(
+    "HeadVariable", "attribute official huggingface", defaults=(None,)
+)
+"""The three names of one variable.
 
-@dataclasses.dataclass(frozen=True)
-class HeadVariable:
-    """The three names of one variable.
-
-    Attributes:
-        attribute: its place in the model, such as "classifier.output_bias".
-        official: its name in TF1 checkpoints. A name that ends in "/kernel" means that
-            Hugging Face stores it transposed.
-        huggingface: its name there, or None if their library has no such head.
-    """
-
-    attribute: str
-    official: str
-    huggingface: str | None = None
+attribute: its place in the model, such as "classifier.output_bias". official: its name
+in TF1 checkpoints; one that ends in "/kernel" means that Hugging Face stores it
+transposed. huggingface: its name there, or None if their library has no such head.
+"""
 
 
 def dense(attribute, official, huggingface=None):

@@ -70,9 +70,7 @@ def unshare(config, tensors):
     if config.parameter_sharing == "all":
         return config, tensors
     unshared = dataclasses.replace(
-        config,
-        parameter_sharing="all",
-        num_hidden_groups=config.num_hidden_layers,
+        config, parameter_sharing="all", num_hidden_groups=config.num_hidden_layers
     )
     tensors, _ = move_layers(tensors, config, unshared)
     return unshared, tensors

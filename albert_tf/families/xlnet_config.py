@@ -3,16 +3,9 @@
 import dataclasses
 import os
 
-from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
-from albert_tf.model_config import PARAMETER_SHARING
 from albert_tf.model_config import ModelConfig
 from albert_tf.model_config import check_choice
-from albert_tf.model_config import check_initializer_range
-from albert_tf.model_config import check_layers
-from albert_tf.model_config import check_probabilities
-from albert_tf.model_config import check_sizes
-from albert_tf.model_config import check_switches
 from albert_tf.row_layout import CLS_LAST
 
 ACTIVATIONS = ("gelu", "relu", "gelu_erf")
@@ -75,25 +68,15 @@ class XLNetConfig(ModelConfig):
 
     def __post_init__(self):
         factorised = () if self.embedding_size is None else ("embedding_size",)
-        check_sizes(self, (*_SIZES, *factorised))
+        sizes = (*_SIZES, *factorised)
+        self._check_fields(sizes, ("untie_r", "bi_data"), "n_layer")
         check_choice("ff_activation", self.ff_activation, ACTIVATIONS)
-        check_switches(self, ("untie_r", "bi_data"))
-        check_probabilities(self, ("dropout", "dropatt"))
-        check_initializer_range(self.initializer_range)
-        check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
         for name, least in (("mem_len", 0), ("reuse_len", 0), ("clamp_len", -(2**31))):
             value = getattr(self, name)
-            if type(value) is not int or not least <= value < 2**31:
-                raise UserError(
-                    f"{name} must be an integer from {least} to 2**31 - 1, got "
-                    f"{value!r}."
-                )
-        if self.d_model % 2:
-            raise UserError(
-                f"d_model must be even, because half of a position code is sines, got "
-                f"{self.d_model}."
-            )
-        check_layers(self, "n_layer")
+            fits = type(value) is int and least <= value < 2**31
+            self._check(name, fits, f"an integer from {least} to 2**31 - 1")
+        expected = "even, because half of a position code is sines"
+        self._check("d_model", not self.d_model % 2, expected)
 
     # What code for all architectures asks, in its terms.
     @property

@@ -112,11 +112,8 @@ class SelfAttention(Sublayer):
 
     def build(self, input_shape=None):
         shape = (None, None, self.config.hidden_size)
-        self.query.build(shape)
-        self.key.build(shape)
-        self.value.build(shape)
-        self.output_dense.build(shape)
-        self.layer_norm.build(shape)
+        for layer in (*self.projections, self.layer_norm):
+            layer.build(shape)
 
     def call(self, hidden, view, seed=None, recompute=None, adapters=None):
         residual = query_tokens(hidden, view)

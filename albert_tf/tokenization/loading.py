@@ -7,21 +7,21 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.files import unreadable
+from albert_tf.io.files import read_file
 from albert_tf.io.text_files import decoded
 from albert_tf.row_layout import LAYOUTS
+from albert_tf.tokenization.added_tokens import with_added_tokens
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.byte_bpe.files import read_two_files
 from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
-from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
-from albert_tf.tokenization.huggingface.directory import HUGGINGFACE_FILE
-from albert_tf.tokenization.huggingface.directory import check_special_pieces
-from albert_tf.tokenization.huggingface.tokenizer_json import read_tokenizer_json
 from albert_tf.tokenization.rules import read_rules
+from albert_tf.tokenization.saving import HUGGINGFACE_FILE
+from albert_tf.tokenization.saving import check_special_pieces
 from albert_tf.tokenization.saving import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
+from albert_tf.tokenization.tokenizer_json import read_tokenizer_json
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 if TYPE_CHECKING:
@@ -188,10 +188,7 @@ def tokenizer_for_model(tokenizer, config, directory):
 
 
 def _read(path):
-    try:
-        file_bytes = storage.read_bytes(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
+    file_bytes = read_file(path)
     checksums.check_bytes(path, file_bytes)
     return file_bytes
 

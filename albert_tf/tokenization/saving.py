@@ -12,15 +12,17 @@ from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
-from albert_tf.tokenization.huggingface.directory import ADDED_TOKENS
-from albert_tf.tokenization.huggingface.directory import HUGGINGFACE_FILE
-from albert_tf.tokenization.huggingface.directory import their_added_tokens
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import official_vocabulary
 
+HUGGINGFACE_FILE = "tokenizer.json"
+"""A tokenizer in one file, without the SentencePiece model that is read here."""
+
+_MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
+_ADDED_TOKENS = "added_tokens_decoder"
 # What makes a path of a name, or ends it.
 _LEADS_AWAY = re.compile(r"[/\\\0]").search
-_HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, "special_tokens_map.json")
+_HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, _MAP_FILE)
 _GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
 _REQUIRED = {
@@ -82,10 +84,95 @@ def _rules_of_the_kind(directory, config):
         storage.exists(os.path.join(directory, name)) for name in _HUGGINGFACE_FILES
     )
     if is_theirs:
-        tokens = their_added_tokens(directory, config)
+        tokens = _their_added_tokens(directory, config)
         return {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
     is_bert = storage.exists(os.path.join(directory, _GOOGLES_BERT))
     return {"counts_lines": True} if is_bert else {}
+
+
+def _their_added_tokens(directory, config):
+    """Lists the tokens that a directory has beside its vocabulary.
+
+    `config` is the dict of its `tokenizer_config.json`.
+
+    Returns:
+        List of {"content", "id", "normalized", "lstrip"} in the order of the ids;
+        special pieces of the vocabulary are among them.
+
+    Raises:
+        UserError: a file is damaged, the files contradict each other, or a token counts
+            as a whole word only.
+    """
+    found = {}
+    for path, tokens in _lists(directory, config):
+        try:
+            for token in tokens:
+                _add(found, token["content"], int(token["id"]), token, path)
+        except UserError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"{path} has a damaged list of added tokens ({error!r}); copy the file "
+                "again."
+            ) from error
+    return sorted(found.values(), key=lambda token: token["id"])
+
+
+def _add(found, content, index, token, path):
+    if token.get("single_word"):
+        raise UserError(
+            f"{path} adds {content!r} as a whole word only (single_word), which "
+            "albert_tf cannot look for; set it to false in all files there if no text "
+            "has it within a word."
+        )
+    switches = {name: bool(token.get(name)) for name in ("normalized", "lstrip")}
+    known = found.setdefault(content, {"content": content, "id": index, **switches})
+    if known["id"] != index:
+        raise UserError(
+            f"{path} gives the added token {content!r} the id {index}, another file of "
+            f"the directory the id {known['id']}; copy the files again."
+        )
+
+
+def _lists(directory, config):
+    """Yields each file that lists tokens, and the dicts in it."""
+    decoder = config.get(_ADDED_TOKENS)
+    if decoder is not None:
+        path = os.path.join(directory, CONFIG_NAME)
+        yield path, ({"id": key, **value} for key, value in decoder.items())
+    path = os.path.join(directory, HUGGINGFACE_FILE)
+    if storage.exists(path):
+        yield path, read_json_object(path).get("added_tokens") or []
+    path = os.path.join(directory, _LIST_FILE)
+    if storage.exists(path):
+        special = _special_tokens(directory)
+        tokens = (
+            {"content": text, "id": index, "normalized": text not in special}
+            for text, index in read_json_object(path).items()
+        )
+        yield path, tokens
+
+
+def _special_tokens(directory):
+    path = os.path.join(directory, _MAP_FILE)
+    if not storage.exists(path):
+        return frozenset()
+    values = read_json_object(path).values()
+    tokens = [t for v in values for t in (v if isinstance(v, list) else [v])]
+    return {t.get("content") if isinstance(t, dict) else str(t) for t in tokens}
+
+
+def check_special_pieces(tokenizer, config, path):
+    """Refuses a directory, by its settings, with other special tokens than ours."""
+    for role in ("cls", "sep", "unk", "mask"):
+        piece = tokenizer.special_pieces[f"{role}_id"]
+        theirs = config.get(f"{role}_token")
+        theirs = theirs.get("content") if isinstance(theirs, dict) else theirs
+        if theirs not in (None, piece):
+            raise UserError(
+                f"{path} sets {role}_token to {theirs!r}; albert_tf reads only "
+                f"tokenizers of this kind with {piece!r}."
+            )
 
 
 def _check(path, config):
@@ -143,7 +230,7 @@ def save_for_others(tokenizer, directory, form):
         added = settings.pop("added_tokens", [])
         settings = {**_their_settings(tokenizer), **settings}
         if added:
-            settings[ADDED_TOKENS] = {str(t.pop("id")): _theirs(t) for t in added}
+            settings[_ADDED_TOKENS] = {str(t.pop("id")): _theirs(t) for t in added}
         if tokenizer.kind == "wordpiece" and not tokenizer.rules.counts_lines:
             # They count the lines, whatever these hold.
             files = {tokenizer.file_name: official_vocabulary(tokenizer.file_bytes)}

@@ -6,7 +6,7 @@ import json
 from albert_tf.errors import UserError
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
-from albert_tf.tokenization.byte_bpe.files import BytePairs
+from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
 
 _PIECES = ByteBpeTokenizer.special_pieces
@@ -49,7 +49,7 @@ def train(lines, options):
             f"--vocab_size={size} is more than {options.input_file} ({len(lines)} "
             f"lines) has pieces for; pass {len(pieces) + 1} or less, or more text."
         )
-    merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
-    pairs = BytePairs.of({**pieces, _MASK: len(pieces)}, merges, "the vocabulary")
+    pieces[_MASK] = len(pieces)
+    pairs = pairs_of(model, "the vocabulary")
     files = {VOCABULARY: pairs.vocabulary_bytes(), MERGES: pairs.merges_bytes()}
     return ByteBpeTokenizer(pairs.file_bytes()), files

@@ -69,7 +69,7 @@ class WindowFeatures(tf.Module):
         asked = self.tokenizer(question)  # [B, (tokens)]
         kept = tf.minimum(asked.row_lengths(), self.sizes.max_query_length)  # [B]
         ids, starts, ends = self.tokenizer.with_offsets(context)
-        layout = InGraphLayout.of(
+        layout = InGraphLayout(
             self.layout,
             kept + self.layout.special(True),
             ids,

@@ -66,7 +66,7 @@ class RowFeatures(tf.Module):
         first = tf.where(place == 0, pieces.value_rowids(), -1)
         ids = words.with_flat_values(pieces).merge_dims(1, 2)  # [B, (tokens)]
         special = tf.constant(self.layout.special(False), tf.int64)
-        layout = InGraphLayout.of(
+        layout = InGraphLayout(
             self.layout,
             tf.fill([ids.nrows()], special),
             ids,

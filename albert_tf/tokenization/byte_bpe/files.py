@@ -1,6 +1,5 @@
 """The files of a byte-level BPE: `vocab.json` and `merges.txt`, or `tokenizer.json`."""
 
-import dataclasses
 import json
 
 from albert_tf.errors import UserError
@@ -32,26 +31,24 @@ def bytes_of(piece):
         return None
 
 
-@dataclasses.dataclass(frozen=True)
 class BytePairs:
-    """Contents of the files."""
+    """Contents of the files, checked.
 
-    pieces: list  # of str [V], in the order of their ids
-    merges: list  # of two str each, the first one first
+    Args:
+        vocabulary: `{piece: id}`.
+        merges: list of pairs of str.
+        source: the files' name in error messages.
 
-    @classmethod
-    def of(cls, vocabulary, merges, source):
-        """Checks the files' contents.
+    Attributes:
+        pieces: list of str `[V]`, in the order of their ids.
+        merges: list of two str each, the first one first.
 
-        Args:
-            vocabulary: `{piece: id}`.
-            merges: list of pairs of str.
-            source: the files' name in error messages.
+    Raises:
+        UserError: ids with gaps or twice, a byte without a piece, or a merge of pieces
+            that the vocabulary lacks.
+    """
 
-        Raises:
-            UserError: ids with gaps or twice, a byte without a piece, or a merge of
-                pieces that the vocabulary lacks.
-        """
+    def __init__(self, vocabulary, merges, source):
         if not isinstance(vocabulary, dict) or not vocabulary:
             raise UserError(f"{source} holds no vocabulary, a JSON object of ids.")
         ids = vocabulary.values()
@@ -73,7 +70,8 @@ class BytePairs:
                         f"{source} merges {left!r} and {right!r}, but {piece!r} is not "
                         "in the vocabulary; put both files there that belong together."
                     )
-        return cls(sorted(vocabulary, key=vocabulary.get), [*map(tuple, merges)])
+        self.pieces = sorted(vocabulary, key=vocabulary.get)
+        self.merges = [*map(tuple, merges)]
 
     def file_bytes(self):
         """Writes a `tokenizer.json` with nothing but the vocabulary and its merges."""
@@ -129,7 +127,7 @@ def read_two_files(vocabulary, merges, path):
                 "a space between; copy the file again."
             )
         pairs.append(pair)
-    return BytePairs.of(pieces, pairs, path)
+    return BytePairs(pieces, pairs, path)
 
 
 def pairs_of(model, path):
@@ -137,4 +135,4 @@ def pairs_of(model, path):
     merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
     if any(len(pair) != 2 for pair in merges):
         raise ValueError("a merge is no pair")
-    return BytePairs.of(model["vocab"], merges, path)
+    return BytePairs(model["vocab"], merges, path)

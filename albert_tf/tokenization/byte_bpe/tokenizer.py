@@ -9,13 +9,13 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import TWO_SEPARATORS
+from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import words
 from albert_tf.tokenization.byte_bpe.files import CHARACTERS
 from albert_tf.tokenization.byte_bpe.files import bytes_of
 from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.byte_bpe.words import Merges
 from albert_tf.tokenization.decoding import flat_ids
-from albert_tf.tokenization.huggingface.added_tokens import AddedToken
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer

@@ -16,16 +16,16 @@ class TextFeatures(tf.Module):
 
     Args:
         tokenizer: a `Tokenizer`.
-        max_seq_length: tokens of a row at most, the special ones counted.
+        max_length: tokens of a row at most, the special ones counted.
         layout: the `RowLayout` of the rows; by default the tokenizer's.
     """
 
-    def __init__(self, tokenizer, max_seq_length, layout=None):
+    def __init__(self, tokenizer, max_length, layout=None):
         super().__init__()
-        self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
+        self.tokenizer = InGraphTokenizer(tokenizer, max_length)
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
         self.layout, self.pad_id = layout or tokenizer.layout, tokenizer.pad_id
-        self.max_seq_length = max_seq_length
+        self._max_length = max_length
 
     def __call__(self, text, text_pair=None):
         """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
@@ -58,7 +58,7 @@ class TextFeatures(tf.Module):
 
     def _room(self, has_pairs):
         special = self.layout.special(has_pairs)
-        return tf.constant(self.max_seq_length - special, tf.int64)
+        return tf.constant(self._max_length - special, tf.int64)
 
 
 def dense_features(rows, first_lengths, layout=CLS_FIRST, pad_id=0):
@@ -163,11 +163,11 @@ class MaskedTextFeatures(TextFeatures):
 
     Args:
         tokenizer: as returned by `albert_tf.load_tokenizer`.
-        max_seq_length: tokens of a row at most, the special ones counted.
+        max_length: tokens of a row at most, the special ones counted.
     """
 
-    def __init__(self, tokenizer, max_seq_length):
-        super().__init__(tokenizer, max_seq_length, tokenizer.layout.padded_after)
+    def __init__(self, tokenizer, max_length):
+        super().__init__(tokenizer, max_length, tokenizer.layout.padded_after)
         self.mask_id = tokenizer.mask_id
         self.finds_masks = mark_of(tokenizer) != MASK_MARK
 
@@ -188,7 +188,7 @@ class MaskedTextFeatures(TextFeatures):
         """Returns ids of texts, ragged `[batch, (tokens)]`, with their marks' ids."""
         parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
         # A part yields a token at least, the mask after it.
-        parts = parts[:, : self.max_seq_length]
+        parts = parts[:, : self._max_length]
         ids = self.tokenizer(parts.flat_values)  # [all parts, (tokens)]
         mask = tf.fill([ids.nrows(), 1], tf.constant(self.mask_id, tf.int32))
         ids = parts.with_flat_values(tf.concat([ids, mask], axis=1))

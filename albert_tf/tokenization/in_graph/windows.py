@@ -3,18 +3,21 @@
 B texts, W windows, T tokens of a window.
 """
 
-import dataclasses
-
 import tensorflow as tf
 
-from albert_tf.row_layout import RowLayout
 from albert_tf.tokenization.in_graph.features import is_token
 from albert_tf.tokenization.in_graph.features import segments
 
 
-@dataclasses.dataclass(frozen=True)
 class InGraphLayout:
     """The windows of a batch of texts of any length, as `tasks.windows.Layout`.
+
+    Args:
+        row_layout, others: as of `Layout.of`, the latter int64 `[B]`.
+        ids: ragged int32 `[B, (tokens)]`, the texts.
+        max_length: tokens of a window at most, all counted.
+        doc_stride: as of `Layout.of`.
+        min_tokens: length to which windows are padded at least.
 
     Attributes:
         row_layout: the `RowLayout` of the windows.
@@ -30,52 +33,23 @@ class InGraphLayout:
         text_tokens: int64 `[]`, tokens of all texts.
     """
 
-    row_layout: RowLayout
-    text: tf.Tensor
-    index: tf.Tensor
-    tokens: tf.Tensor
-    length: tf.Tensor
-    position: tf.Tensor
-    within: tf.Tensor
-    is_text: tf.Tensor
-    place: tf.Tensor
-    text_tokens: tf.Tensor
-
-    @classmethod
-    def of(cls, row_layout, others, ids, max_seq_length, doc_stride, min_tokens=1):
-        """Lays windows out as `Layout.of`.
-
-        Args:
-            row_layout, others: as of `Layout.of`, the latter int64 `[B]`.
-            ids: ragged int32 `[B, (tokens)]`, the texts.
-            max_seq_length, doc_stride: as of `Layout.of`.
-            min_tokens: length to which windows are padded at least.
-        """
-        total = ids.row_lengths()
-        room = max_seq_length - others
+    def __init__(self, row_layout, others, ids, max_length, doc_stride, min_tokens=1):
+        self.row_layout = row_layout
+        total, self.text_tokens = ids.row_lengths(), tf.size(ids.flat_values, tf.int64)
+        room = max_length - others
         step = tf.minimum(room, doc_stride)
         counts = 1 + (tf.maximum(total - room, 0) + step - 1) // step  # rounded up
-        text = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)  # [W]
-        index = tf.ragged.range(counts).values
-        first = index * tf.gather(step, text)
-        tokens = tf.minimum(tf.gather(room, text), tf.gather(total, text) - first)
-        length = tokens + tf.gather(others, text)
+        text = self.text = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)
+        self.index = tf.ragged.range(counts).values
+        first = self.index * tf.gather(step, text)
+        self.tokens = tf.minimum(tf.gather(room, text), tf.gather(total, text) - first)
+        self.length = self.tokens + tf.gather(others, text)
         before = tf.gather(0 * others if row_layout.cls_last else others - 1, text)
-        width = tf.maximum(tf.reduce_max(length, axis=0), min_tokens)
-        position = tf.range(width)[None, :]  # [1, T]
-        within = position - before[:, None]
-        return cls(
-            row_layout=row_layout,
-            text=text,
-            index=index,
-            tokens=tokens,
-            length=length,
-            position=position,
-            within=within,
-            is_text=(within >= 0) & (within < tokens[:, None]),
-            place=within + (tf.gather(ids.row_starts(), text) + first)[:, None],
-            text_tokens=tf.size(ids.flat_values, tf.int64),
-        )
+        width = tf.maximum(tf.reduce_max(self.length, axis=0), min_tokens)
+        self.position = tf.range(width)[None, :]
+        self.within = self.position - before[:, None]
+        self.is_text = (self.within >= 0) & (self.within < self.tokens[:, None])
+        self.place = self.within + (tf.gather(ids.row_starts(), text) + first)[:, None]
 
     @property
     def cls_positions(self):

@@ -8,8 +8,8 @@ import tensorflow as tf
 from hypothesis import given
 
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.added_tokens import with_added_tokens
 from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
-from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.rules import TextRules
 from tests.tokenization.byte_bpe.conftest import peer

@@ -1,1 +1,0 @@
-"""Parts of Hugging Face's tokenizers that the official ones do not have."""
