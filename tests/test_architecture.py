@@ -88,9 +88,8 @@ def test_paths_are_resolved_above_what_reads_them(graph):
         if "albert_tf.hub.names" in imported
         and _room(name) in (*_BELOW_THE_COMMANDS, "inference", "pretraining")
     }
-    # `convert`, `from_pretrained`, `load_tokenizer` and the settings of a run.
+    # `from_pretrained`, `load_tokenizer` and the settings of a run.
     assert asking == {
-        "albert_tf.checkpoints.conversion",
         "albert_tf.models.base",
         "albert_tf.tokenization.loading",
         "albert_tf.pretraining.settings",

@@ -145,9 +145,11 @@ def unpack_archive(path, title):
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         _discard_unless(os.path.isfile, _list_of(digest))
         write_json(_list_of(digest), _files_in(target))
-        # Another process may have been sooner; its files are the same.
-        with contextlib.suppress(FileExistsError):
-            _rename(target, folder)
+        try:
+            os.rename(target, folder)
+        except OSError:  # another process may have been sooner; its files are the same
+            if not os.path.isdir(folder):
+                raise
     return _root(folder)
 
 
@@ -194,15 +196,6 @@ def _check_size(size, free, title):
             f"for {free / 1e9:.2f} GB; make room, or name another folder with "
             f"{CACHE_VARIABLE}."
         )
-
-
-def _rename(source, target):
-    try:
-        os.rename(source, target)
-    except OSError:
-        if not os.path.isdir(target):
-            raise
-        raise FileExistsError(target) from None
 
 
 @contextlib.contextmanager

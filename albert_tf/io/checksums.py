@@ -63,14 +63,14 @@ def of_bytes(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def of_file(local_path, start=None):
-    """Computes the checksum of a file on this machine, or goes on with a hash `start`.
+def of_file(path, start=None):
+    """Computes the checksum of a file, or goes on with a hash `start`.
 
     Raises:
         OSError: it cannot be read.
     """
     found = start or hashlib.sha256()
-    with open(local_path, "rb") as file:
+    with storage.opened(path) as file:
         while block := file.read(_BLOCK):
             found.update(block)
     return found.hexdigest()

@@ -27,9 +27,7 @@ def write_atomically(path, data):
     Raises:
         OSError: the file cannot be written; `path` is as it was.
     """
-    data = data.encode() if isinstance(data, str) else data
-    with storage.written_locally(path) as temporary, open(temporary, "wb") as file:
-        file.write(data)
+    storage.write_bytes(path, data.encode() if isinstance(data, str) else data)
 
 
 def write_json(path, values):
@@ -74,6 +72,14 @@ def unreadable(path, error):
     return UserError(f"{path} cannot be read: {error.strerror}{meant}")
 
 
+def read_file(path):
+    """Reads the bytes of a file that a user names, or raises a `UserError`."""
+    try:
+        return storage.read_bytes(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
 def parse_json(text):
     """Parses JSON; `text` is a str or bytes.
 
@@ -103,11 +109,9 @@ def read_json(path):
     Raises:
         UserError: the file is missing, unreadable, damaged or no JSON.
     """
+    data = read_file(path)
     try:
-        data = storage.read_bytes(path)
         values = parse_json(data)
-    except OSError as error:
-        raise unreadable(path, error) from error
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
     checksums.check_bytes(path, data)
@@ -130,11 +134,10 @@ def read_arrays(path):
     """
     import numpy as np
 
+    data = io.BytesIO(read_file(path))
     try:
-        with np.lib.npyio.NpzFile(io.BytesIO(storage.read_bytes(path))) as file:
+        with np.lib.npyio.NpzFile(data) as file:
             return dict(file)
-    except OSError as error:
-        raise unreadable(path, error) from error
     except (ValueError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is not an npz file: {error}.") from error
 

@@ -160,43 +160,46 @@ def escaped(path):
     return _GLOB_SIGNS.sub(r"\\\g<0>", path)
 
 
-def read_bytes(path):
-    """Reads the contents of a file, or raises an `OSError`."""
+@contextlib.contextmanager
+def opened(path):
+    """Opens a file, of which bytes are read; an `OSError` if they cannot be."""
     if not is_remote(path):
         with open(path, "rb") as file:
-            return file.read()
+            yield file
+        return
     with remote_files() as gfile, gfile.GFile(path, "rb") as file:
+        yield file
+
+
+def read_bytes(path):
+    """Reads the contents of a file, or raises an `OSError`."""
+    with opened(path) as file:
         return file.read()
 
 
-@contextlib.contextmanager
-def written_locally(path, ending=""):
-    """Gives a local path to write to; then that file is whole under its own name.
+def write_bytes(path, data):
+    """Writes bytes beside `path`, and renames that file to it once the disk holds it.
 
-    The contents are on the disk before the name is: after a crash of the machine there
-    is the earlier file or this one, not an empty one.
-
-    Args:
-        path: the file. Folders that are missing are made.
-        ending: of the local path's name.
+    After a crash of the machine there is the earlier file or this one, not an empty
+    one. Folders that are missing are made.
 
     Raises:
         OSError: the file cannot be written; it is as it was.
     """
     make_folder(os.path.dirname(path) or ".")
+    temporary = f"{path}.tmp"
     if is_remote(path):
-        with tempfile.TemporaryDirectory() as folder:
-            local = os.path.join(folder, f"file{ending}")
-            yield local
-            with remote_files() as gfile:
-                gfile.copy(local, f"{path}.tmp", overwrite=True)
-                gfile.rename(f"{path}.tmp", path, overwrite=True)
+        with tempfile.NamedTemporaryFile() as local, remote_files() as gfile:
+            local.write(data)
+            local.flush()
+            gfile.copy(local.name, temporary, overwrite=True)
+            gfile.rename(temporary, path, overwrite=True)
         return
-    temporary = f"{path}.tmp{ending}"
     try:
         with naming(path):
-            yield temporary
-            with open(temporary, "rb+") as file:
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
     finally:

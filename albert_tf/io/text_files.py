@@ -7,9 +7,8 @@ text.
 import codecs
 
 from albert_tf.errors import UserError
-from albert_tf.io import storage
 from albert_tf.io.files import parse_json
-from albert_tf.io.files import unreadable
+from albert_tf.io.files import read_file
 
 BEGINNING = 2**16
 """Bytes that `check_beginning` needs to tell a file's kind."""
@@ -102,7 +101,7 @@ def read_text(path):
     Raises:
         UserError: the file cannot be read, is not UTF-8, or as `check_beginning`.
     """
-    return decoded(path, _bytes(path))
+    return decoded(path, read_file(path))
 
 
 def read_json_text(path):
@@ -116,13 +115,6 @@ def read_json_text(path):
         return parse_json(text)
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
-
-
-def _bytes(path):
-    try:
-        return storage.read_bytes(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
 def decoded(path, data):
@@ -144,7 +136,7 @@ def read_lines(path):
     Raises:
         UserError: as `read_text` and `check_line_ends`.
     """
-    data = _bytes(path)
+    data = read_file(path)
     text = decoded(path, data)
     check_line_ends(path, data)
     lines = text.removesuffix("\n").split("\n") if text else []

@@ -215,8 +215,6 @@ class ChecksummedFolder:
 
     def add(self, name):
         """Takes the checksum of a file that other code has just written."""
-        path = os.path.join(self._directory, name)
         self._known.pop(name, None)
-        with storage.read_locally(path) as local_path:
-            self._known[name] = checksums.of_file(local_path)
+        self._known[name] = checksums.of_file(os.path.join(self._directory, name))
         self._written.append(name)

@@ -23,6 +23,7 @@ than the tolerance. docs/checkpoints.md says more.
 
 import dataclasses
 import sys
+import typing
 
 import numpy as np
 
@@ -47,8 +48,7 @@ class VerifyOptions(ReadingFlags):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Deviation:
+class Deviation(typing.NamedTuple):
     """Distance of one array from its expected value."""
 
     name: str

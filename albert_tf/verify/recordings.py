@@ -7,8 +7,9 @@ The layout of features follows the official code's: of a set of questions NAME,
     answers_NAME_as_vN               scores of these windows, and their answers
 """
 
-import dataclasses
 import os
+import types
+import typing
 
 import numpy as np
 import tensorflow as tf
@@ -43,14 +44,13 @@ _MASKED = -1e29
 _SIZES = ("max_seq_length", "doc_stride", "max_query_length")
 
 
-@dataclasses.dataclass(frozen=True)
-class Compared:
+class Compared(typing.NamedTuple):
     """Found and expected arrays."""
 
     prefix: str  # of the names, ending in "/"; "" for the folder itself
     found: dict  # arrays by name
     expected: dict  # arrays by name
-    notes: dict = dataclasses.field(default_factory=dict)  # remarks by name
+    notes: dict = types.MappingProxyType({})  # remarks by name
     weights_limit: float = 1e-6  # how far weights may be off after training
 
 
@@ -121,21 +121,42 @@ def tokenizer_of(directory, vocabulary, do_lower_case):
     )
 
 
-@dataclasses.dataclass(frozen=True)
 class RecordedWindows:
-    """The windows of one set of questions."""
+    """The windows of one set of questions.
 
-    folder: str  # where they lie
-    name: str  # of the set
-    arrays: dict  # by name, `[W]` or `[W, tokens]`
-    question_ids: list  # of str; `example_index` counts in it
-    dropped: list  # ids of questions that have no window
-    sizes: WindowSizes
-    do_lower_case: bool  # of the tokenizer
+    Args:
+        folder: where they lie.
+        name: of the set.
+
+    Attributes:
+        arrays: a dict by name, `[W]` or `[W, tokens]`.
+        question_ids: list of str; `example_index` counts in it.
+        dropped: ids of questions that have no window.
+        sizes: the `WindowSizes`.
+        do_lower_case: of the tokenizer.
+
+    Raises:
+        UserError: a file is missing, or lacks an entry.
+    """
+
+    def __init__(self, folder, name):
+        self._folder, self._name = os.fspath(folder), name
+        path = os.path.join(folder, f"features_{name}")
+        facts = read_json_object(f"{path}.json")
+        self.arrays = read_arrays(f"{path}.npz")
+        for key in (*_SIZES, "qids", "dropped", "do_lower_case"):
+            if key not in facts:
+                raise UserError(f"{path}.json lacks {key!r}.")
+        for key in _NEEDED:
+            if key not in self.arrays:
+                raise UserError(f"{path}.npz lacks {key!r}.")
+        self.question_ids, self.dropped = facts["qids"], facts["dropped"]
+        self.sizes = WindowSizes(**{key: facts[key] for key in _SIZES})
+        self.do_lower_case = facts["do_lower_case"]
 
     def path(self, part):
         """Returns the path of the questions: `part` is "dev" or "train"."""
-        return os.path.join(self.folder, f"{self.name}_{part}.json")
+        return os.path.join(self._folder, f"{self._name}_{part}.json")
 
     def window_keys(self):
         """Names each window: (question id, number of the window)."""
@@ -153,7 +174,7 @@ class RecordedWindows:
             contexts.extend([paragraph.context] * len(paragraph.questions))
         if [question.id for question in questions] != self.question_ids:
             raise UserError(
-                f"{self.path('dev')} has other questions than features_{self.name}"
+                f"{self.path('dev')} has other questions than features_{self._name}"
                 ".json."
             )
         spans = np.zeros((count, width, 2), np.int32)
@@ -176,32 +197,6 @@ class RecordedWindows:
             window_index=arrays["doc_span_index"],
             answers=np.zeros((0, 3), np.int32),
         )
-
-
-def read_windows(folder, name):
-    """Reads the `RecordedWindows` of the set of questions that a name means.
-
-    Raises:
-        UserError: a file is missing, or lacks an entry.
-    """
-    path = os.path.join(folder, f"features_{name}")
-    facts = read_json_object(f"{path}.json")
-    arrays = read_arrays(f"{path}.npz")
-    for key in (*_SIZES, "qids", "dropped", "do_lower_case"):
-        if key not in facts:
-            raise UserError(f"{path}.json lacks {key!r}.")
-    for key in _NEEDED:
-        if key not in arrays:
-            raise UserError(f"{path}.npz lacks {key!r}.")
-    return RecordedWindows(
-        folder=os.fspath(folder),
-        name=name,
-        arrays=arrays,
-        question_ids=facts["qids"],
-        dropped=facts["dropped"],
-        sizes=WindowSizes(**{key: facts[key] for key in _SIZES}),
-        do_lower_case=facts["do_lower_case"],
-    )
 
 
 def model_with_head(checkpoint, model_class, arguments):

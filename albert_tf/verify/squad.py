@@ -32,10 +32,10 @@ from albert_tf.tasks.question_answering.scores import evaluate_version_1
 from albert_tf.tasks.question_answering.scores import evaluate_version_2
 from albert_tf.verify import squad_windows
 from albert_tf.verify.recordings import Compared
+from albert_tf.verify.recordings import RecordedWindows
 from albert_tf.verify.recordings import loss_and_gradients
 from albert_tf.verify.recordings import model_with_head
 from albert_tf.verify.recordings import names_in
-from albert_tf.verify.recordings import read_windows
 from albert_tf.verify.recordings import tokenizer_of
 from albert_tf.verify.recordings import without_masked
 
@@ -57,7 +57,7 @@ def compare(directory, vocabulary=None):
     """Yields a `Compared` for each recording in a folder; none if it holds no such."""
     names = names_in(directory)
     for name in names:
-        recorded = read_windows(directory, name)
+        recorded = RecordedWindows(directory, name)
         tokenizer = tokenizer_of(directory, vocabulary, recorded.do_lower_case)
         compared = squad_windows.compare(recorded, tokenizer)
         yield Compared(f"features_{name}/", *compared)
@@ -123,7 +123,7 @@ def _compare_answers(directory, inputs):
     """
     folder = os.path.dirname(os.path.abspath(directory))
     name = os.path.basename(os.path.abspath(directory)).removeprefix("answers_")
-    windows = read_windows(folder, name.rpartition("_as_")[0]).windows()
+    windows = RecordedWindows(folder, name.rpartition("_as_")[0]).windows()
     facts = read_json_object(os.path.join(directory, "metrics.json"))
     is_first = _LOGITS[0] in inputs
     size, longest = facts["n_best_size"], facts["max_answer_length"]

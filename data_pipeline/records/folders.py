@@ -12,10 +12,8 @@ from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.storage import remote_files
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
-from data_pipeline.shards.resuming import sha256_of
 from data_pipeline.shards.resuming import size_of
 from data_pipeline.text import input_files
 
@@ -85,7 +83,7 @@ def find(input_file):
 
 
 def _of_pattern(pattern):
-    with remote_files() as gfile:
+    with storage.remote_files() as gfile:
         is_folder = gfile.isdir(pattern)
         return _files_of(pattern) if is_folder else _files_matching(pattern)
 
@@ -193,10 +191,7 @@ def _feature_names(path):
 def _check_sizes(descriptions, paths):
     """Compares the sizes of files with those that their folders' descriptions give."""
     described = _facts(descriptions, paths)
-    with (
-        storage.os_errors(),
-        concurrent.futures.ThreadPoolExecutor(_QUESTIONS) as pool,
-    ):
+    with storage.os_errors(), concurrent.futures.ThreadPoolExecutor(_QUESTIONS) as pool:
         sizes = pool.map(size_of, described)
         for (path, facts), size in zip(described.items(), sizes, strict=True):
             if size != facts["bytes"]:
@@ -228,7 +223,7 @@ def verify_data(input_file):
         Progress(total, "bytes", "verifying data") as progress,
         concurrent.futures.ThreadPoolExecutor(_READERS) as pool,
     ):
-        digests = pool.map(sha256_of, described)
+        digests = pool.map(checksums.of_file, described)
         for (path, facts), digest in zip(described.items(), digests, strict=True):
             progress.update(progress.done + facts["bytes"])
             if digest != facts["sha256"]:

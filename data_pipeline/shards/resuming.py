@@ -1,7 +1,6 @@
 """Record of the finished shards of an interrupted run, which a rerun leaves out."""
 
 import contextlib
-import hashlib
 import json
 import os
 import uuid
@@ -15,7 +14,6 @@ from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import UNFINISHED
 
 _MARK = ".mark-"
-_BLOCK_BYTES = 2**20
 
 
 def temporary_name(path):
@@ -147,18 +145,10 @@ def publish(temporary, path):
 
 def facts_of(path, records):
     """Returns the facts of a file of `records` records for dataset_info.json."""
-    return {"bytes": size_of(path), "records": records, "sha256": sha256_of(path)}
+    digest = checksums.of_file(path)
+    return {"bytes": size_of(path), "records": records, "sha256": digest}
 
 
 def size_of(path):
     """Returns the size of a file in bytes."""
     return tf.io.gfile.stat(path).length
-
-
-def sha256_of(path):
-    """Computes the SHA-256 of a file, hexadecimal as `sha256sum` prints it."""
-    digest = hashlib.sha256()
-    with tf.io.gfile.GFile(path, "rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()

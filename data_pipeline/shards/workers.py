@@ -59,11 +59,7 @@ class _Report:
 def _write_in_processes(work, workers, shards, finished, report):
     reports = processes.CONTEXT.Queue()
     with processes.calls_in_processes(
-        _write_in_worker,
-        work,
-        workers,
-        initializer=_start_worker,
-        initargs=(reports,),
+        _write_in_worker, work, workers, initializer=_start_worker, initargs=(reports,)
     ) as futures:
         _collect(dict(zip(futures, shards, strict=True)), finished, reports, report)
 

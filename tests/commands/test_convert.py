@@ -198,16 +198,14 @@ def test_a_target_that_could_not_be_read_is_refused(
 def test_heads_of_other_tasks_are_not_those_of_pretraining(monkeypatch, tmp_path):
     tensors = {"bert/embeddings/word_embeddings": 0, "cls/other/output_bias": 0}
     checkpoint = Checkpoint("squad", None, lambda: tensors)
-    monkeypatch.setattr(
-        "albert_tf.checkpoints.conversion.read_checkpoint", lambda path: checkpoint
-    )
+    monkeypatch.setattr("albert_tf.convert.read_checkpoint", lambda path: checkpoint)
     built = []
 
     def build_model(model_class, *arguments):
         built.append(model_class)
         raise UserError("enough")
 
-    monkeypatch.setattr("albert_tf.checkpoints.conversion.build_model", build_model)
+    monkeypatch.setattr("albert_tf.convert.build_model", build_model)
     with pytest.raises(SystemExit):
         main(["", f"--from={tmp_path}", f"--to={tmp_path / 'out'}"])
     assert built == [AlbertModel]

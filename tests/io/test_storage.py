@@ -12,10 +12,7 @@ def folder(request, tmp_path):
 
 
 def write(path, contents):
-    with storage.written_locally(path, ".txt") as local:
-        assert local.endswith(".txt")
-        with open(local, "w", encoding="utf-8") as file:
-            file.write(contents)
+    storage.write_bytes(path, contents.encode())
 
 
 def test_files_are_written_whole_and_read(folder):
@@ -24,10 +21,8 @@ def test_files_are_written_whole_and_read(folder):
     for contents in ("old", "new"):
         write(path, contents)
         assert storage.read_bytes(path) == contents.encode()
-    with pytest.raises(KeyError), storage.written_locally(path) as local:
-        with open(local, "w", encoding="utf-8") as file:
-            file.write("half")
-        raise KeyError
+    with pytest.raises(TypeError):
+        storage.write_bytes(path, "no bytes")
     with storage.read_locally(path) as local, open(local, encoding="utf-8") as file:
         assert file.read() == "new"
     assert storage.exists(path) and not storage.is_folder(path)

@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
-from albert_tf.verify.recordings import read_windows
+from albert_tf.verify.recordings import RecordedWindows
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +19,6 @@ def recorded(shared):
     folder = shared("fixtures/official_squad")
 
     def read(name):
-        return read_windows(folder, name).windows()
+        return RecordedWindows(folder, name).windows()
 
     return read
