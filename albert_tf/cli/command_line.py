@@ -132,7 +132,8 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror}.")
     except KeyboardInterrupt:
-        shell.say_interrupted()
+        print("\ninterrupted", file=sys.stderr)
+        shell.say_how_to_go_on()
         sys.exit(_INTERRUPTED)
     except SystemExit as end:
         if end.code in shell.STOPPED:

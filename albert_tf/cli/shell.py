@@ -67,12 +67,6 @@ def _answer(parser):
     argcomplete.autocomplete(parser, always_complete_options="long")
 
 
-def say_interrupted():
-    """Prints that the command was interrupted, and how to go on."""
-    print("\ninterrupted", file=sys.stderr)
-    say_how_to_go_on()
-
-
 def say_how_to_go_on():
     """Prints the command line of this process, as a shell takes it."""
     words = sys.orig_argv

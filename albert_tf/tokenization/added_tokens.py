@@ -1,11 +1,11 @@
 """Tokens beyond a vocabulary, which are looked for in texts before these are split."""
 
 import collections
-import dataclasses
 import functools
 import hashlib
 import re
 import sys
+import typing
 import unicodedata
 
 import numpy as np
@@ -20,8 +20,7 @@ from albert_tf.tokenization.tokenizer import Tokenizer
 _MARKS = "[\u0300-\u036f]*"
 
 
-@dataclasses.dataclass(frozen=True)
-class AddedToken:
+class AddedToken(typing.NamedTuple):
     """A token that the user of a tokenizer added to it."""
 
     content: str  # the text that it stands for
@@ -173,7 +172,7 @@ class WithAddedTokens(Tokenizer):
         return starts
 
     def settings(self):
-        tokens = [dataclasses.asdict(token) for token in self.added]
+        tokens = [token._asdict() for token in self.added]
         return {**self.base.settings(), **super().settings(), "added_tokens": tokens}
 
     def _digest(self, recorded):
@@ -196,7 +195,7 @@ def with_added_tokens(base, config, source):
     except TypeError:
         added = [AddedToken("", -1)]
     for token in added:
-        types = [type(value) for value in dataclasses.astuple(token)]
+        types = list(map(type, token))
         if types != [str, int, bool, bool] or not token.content or token.id < 0:
             raise UserError(
                 f"{source} has a damaged list of added tokens; copy the file again."

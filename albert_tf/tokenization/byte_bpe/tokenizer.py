@@ -1,6 +1,5 @@
 """Byte-level BPE as RoBERTa has it."""
 
-import dataclasses
 import itertools
 import json
 import re
@@ -79,7 +78,7 @@ class ByteBpeTokenizer(Tokenizer):
 
     def looked_for(self, added):
         # Nothing is normalized, whatever a list says.
-        added = [dataclasses.replace(token, normalized=False) for token in added]
+        added = [token._replace(normalized=False) for token in added]
         listed = {token.content for token in added}
         special = [
             AddedToken(piece, getattr(self, name), lstrip=name == "mask_id")
