@@ -261,14 +261,25 @@ def _results(table, flags, sets, judges, seed, source):
     label = f"{folder.parent.name}, seed {seed}: "
     path = folder / _RESULTS
     if path.exists():
-        return read_json_object(path)
+        found = read_json_object(path)
+    else:
+        found = _train_and_evaluate(table, flags, sets, folder, seed, label)
+        write_atomically(path, json.dumps(found, indent=1))
+    for name, judge in judges.items():
+        if name not in found[""]:
+            found[""][name] = judge(folder, seed, label)
+            write_atomically(path, json.dumps(found, indent=1))
+    return found
+
+
+def _train_and_evaluate(table, flags, sets, folder, seed, label):
     flags = {**flags, "output_dir": folder, "random_seed": seed}
     if "init_checkpoint" in flags:
         flags["init_checkpoint"] /= folder.name
     run_module("run_pretraining", flags, label)
-    found = {}
     if flags["objective"] != table.objective:  # whose losses do not compare
-        sets, found = {}, {"": {}}
+        return {"": {}}
+    found = {}
     for data, held_out in sets.items():
         for name, changes in table.evaluations.items():
             changes = {
@@ -282,7 +293,4 @@ def _results(table, flags, sets, judges, seed, source):
                 changes["init_checkpoint"] = folder
             run_module("run_pretraining", {**flags, **changes}, label)
             found[", ".join(filter(None, [data, name]))] = read_results(folder)
-    for name, judge in judges.items():
-        found[""][name] = judge(folder, seed, label)
-    write_atomically(path, json.dumps(found, indent=1))
     return found
