@@ -25,7 +25,9 @@ class _Pieces:
 
 @pytest.fixture
 def corpus(monkeypatch, tmp_path):
-    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
+    data = tmp_path / "data"
+    data.mkdir()
+    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: data)
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     (tmp_path / "vocab_4000.model").touch()
     return tiny.Corpus("", 4000, tmp_path)
