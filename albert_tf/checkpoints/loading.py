@@ -22,7 +22,7 @@ from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_config_of
 from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.checkpoints.model_directory import read_task_info
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
 from albert_tf.checkpoints.sentence_transformers import read_pooling
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
@@ -102,6 +102,21 @@ class Checkpoint:
         # A class without variables of its own asks for no weights.
         return model_class.resolve_arguments(told, {}, self.tensors if head else None)
 
+    def task_info(self, model):
+        """Returns the task, and its length, of a model built from it; or None."""
+        saved_class, saved = self.saved or (None, {})
+        info, head = {}, model.head_config()
+        if saved_class is type(model):
+            if head.get("num_labels") == saved.get("num_labels"):
+                info = read_training_info(self.path)
+        elif TEXT_VECTORS in self.huggingface and self.head_arguments(type(model)):
+            info = {"task": model.told_task(head)}
+            length = self.huggingface[TEXT_VECTORS].get("max_seq_length")
+            if length:
+                info["max_seq_length"] = model.config.longest_row(length)
+        kept = ("task", "max_seq_length") if "task" in info else ()
+        return {name: info[name] for name in kept if name in info} or None
+
 
 def read_checkpoint(path):
     """Recognises the checkpoint at `path`, whatever its kind.
@@ -177,20 +192,16 @@ def _tensors_of_tf1(prefix, family):
 
 def load_pretrained(model_class, path, arguments, allow_missing=()):
     """Loads a model for `from_pretrained` of what `read_checkpoint` takes."""
-    config_class = model_class.family.config_class
-    fields = {field.name for field in dataclasses.fields(config_class)}
+    fields = {own.name for own in dataclasses.fields(model_class.family.config_class)}
     known = loading_arguments(model_class)
     refuse_arguments(model_class.__name__, arguments, known)
     changes = {k: value for k, value in arguments.items() if k in fields}
     arguments = {k: value for k, value in arguments.items() if k not in fields}
-    task_info, is_as_saved = None, False
-    checkpoint = read_checkpoint(path)
+    checkpoint, is_as_saved = read_checkpoint(path), False
     saved_class, head = checkpoint.saved or (None, {})
     if saved_class is model_class:
         arguments = model_class.resolve_arguments(head, arguments)
         is_as_saved = head.items() <= arguments.items() and not changes
-        if arguments.get("num_labels") == head.get("num_labels"):
-            task_info = read_task_info(checkpoint.path)
     if is_as_saved:
         model = load_model_directory(checkpoint.path, **arguments)
     else:
@@ -199,12 +210,7 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
         told = checkpoint.head_arguments(model_class)
         model = build_model(model_class, checkpoint, allow_missing, arguments, told)
         logging.info("%s", model.load_report)
-        if told and TEXT_VECTORS in checkpoint.huggingface:
-            task_info = {"task": model.told_task(model.head_config())}
-            length = checkpoint.huggingface[TEXT_VECTORS].get("max_seq_length")
-            if length:
-                task_info["max_seq_length"] = model.config.longest_row(length)
-    model.saved_task_info = task_info
+    model.saved_task_info = checkpoint.task_info(model)
     return model
 
 
@@ -230,10 +236,7 @@ def loading_arguments(*model_classes):
     found = []
     for model_class in model_classes:
         fields = dataclasses.fields(model_class.family.config_class)
-        found += [
-            *constructor_arguments(model_class),
-            *(field.name for field in fields),
-        ]
+        found += [*constructor_arguments(model_class), *(own.name for own in fields)]
     return found
 
 

@@ -24,7 +24,6 @@ from albert_tf.io.whole_folder import require_whole
 HEAD_FILE = "head.json"
 WEIGHTS_FILE = "model.weights.h5"
 TRAINING_INFO_FILE = "training_info.json"
-_OF_THE_TASK = ("task", "max_seq_length")
 
 
 def is_model_directory(path):
@@ -115,18 +114,6 @@ def _check_labels(head, training_info, directory):
             f"but {TRAINING_INFO_FILE} has {', '.join(map(str, told))}; their order "
             "says which output means which: write the same in both."
         )
-
-
-def read_task_info(directory):
-    """Reads the entries of `training_info.json` on the task; returns None without any.
-
-    Raises:
-        UserError: the file is damaged.
-    """
-    info = read_training_info(directory)
-    if "task" not in info:
-        return None
-    return {name: info[name] for name in _OF_THE_TASK if name in info}
 
 
 def read_training_info(directory):

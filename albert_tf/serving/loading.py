@@ -6,7 +6,6 @@ import pathlib
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.loading import without_adapters
-from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import asked_rule
 from albert_tf.io.near_misses import did_you_mean
@@ -74,9 +73,12 @@ def build_module(
 
 def _one_head(directory, task, tokenizer, execution):
     """Returns the `Head` of a model, its facts, and what its training recorded."""
-    info = read_training_info(directory)
     checkpoint = read_checkpoint(directory)
-    model_class, head_class, tuned_for = _head_in(checkpoint, info, task)
+    tuned_for, info = read_task(checkpoint)
+    if tuned_for is not None:
+        tuned_for = tuned_for.as_trained(info.get("dev", {}))
+    (own, _), source = checkpoint.head(), checkpoint.path
+    model_class, head_class = _choose(own, heads_of(own), tuned_for, task, source)
     tokenizer = tokenizer or read_tokenizer(directory)
     arguments = {**model_class.family.alone, **execution}
     model = load_pretrained(model_class, checkpoint, arguments)
@@ -89,9 +91,8 @@ def _one_head(directory, task, tokenizer, execution):
 
 def _several_heads(directories, tokenizer, execution):
     """Returns as `_one_head`, of several models with one encoder."""
-    infos = [read_training_info(directory) for directory in directories]
     tokenizer = tokenizer or read_tokenizer(directories[0])
-    tasks = _tasks_of_heads(directories)
+    tasks, infos = _tasks_of_heads(directories)
     models = models_of_one_encoder(directories, tasks, **execution)
     tokenizer = tokenizer_for_model(tokenizer, models[0].config, directories[0])
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
@@ -164,17 +165,6 @@ def _known_task(facts):
         return None
 
 
-def _head_in(checkpoint, info, task):
-    """Returns the classes of a checkpoint's model and `Head`, and its task."""
-    model_class, head = checkpoint.head()
-    source = checkpoint.path
-    tuned_for = task_of(info, source, model_class, head)
-    if tuned_for is not None:
-        tuned_for = tuned_for.as_trained(info.get("dev", {}))
-    heads = heads_of(model_class)
-    return *_choose(model_class, heads, tuned_for, task, source), tuned_for
-
-
 def _choose(model_class, heads, tuned_for, task, source):
     """Chooses the classes of model and `Head` that answer as `task` asks."""
     own = default_head(model_class)
@@ -244,10 +234,10 @@ def _module(head, facts, infos, max_seq_length=None, serving_options=()):
 
 
 def _tasks_of_heads(model_dirs):
-    """Returns the tasks by the last part of the directories that is their own."""
-    tasks = {}
+    """Returns the tasks by the directories' last part of their own, and the infos."""
+    tasks, infos = {}, []
     for directory in model_dirs:
-        task, _ = read_task(directory)
+        task, info = read_task(directory)
         if task is None:
             raise UserError(f"{directory} was not fine-tuned; export it by itself.")
         path = pathlib.Path(directory).resolve()
@@ -257,7 +247,8 @@ def _tasks_of_heads(model_dirs):
                 f"Two models of --model_dir are called {name!r}; rename one."
             )
         tasks[name] = task
-    return tasks
+        infos.append(info)
+    return tasks, infos
 
 
 def _length(config, infos, max_seq_length):

@@ -4,7 +4,6 @@ import os
 import pkgutil
 
 from albert_tf.checkpoints.model_directory import HEAD_FILE
-from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 
@@ -62,11 +61,9 @@ def read_task(source, asked=None):
     from albert_tf.checkpoints.loading import read_checkpoint
 
     directory = source.path if isinstance(source, Checkpoint) else source
-    info = read_training_info(directory)
-    if "task" in info:
-        has_head = os.path.isfile(os.path.join(directory, HEAD_FILE))
-        found = read_head(directory) if has_head else (None, {})
-    else:
+    info, found = read_training_info(directory), (None, {})
+    has_head = os.path.isfile(os.path.join(directory, HEAD_FILE))
+    if has_head or "task" not in info or isinstance(source, Checkpoint):
         classes = asked.model_classes().values() if asked else ()
         names = [model_class.huggingface_architecture() for model_class in classes]
         found = read_checkpoint(source).head(names)
