@@ -183,7 +183,7 @@ def _model_dir(options, folder):
 
 def own_side(version, requests):
     """Returns an export, with the number of threads that suits it."""
-    from albert_tf.serving.token_files import token_file_in  # and TensorFlow
+    from albert_tf.token_files import token_file_in  # and TensorFlow
 
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
     counts = thread_counts()

@@ -275,7 +275,7 @@ class PretrainedModel(keras.Model):
         shape = [None] * (self.feature_axes - 1)
         if format == "onnx":
             # Imported here: other formats need nothing of serving.
-            from albert_tf.serving.export.converting import write_onnx_model
+            from albert_tf.token_files.converting import write_onnx_model
 
             shapes = {
                 name: tuple(names[name].shape) if input_signature else (None, *shape)

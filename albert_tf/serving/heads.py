@@ -10,16 +10,12 @@ from albert_tf.families import registry
 from albert_tf.models.text_embedding import text_vectors
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.similarity.serving import TextEmbeddingHead
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.features import mark_of
 
 _GUESSES = 5  # tokens proposed for each [MASK]
-_POOLINGS = {
-    "mean": "the mean over its tokens",
-    "cls": "that of its classification token",
-    "pooler": "the pooled output",
-}
 
 
 class EncoderHead(Head):
@@ -65,32 +61,15 @@ class EncoderHead(Head):
         }
 
 
-class EmbeddingHead(Head):
+class EmbeddingHead(TextEmbeddingHead):
     """A vector for each text: the mean over its tokens, of length 1; of an encoder."""
 
-    name = "embedding"
+    pooling, normalize = "mean", True
 
     def compute(self, features):
-        encoded = self.model(features, training=False)
-        vectors = text_vectors(encoded, features["input_mask"], "mean", normalize=True)
-        return {"embedding": vectors}
-
-    def meaning(self):
-        return {"embedding": f"a vector of length 1 for the text: {_POOLINGS['mean']}"}
-
-
-class TextEmbeddingHead(Head):
-    """A vector for each text, as an `AlbertForTextEmbedding` or its like pools it."""
-
-    name = "embedding"
-
-    def numbers(self, outputs):
-        return {"embedding": outputs}
-
-    def meaning(self):
-        length = " of length 1" if self.model.normalize else ""
-        pooling = _POOLINGS[self.model.pooling]
-        return {"embedding": f"a vector{length} for the text: {pooling}"}
+        encoded, mask = self.model(features, training=False), features["input_mask"]
+        vectors = text_vectors(encoded, mask, self.pooling, normalize=self.normalize)
+        return self.numbers(vectors)
 
 
 class MaskedLMHead(Head):

@@ -17,10 +17,10 @@ from albert_tf.serving.heads import heads_of
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.serving.several_heads import SeveralHeads
 from albert_tf.serving.several_heads import models_of_one_encoder
-from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
+from albert_tf.token_files import TokenFile
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 

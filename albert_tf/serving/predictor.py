@@ -20,8 +20,8 @@ from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.loading import head_of
-from albert_tf.serving.token_files import token_file_in
 from albert_tf.serving.versions import numbered_versions
+from albert_tf.token_files import token_file_in
 from albert_tf.tokenization.in_graph.texts import tensorflow_text
 
 _SAVED_MODEL, _DESCRIPTION = "saved_model.pb", "signature.json"

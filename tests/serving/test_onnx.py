@@ -14,16 +14,16 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.export.converting import WRITERS
-from albert_tf.serving.export.converting import check_token_file
-from albert_tf.serving.export.converting import round_onnx
-from albert_tf.serving.export.converting import write_onnx
 from albert_tf.serving.export.writing import _example_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.predictor import Predictor
-from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks.registry import create_task
+from albert_tf.token_files import TokenFile
+from albert_tf.token_files.converting import WRITERS
+from albert_tf.token_files.converting import check_token_file
+from albert_tf.token_files.converting import round_onnx
+from albert_tf.token_files.converting import write_onnx
 
 _TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
 _CLASSIFIER = albert_tf.AlbertForSequenceClassification

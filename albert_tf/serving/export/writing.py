@@ -15,20 +15,20 @@ from albert_tf.io.storage import require_disk
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.serving.export.comparison import Comparison
 from albert_tf.serving.export.comparison import check_comparable
-from albert_tf.serving.export.converting import WRITERS
-from albert_tf.serving.export.converting import check_token_file
-from albert_tf.serving.export.converting import round_onnx
 from albert_tf.serving.export.description import describe_signatures
 from albert_tf.serving.export.description import model_card
 from albert_tf.serving.export.description import write_warmup_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths
-from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.token_files import TokenFile
+from albert_tf.token_files.converting import WRITERS
+from albert_tf.token_files.converting import check_token_file
+from albert_tf.token_files.converting import round_onnx
 
 SAVED_MODEL = "saved_model"
 # By format, the types in which an export can compute; the first is the usual one.

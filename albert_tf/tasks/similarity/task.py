@@ -50,7 +50,7 @@ class Similarity(Task):
     teacher_distance: str = "cosine"
 
     kind: typing.ClassVar[str] = "similarity"
-    head: typing.ClassVar[str] = "albert_tf.serving.heads.TextEmbeddingHead"
+    head: typing.ClassVar[str] = "albert_tf.tasks.similarity.serving.TextEmbeddingHead"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.text_embedding.AlbertForTextEmbedding",
         "albert_tf.models.text_embedding.XLNetForTextEmbedding",

@@ -11,7 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.serving.token_files import TokenFile
+from albert_tf.token_files import TokenFile
 
 _ONNX_OPSET = 17
 # The most that a file may differ from the model (`_distance`): room for rounding, which
