@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import os
-import pkgutil
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ from albert_tf.checkpoints.loading import loading_arguments
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.hub.names import local_directory
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
@@ -88,7 +88,7 @@ class TextClassifier:
         few_shot: bool = False,
         **changes: Any,
     ) -> None:
-        known = loading_arguments(*map(pkgutil.resolve_name, TextTask.models))
+        known = loading_arguments(*map(registry.model_class, TextTask.models))
         known += arguments_of(TextClassifier)
         refuse_arguments("TextClassifier", changes, known)
         self._directory = local_directory(pretrained, revision)

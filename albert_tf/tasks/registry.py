@@ -1,7 +1,7 @@
 """The kinds of task: the one place where a new one is registered."""
 
+import importlib
 import os
-import pkgutil
 
 from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.checkpoints.model_directory import read_training_info
@@ -33,7 +33,13 @@ def task_class(kind):
         KeyError: no family has it.
     """
     places = {kind: place for kinds in TASKS.values() for kind, place in kinds.items()}
-    return pkgutil.resolve_name(places[kind])
+    return class_at(places[kind])
+
+
+def class_at(place):
+    """Returns the class that "module.Class" names; its module's errors are raised."""
+    module, _, name = place.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def create_task(kind, name, **fields):

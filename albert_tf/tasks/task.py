@@ -2,12 +2,13 @@
 
 import abc
 import dataclasses
-import pkgutil
 import typing
 
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.families import registry
+from albert_tf.tasks.registry import class_at
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 
@@ -46,7 +47,7 @@ class Task(abc.ABC):
     kind: typing.ClassVar[str]
     """Key of the class in the registry."""
     models: typing.ClassVar[tuple]
-    """The Keras models that can be fine-tuned, "module.class" of a family each."""
+    """Names of the registered models that can be fine-tuned, of a family each."""
     head: typing.ClassVar[str]
     """The `tasks.serving.Head` of a model that is served, "module.class"."""
     default_metrics: typing.ClassVar[tuple] = ()
@@ -90,11 +91,11 @@ class Task(abc.ABC):
     @property
     def model_class(self):
         """The first of `models`."""
-        return pkgutil.resolve_name(self.models[0])
+        return registry.model_class(self.models[0])
 
     def model_classes(self):
         """Returns the classes of `models` by their `ModelFamily`."""
-        found = map(pkgutil.resolve_name, self.models)
+        found = map(registry.model_class, self.models)
         return {model_class.family: model_class for model_class in found}
 
     def model_arguments(self):
@@ -159,7 +160,7 @@ class Task(abc.ABC):
     @property
     def head_class(self):
         """The class that `head` names."""
-        return pkgutil.resolve_name(self.head)
+        return class_at(self.head)
 
     def as_trained(self, scores):
         """Returns the task as a model with these dev scores in training answers it."""

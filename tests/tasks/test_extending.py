@@ -11,6 +11,15 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import registry
 
 
+def test_what_fails_in_a_task_of_ones_own_is_what_is_shown(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "task.py").write_text("import something_absent\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(registry.TASKS["classification"], "mine", "mine.task.Mine")
+    with pytest.raises(ModuleNotFoundError, match="something_absent"):
+        registry.create_task("mine", "custom")
+
+
 @pytest.mark.slow
 def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
     flags, project, tmp_path, monkeypatch

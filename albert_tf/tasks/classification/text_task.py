@@ -36,8 +36,8 @@ class TextTask(Task):
     pair: bool | None = False
 
     models: typing.ClassVar[tuple] = (
-        "albert_tf.models.classification.AlbertForSequenceClassification",
-        "albert_tf.models.xlnet.fine_tuned.XLNetForSequenceClassification",
+        "AlbertForSequenceClassification",
+        "XLNetForSequenceClassification",
     )
     head: typing.ClassVar[str] = "albert_tf.tasks.classification.serving.NumberHead"
     has_accuracy: typing.ClassVar[bool] = False

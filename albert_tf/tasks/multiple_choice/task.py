@@ -38,8 +38,8 @@ class MultipleChoice(OneLabel, Task):
         "albert_tf.tasks.multiple_choice.serving.MultipleChoiceHead"
     )
     models: typing.ClassVar[tuple] = (
-        "albert_tf.models.multiple_choice.AlbertForMultipleChoice",
-        "albert_tf.models.xlnet.fine_tuned.XLNetForMultipleChoice",
+        "AlbertForMultipleChoice",
+        "XLNetForMultipleChoice",
     )
     default_metrics: typing.ClassVar[tuple] = ("accuracy",)
     row_settings: typing.ClassVar[tuple] = ("max_qa_length",)

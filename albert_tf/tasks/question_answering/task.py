@@ -23,8 +23,6 @@ from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tasks.task import Task
 
-_MODELS = "albert_tf.models.question_answering"
-_XLNET_MODELS = "albert_tf.models.xlnet.question_answering"
 _WAS_GIVEN = "null_score_diff_threshold_was_given"
 
 
@@ -138,8 +136,8 @@ class SquadV1(SquadTask):
     kind: typing.ClassVar[str] = "squad_v1"
     head: typing.ClassVar[str] = "albert_tf.tasks.question_answering.serving.SpanHead"
     models: typing.ClassVar[tuple] = (
-        f"{_MODELS}.AlbertForQuestionAnswering",
-        f"{_XLNET_MODELS}.XLNetForQuestionAnsweringSimple",
+        "AlbertForQuestionAnswering",
+        "XLNetForQuestionAnsweringSimple",
     )
     version: typing.ClassVar[int] = 1
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact_match")
@@ -179,8 +177,8 @@ class SquadV2(SquadTask):
         "albert_tf.tasks.question_answering.serving.AnswerBeamsHead"
     )
     models: typing.ClassVar[tuple] = (
-        f"{_MODELS}.AlbertForAnswerableQuestions",
-        f"{_XLNET_MODELS}.XLNetForQuestionAnswering",
+        "AlbertForAnswerableQuestions",
+        "XLNetForQuestionAnswering",
     )
     version: typing.ClassVar[int] = 2
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact")

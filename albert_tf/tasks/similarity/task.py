@@ -52,8 +52,8 @@ class Similarity(Task):
     kind: typing.ClassVar[str] = "similarity"
     head: typing.ClassVar[str] = "albert_tf.tasks.similarity.serving.TextEmbeddingHead"
     models: typing.ClassVar[tuple] = (
-        "albert_tf.models.text_embedding.AlbertForTextEmbedding",
-        "albert_tf.models.text_embedding.XLNetForTextEmbedding",
+        "AlbertForTextEmbedding",
+        "XLNetForTextEmbedding",
     )
 
     def __post_init__(self):

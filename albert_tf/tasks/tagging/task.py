@@ -61,8 +61,8 @@ class Tagging(OneLabel, Task):
     kind: typing.ClassVar[str] = "tagging"
     head: typing.ClassVar[str] = "albert_tf.tasks.tagging.serving.TaggingHead"
     models: typing.ClassVar[tuple] = (
-        "albert_tf.models.classification.AlbertForTokenClassification",
-        "albert_tf.models.xlnet.fine_tuned.XLNetForTokenClassification",
+        "AlbertForTokenClassification",
+        "XLNetForTokenClassification",
     )
     tokens_class: typing.ClassVar[type] = TagRows
     row_settings: typing.ClassVar[tuple] = ("doc_stride",)
