@@ -19,6 +19,7 @@ from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
+from albert_tf.models.flags import POOLINGS
 
 _TEXTS_AT_ONCE = 4096
 _BINARY, _LINES = ".npy", ".jsonl"
@@ -51,7 +52,7 @@ class EmbedOptions(ReadingFlags):
         "pooler (the pooled output of the last layer). By default that of a model of "
         "vectors, else mean.",
         None,
-        choices=("mean", "cls", "pooler"),
+        choices=POOLINGS,
     )
     layer: int | None = option(
         "Layer to read: 1 is the first, -1 the last, -2 the one before it. By default "

@@ -2,6 +2,9 @@
 
 import dataclasses
 
+FEATURES = ("input_ids", "input_mask", "segment_ids")
+"""Features of the tokens of rows, int32 `[batch, tokens]` each."""
+
 
 @dataclasses.dataclass(frozen=True)
 class RowLayout:

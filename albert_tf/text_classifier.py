@@ -26,10 +26,10 @@ from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
 from albert_tf.tasks.classification.labels import training_and_held_out
-from albert_tf.tasks.classification.objective import TaskLoss
-from albert_tf.tasks.classification.objective import metrics_of
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import fit
+from albert_tf.tasks.fitting import metrics_of
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
@@ -177,20 +177,13 @@ class TextClassifier:
             held_out = self._examples(*validation_data)
         settings = {"max_length": self._max_length, "epochs": epochs, "seed": seed}
         settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
-        settings["optimizer"] = optimizer
+        settings |= {"optimizer": optimizer, **options}
         if self._few_shot:
             if held_out is not None:
                 raise UserError("few_shot takes no validation data; call evaluate.")
-            return learn_from_few(self.model, data, **settings, **options)
-        return fit(
-            self.model,
-            data,
-            TaskLoss(self._task),
-            metrics=metrics_of(self._task),
-            held_out=held_out,
-            **settings,
-            **options,
-        )
+            return learn_from_few(self.model, data, **settings)
+        settings |= {"metrics": metrics_of(self._task), "held_out": held_out}
+        return fit(self.model, data, TaskLoss(self._task), **settings)
 
     def evaluate(
         self,

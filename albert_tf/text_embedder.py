@@ -238,18 +238,9 @@ class TextEmbedder:
             table, self.tokenizer, self._max_seq_length, table.labels
         )
         self._remember(task)
-        return fit(
-            self.model,
-            tokens,
-            SimilarityLoss(task),
-            self._max_seq_length,
-            epochs,
-            batch_size,
-            learning_rate,
-            optimizer,
-            seed,
-            **options,
-        )
+        sizes = self._max_seq_length, epochs, batch_size
+        settings = *sizes, learning_rate, optimizer, seed
+        return fit(self.model, tokens, SimilarityLoss(task), *settings, **options)
 
     def save_pretrained(
         self, directory: str | os.PathLike, format: str = "model_directory"

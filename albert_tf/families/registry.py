@@ -46,8 +46,8 @@ _REGISTERED = {}  # classes outside the package, by name
 _KERAS_MODULES = {
     **MODULES,
     **optimizers.MODULES,
-    "TaskLoss": "albert_tf.tasks.classification.objective",
-    "TaskAccuracy": "albert_tf.tasks.classification.objective",
+    "TaskLoss": "albert_tf.tasks.fitting",
+    "TaskAccuracy": "albert_tf.tasks.fitting",
 }
 
 

@@ -22,6 +22,7 @@ from albert_tf.io.processes import check_process
 from albert_tf.models.features import called_features
 from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refuse_texts
+from albert_tf.row_layout import FEATURES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -79,7 +80,7 @@ class PretrainedModel(keras.Model):
     # Axes of `input_ids` and of what goes with it: [batch, tokens], or more.
     feature_axes = 2
     # What `export` takes, int32 of `feature_axes` each.
-    exported_features = ("input_ids", "input_mask", "segment_ids")
+    exported_features = FEATURES
 
     fit, evaluate, predict = map(_refusing_texts, ("fit", "evaluate", "predict"))
 
@@ -274,7 +275,7 @@ class PretrainedModel(keras.Model):
         names = input_signature[0] if input_signature else self.exported_features
         shape = [None] * (self.feature_axes - 1)
         if format == "onnx":
-            # Imported here: other formats need nothing of serving.
+            # Imported here: models of Keras' other backends do without TensorFlow.
             from albert_tf.token_files.converting import write_onnx_model
 
             shapes = {
@@ -287,8 +288,7 @@ class PretrainedModel(keras.Model):
         outputs = self(inputs)
         if isinstance(outputs, dict):
             # A signature has no place for the list of hidden states.
-            lists = [name for name, value in outputs.items() if type(value) is list]
-            outputs = {k: value for k, value in outputs.items() if k not in lists}
+            outputs = {k: v for k, v in outputs.items() if type(v) is not list}
         network = keras.Model(inputs, outputs, name=self.name)
         network.export(filepath, format, input_signature=input_signature, **kwargs)
 

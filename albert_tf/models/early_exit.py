@@ -39,19 +39,17 @@ def leave_early(encoder, features, head, shape, decision, choices=None):
 
     def run_layer(blocks, layer, rows, hidden, state, logits, layers):
         own = view.of_examples(_lines(rows, choices))
-        index = layer * len(blocks)
-        output = stack.run_layer(blocks, hidden, own, index)
+        output = stack.run_layer(blocks, hidden, own, layer * len(blocks))
         found = head(encoder.pooled(output), layer, rows)
         output = tf.cast(output, hidden.dtype)
         leaves, state = leaving(found, state, **decision)
         places = rows[:, None]
-        layer = layer + 1
         logits = tf.tensor_scatter_nd_update(logits, places, found)
-        taken = tf.fill(tf.shape(rows), layer)
+        taken = tf.fill(tf.shape(rows), layer + 1)
         layers = tf.tensor_scatter_nd_update(layers, places, taken)
         stays = tf.where(tf.logical_not(leaves))[:, 0]
         return (
-            layer,
+            layer + 1,
             tf.gather(rows, stays),
             tf.gather(output, _lines(tf.cast(stays, tf.int32), choices)),
             tf.nest.map_structure(lambda values: tf.gather(values, stays), state),

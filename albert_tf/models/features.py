@@ -6,11 +6,10 @@ import difflib
 from keras import ops
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import FEATURES
 
 READ = (
-    "input_ids",
-    "input_mask",
-    "segment_ids",
+    *FEATURES,
     "pair_ids",
     "cls_positions",
     "masked_lm_positions",

@@ -1,4 +1,4 @@
-"""Flags of answers before the last layer."""
+"""Flags of answers before the last layer; choices of flags on models."""
 
 import dataclasses
 
@@ -8,6 +8,9 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import EXIT_HEADS
 from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
+
+POOLINGS = ("mean", "cls", "pooler")
+"""Ways from vectors of tokens to one of the text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

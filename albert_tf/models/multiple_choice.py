@@ -9,8 +9,8 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
+from albert_tf.row_layout import FEATURES
 
-_FLATTENED = ("input_ids", "input_mask", "segment_ids")
 NO_CHOICE = -1e9
 """The logit of a choice that is only padding: its probability is 0."""
 
@@ -40,7 +40,7 @@ class ChoiceLogits:
         shape = ops.shape(features["input_ids"])
         lines = {
             name: ops.reshape(features[name], (-1, shape[2]))  # [B * C, T]
-            for name in _FLATTENED
+            for name in FEATURES
             if name in features
         }
         return lines, shape[:2]

@@ -15,10 +15,9 @@ from albert_tf.families.xlnet_names import MASK_EMB
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
+from albert_tf.models.flags import POOLINGS
 from albert_tf.models.xlnet.encoder import XLNetModel
-
-POOLINGS = ("mean", "cls", "pooler")
-_READ = ("input_ids", "input_mask", "segment_ids")
+from albert_tf.row_layout import FEATURES
 
 
 def text_vectors(
@@ -114,7 +113,7 @@ class TextEmbedding(PretrainedModel):
         self.built = True
 
     def call(self, features, training=False, dropout_seed=None):
-        features = named_features(features, _READ)
+        features = named_features(features, FEATURES)
         seed = self._dropout_seed(training, dropout_seed)
         shape = ops.shape(features["input_ids"])
         rows = {

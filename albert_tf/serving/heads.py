@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.families import registry
 from albert_tf.models.text_embedding import text_vectors
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.serving import Head
 from albert_tf.tasks.similarity.serving import TextEmbeddingHead
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths for which XLA compiles: the padding is at most a half of the tokens."""

@@ -7,7 +7,7 @@ with every optimization. Servers pass the sentence on.
 
 import tensorflow as tf
 
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import moved_right
 

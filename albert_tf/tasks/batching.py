@@ -9,9 +9,6 @@ from albert_tf.tokenization.in_graph.features import segments
 TEACHER_LOGITS = "teacher_logits"
 """Feature of a batch: float32 `[B, …]`, as `Task.distilled` gives it."""
 
-FEATURES = ("input_ids", "input_mask", "segment_ids")
-"""Features of a batch that a classifier reads."""
-
 BUCKETS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths to which batches are padded where XLA compiles a step for each."""
 

@@ -1,4 +1,4 @@
-"""Training by `keras.Model.fit`, whatever the task."""
+"""Training by `keras.Model.fit`, whatever the task; losses and metrics of texts'."""
 
 import math
 
@@ -13,6 +13,7 @@ from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.registry import create_task
 
 _WARMUP = 0.1  # of all steps
 
@@ -55,12 +56,10 @@ def fit(
     """
     refuse_arguments("fit", options, arguments_of(fit, keras.Model.fit))
     steps = math.ceil(len(examples) / batch_size) * epochs
-    model.compile(
-        optimizer=optimizer
-        or create_optimizer("adamw", learning_rate, steps, int(steps * _WARMUP)),
-        loss=loss,
-        metrics=list(metrics),
-    )
+    if optimizer is None:
+        warmup = int(steps * _WARMUP)
+        optimizer = create_optimizer("adamw", learning_rate, steps, warmup)
+    model.compile(optimizer, loss, metrics=list(metrics))
     # Variables that the first step creates would make TensorFlow trace it twice.
     if not model.optimizer.built:
         with model.distribute_strategy.scope():
@@ -80,3 +79,52 @@ def fit(
         shuffle=False,  # the data set shuffles, over the whole epoch
         **options,
     )
+
+
+def metrics_of(task):
+    """Lists Keras metrics: the accuracy, where the task has one."""
+    return [TaskAccuracy(task)] if task.has_accuracy else []
+
+
+class _OfTask:
+    """A loss or a metric of a task, which it keeps."""
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "task": create_task(**config["task"])})
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class TaskLoss(_OfTask, keras.losses.Loss):
+    """The loss of each row of a `TextTask`; files keep the task with it."""
+
+    def __init__(self, task, **kwargs):
+        super().__init__(**{"name": task.kind, **kwargs})
+        self._task = task
+
+    def call(self, y_true, y_pred):
+        # Keras makes floats of the labels.
+        return self._task.losses(y_pred, tf.cast(y_true, _label_dtype(self._task)))
+
+    def get_config(self):
+        return {**super().get_config(), "task": self._task.to_dict()}
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
+    """The share of rows that are right; files keep the task with it."""
+
+    def __init__(self, task, name="accuracy", dtype=None):
+        def accuracy(y_true, y_pred):
+            return task.right(y_pred, tf.cast(y_true, _label_dtype(task)))
+
+        super().__init__(accuracy, name=name, dtype=dtype)
+        self._task = task
+
+    def get_config(self):
+        task = self._task.to_dict()
+        return {"name": self.name, "dtype": self.dtype, "task": task}
+
+
+def _label_dtype(task):
+    return tf.int32 if task.labels else tf.float32

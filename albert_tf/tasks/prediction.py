@@ -10,7 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.processes import check_process
 from albert_tf.layers.exits import first_state
 from albert_tf.layers.exits import leaving
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 

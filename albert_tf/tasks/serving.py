@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tokenization.in_graph.features import TextFeatures
 
 EXIT_LAYER = "exit_layer"

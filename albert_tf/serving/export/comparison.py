@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.task import Prepared
 

@@ -13,6 +13,7 @@ from albert_tf.io.files import write_json
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.row_layout import FEATURES
 from albert_tf.serving.export.comparison import Comparison
 from albert_tf.serving.export.comparison import check_comparable
 from albert_tf.serving.export.description import describe_signatures
@@ -23,7 +24,6 @@ from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
-from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import EXIT_LAYER
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files.converting import WRITERS

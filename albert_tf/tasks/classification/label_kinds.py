@@ -10,8 +10,8 @@ from albert_tf.display.plots import HELD_OUT_SHARES
 from albert_tf.display.plots import write_plot
 from albert_tf.io.files import write_json
 from albert_tf.objectives.distillation import sigmoid_distances
+from albert_tf.objectives.texts import OneLabel
 from albert_tf.tasks import metrics
-from albert_tf.tasks.classification.objective import OneLabel
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.tables import trimmed
 

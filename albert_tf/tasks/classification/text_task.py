@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.models.labels import LABEL_KINDS
-from albert_tf.tasks.classification.objective import TextObjective
+from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.tables import trimmed

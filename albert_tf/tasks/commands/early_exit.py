@@ -22,7 +22,7 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.layers.exits import confidence
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import early_scores

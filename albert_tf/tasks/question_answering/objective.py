@@ -9,7 +9,7 @@ import tensorflow as tf
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.objectives.distillation import softmax_distances
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 
 _MASKED = -1e30
 

@@ -189,22 +189,18 @@ def _to_learn_from(paragraph, notices):
 
 
 def _make(paragraphs, tokenizer, sizes, notices, is_training):
-    encoded = [tokenizer.encode_with_offsets(p.context) for p in paragraphs]
-    spans = [np.array(found, np.int32).reshape(-1, 2) for _, found in encoded]
     questions = [question for p in paragraphs for question in p.questions]
     contexts = [p.context for p in paragraphs for _ in p.questions]
     asked = [len(p.questions) for p in paragraphs]
     paragraph = np.repeat(np.arange(len(asked)), asked)  # of each question, [Q]
+    encoded = [tokenizer.encode_with_offsets(p.context) for p in paragraphs]
+    spans = [np.array(found, np.int32).reshape(-1, 2) for _, found in encoded]
+    tokens = np.array([len(found) for found in spans])
     question_ids, question_tokens = tokenizer.encode_flat([q.text for q in questions])
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
         notices.add(LONG_QUESTION, questions[index].id)
-    tokens = np.array([len(found) for found in spans])
-    row_layout = tokenizer.layout.padded_after
-    sizes.require_room(row_layout.special(True))
     kept = np.minimum(question_tokens, sizes.max_query_length)
-    lengths = sizes.max_seq_length, sizes.doc_stride
-    others = kept + row_layout.special(True)
-    layout = Layout.of(row_layout, others, tokens[paragraph], *lengths)
+    layout = _layout(tokenizer, sizes, kept, tokens[paragraph])
     ids = layout.special_ids(tokenizer)
     here, question, token = layout.of_questions(kept)
     ids[here] = question_ids[begins_of(question_tokens)[question] + token]
@@ -229,9 +225,18 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
         question_index=layout.text.astype(np.int32),
         window_index=layout.index.astype(np.int32),
         answers=answers,
-        layout=row_layout,
+        layout=layout.row_layout,
         pad_id=tokenizer.pad_id,
     )
+
+
+def _layout(tokenizer, sizes, kept, tokens):
+    """Lays out windows of paragraphs of `tokens`, each behind `kept` of a question."""
+    row_layout = tokenizer.layout.padded_after
+    special = row_layout.special(True)
+    sizes.require_room(special)
+    lengths = sizes.max_seq_length, sizes.doc_stride
+    return Layout.of(row_layout, kept + special, tokens, *lengths)
 
 
 def _answers(questions, contexts, spans, layout, notices):

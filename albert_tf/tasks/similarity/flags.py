@@ -18,8 +18,12 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.models.flags import POOLINGS
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import run_command
+from albert_tf.tasks.similarity import LOSSES
+from albert_tf.tasks.similarity import OF_PAIRS
+from albert_tf.tasks.similarity import TEACHER_DISTANCES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,8 +44,8 @@ class SimilarityOptions(TaskOptions):
     loss: str = option(
         "Loss. info_nce: the second text among those of the whole batch; cosent: the "
         "order of scores; cosine: the scores; simcse: a text under two dropouts.",
-        "info_nce",
-        ("info_nce", "cosent", "cosine", "simcse"),
+        OF_PAIRS,
+        LOSSES,
     )
     temperature: float = option(
         "Number by which cosines are divided, but of --loss=cosine.", 0.05, minimum=1e-6
@@ -58,7 +62,7 @@ class SimilarityOptions(TaskOptions):
         "Pooling of tokens into one vector: mean of all, cls, or pooler; by default "
         "that of --init_checkpoint, else mean.",
         None,
-        ("mean", "cls", "pooler"),
+        POOLINGS,
     )
     normalize: bool | None = option(
         "Make each vector's length 1; by default as --init_checkpoint, else true.", None
@@ -82,8 +86,8 @@ class SimilarityOptions(TaskOptions):
     teacher_distance: str = option(
         "Distance to the vectors of --teacher: one minus the cosine, or the squared "
         "distance, by which lengths are learned, too.",
-        "cosine",
-        ("cosine", "squared"),
+        TEACHER_DISTANCES[0],
+        TEACHER_DISTANCES,
     )
     max_seq_length: int = altered(TaskOptions, "max_seq_length", default=128)
     learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tasks.classification.objective import TextObjective
-from albert_tf.tasks.classification.objective import TextTerm
+from albert_tf.objectives.texts import TextObjective
+from albert_tf.objectives.texts import TextTerm
 
 _NEVER = -1e9  # the logit of a text that is no negative
 

@@ -11,8 +11,8 @@ from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.examples import Table
 from albert_tf.tasks.examples import files_by_role
-from albert_tf.tasks.similarity.task import OF_PAIRS
-from albert_tf.tasks.similarity.task import OF_TEXTS
+from albert_tf.tasks.similarity import OF_PAIRS
+from albert_tf.tasks.similarity import OF_TEXTS
 from albert_tf.tasks.similarity.task import text_numbers
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column

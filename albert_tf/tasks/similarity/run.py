@@ -8,6 +8,8 @@ from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.similarity import OF_PAIRS
+from albert_tf.tasks.similarity import TEACHER_DISTANCES
 from albert_tf.tasks.similarity.reading import read_pairs
 from albert_tf.tasks.similarity.task import Similarity
 
@@ -37,9 +39,9 @@ def check_flags(options):
             "--freeze_encoder leaves nothing to train, for vectors have no head; leave "
             "it out."
         )
-    if options.symmetric and options.loss != "info_nce":
+    if options.symmetric and options.loss != OF_PAIRS:
         raise UserError("--symmetric is for --loss=info_nce; leave it out.")
-    if options.teacher_distance != "cosine" and not options.teacher:
+    if options.teacher_distance != TEACHER_DISTANCES[0] and not options.teacher:
         raise UserError(
             f"--teacher_distance={options.teacher_distance} needs --teacher; leave it "
             "out."

@@ -9,6 +9,10 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks import metrics
+from albert_tf.tasks.similarity import LOSSES
+from albert_tf.tasks.similarity import OF_PAIRS
+from albert_tf.tasks.similarity import OF_TEXTS
+from albert_tf.tasks.similarity import TEACHER_DISTANCES
 from albert_tf.tasks.similarity import objective
 from albert_tf.tasks.similarity.objective import SimilarityObjective
 from albert_tf.tasks.similarity.search import retrieval_scores
@@ -16,11 +20,6 @@ from albert_tf.tasks.similarity.search import unit
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
-LOSSES = ("info_nce", "cosent", "cosine", "simcse")
-"""Losses of `objective`, by name; SimCSE is InfoNCE of a text with itself."""
-TEACHER_DISTANCES = ("cosine", "squared")
-OF_PAIRS = "info_nce"
-OF_TEXTS = "simcse"
 _OF_SCORES, _OF_RANKS = ("spearman", "pearson"), ("ndcg_at_10", "mrr_at_10")
 
 

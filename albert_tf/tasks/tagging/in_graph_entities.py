@@ -106,10 +106,8 @@ class Entities(tf.Module):
         self._is_entity = [is_entity(tag, scheme) for tag in labels]
         self._begins = schemes.beginnings(labels, scheme)
         self._without_token = schemes.scores_without_token(labels, scheme)
-        self._finds_best = schemes.finds_best(scheme, decoder)
-        if not self._finds_best:
-            self._outside = labels.index(OUTSIDE)
-            self._steps = schemes.steps(labels, scheme)
+        self._steps = schemes.steps(labels, scheme, decoder)
+        self._outside = None if self._steps is None else labels.index(OUTSIDE)
 
     def __call__(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
@@ -128,7 +126,7 @@ class Entities(tf.Module):
         return tf.nn.log_softmax(tf.tensor_scatter_nd_update(found, word[:, None], own))
 
     def _tags(self, words, log_probs):
-        if self._finds_best:
+        if self._steps is None:
             return tf.argmax(log_probs, axis=-1, output_type=tf.int32)
         rows = words.with_flat_values(log_probs)
         longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))

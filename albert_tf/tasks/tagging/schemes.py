@@ -205,8 +205,13 @@ def _forbids(scheme, before, after):
     return f"{scheme} does not allow {after} after {before}"
 
 
-def steps(labels, scheme):
-    """Returns each step's addend, tag to tag, float32 `[L, L]`: 0 if legal."""
+def steps(labels, scheme, decoder):
+    """Returns each step's addend, tag to tag, float32 `[L, L]`: 0 if legal.
+
+    It is None where each word has its most probable tag: no sequence is illegal.
+    """
+    if decoder == GREEDY or scheme == PLAIN:
+        return None
     legal = [[is_legal(before, tag, scheme) for tag in labels] for before in labels]
     return np.where(np.array(legal), 0, FORBIDDEN).astype(np.float32)
 
@@ -218,11 +223,6 @@ def beginnings(labels, scheme):
     """
     before = (*labels, OUTSIDE)
     return np.array([[begins(last, tag, scheme) for tag in labels] for last in before])
-
-
-def finds_best(scheme, decoder):
-    """Returns whether each word has its most probable tag: no sequence is illegal."""
-    return decoder == GREEDY or scheme == PLAIN
 
 
 def scores_without_token(labels, scheme):
@@ -244,9 +244,10 @@ def best_tags(log_probs, labels, scheme, decoder):
         decoder: "greedy", for each word the most probable tag; or "legal", the most
             probable sequence that the scheme has (Viterbi, 1967; nothing is learned).
     """
-    if finds_best(scheme, decoder) or not len(log_probs):
+    allowed = steps(labels, scheme, decoder)
+    if allowed is None or not len(log_probs):
         return log_probs.argmax(axis=1)
-    allowed, outside = steps(labels, scheme), labels.index(OUTSIDE)
+    outside = labels.index(OUTSIDE)
     scores = log_probs[0] + allowed[outside]  # [L]
     origins = []
     for word in log_probs[1:]:

@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.objectives.texts import OneLabel
+from albert_tf.objectives.texts import TextObjective
+from albert_tf.objectives.texts import TextTerm
 from albert_tf.tasks import metrics
-from albert_tf.tasks.classification.objective import OneLabel
-from albert_tf.tasks.classification.objective import TextObjective
-from albert_tf.tasks.classification.objective import TextTerm
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
 from albert_tf.tasks.tagging import results

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.classification.label_kinds import SingleLabel
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared

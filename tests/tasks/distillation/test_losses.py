@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.distillation import softmax_distances
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import TEACHER_LOGITS
 from albert_tf.tasks.distillation import with_teacher
 from albert_tf.tasks.registry import create_task

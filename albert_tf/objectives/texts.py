@@ -1,15 +1,13 @@
-"""Objective of fine-tuning on texts, for the engine and for `keras.Model.compile`."""
+"""Objective of fine-tuning on texts, and the losses of one label for each."""
 
 import typing
 
-import keras
 import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.objectives.distillation import softmax_distances
-from albert_tf.tasks.batching import FEATURES
-from albert_tf.tasks.registry import create_task
+from albert_tf.row_layout import FEATURES
 
 
 class OneLabel:
@@ -102,52 +100,3 @@ class TextObjective(Objective):
         features = {name: batch[name] for name in FEATURES}
         seed = dropout_seed
         return model(features, training=training, dropout_seed=seed, **self._asked)
-
-
-def metrics_of(task):
-    """Lists Keras metrics: the accuracy, where the task has one."""
-    return [TaskAccuracy(task)] if task.has_accuracy else []
-
-
-class _OfTask:
-    """A loss or a metric of a task, which it keeps."""
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "task": create_task(**config["task"])})
-
-
-@keras.saving.register_keras_serializable(package="albert_tf")
-class TaskLoss(_OfTask, keras.losses.Loss):
-    """The loss of each row of a `TextTask`; files keep the task with it."""
-
-    def __init__(self, task, **kwargs):
-        super().__init__(**{"name": task.kind, **kwargs})
-        self._task = task
-
-    def call(self, y_true, y_pred):
-        # Keras makes floats of the labels.
-        return self._task.losses(y_pred, tf.cast(y_true, _label_dtype(self._task)))
-
-    def get_config(self):
-        return {**super().get_config(), "task": self._task.to_dict()}
-
-
-@keras.saving.register_keras_serializable(package="albert_tf")
-class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
-    """The share of rows that are right; files keep the task with it."""
-
-    def __init__(self, task, name="accuracy", dtype=None):
-        def accuracy(y_true, y_pred):
-            return task.right(y_pred, tf.cast(y_true, _label_dtype(task)))
-
-        super().__init__(accuracy, name=name, dtype=dtype)
-        self._task = task
-
-    def get_config(self):
-        task = self._task.to_dict()
-        return {"name": self.name, "dtype": self.dtype, "task": task}
-
-
-def _label_dtype(task):
-    return tf.int32 if task.labels else tf.float32
