@@ -1,7 +1,6 @@
 """The base of all models: a config, official variable names, a model directory."""
 
 import contextlib
-import functools
 import operator
 import os
 import random
@@ -21,7 +20,7 @@ from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
 from albert_tf.models.features import called_features
 from albert_tf.models.features import named_outputs
-from albert_tf.models.features import refuse_texts
+from albert_tf.models.features import refusing_texts
 from albert_tf.row_layout import FEATURES
 
 if TYPE_CHECKING:
@@ -43,19 +42,6 @@ def seeded(seed):
         random.setstate(state)
 
 
-def _refusing_texts(name):
-    """Wraps a method of `keras.Model` to say what to do with texts."""
-    method = getattr(keras.Model, name)
-
-    @functools.wraps(method)
-    def call(self, x=None, *args, **kwargs):
-        check_process()
-        refuse_texts(x)
-        return method(self, x, *args, **kwargs)
-
-    return call
-
-
 class PretrainedModel(keras.Model):
     """An encoder with a head; its constructor builds it.
 
@@ -72,6 +58,9 @@ class PretrainedModel(keras.Model):
     head_table = ()
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
+    # By name of a constructor argument that the head depends on, its name in Hugging
+    # Face's config.json.
+    huggingface_arguments = {}
     # Beginnings of official names of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
@@ -82,7 +71,7 @@ class PretrainedModel(keras.Model):
     # What `export` takes, int32 of `feature_axes` each.
     exported_features = FEATURES
 
-    fit, evaluate, predict = map(_refusing_texts, ("fit", "evaluate", "predict"))
+    fit, evaluate, predict = map(refusing_texts, ("fit", "evaluate", "predict"))
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         check_process()
@@ -142,7 +131,8 @@ class PretrainedModel(keras.Model):
 
     def head_config_to_huggingface(self):
         """Returns the entries of their `config.json` that describe the head."""
-        return {}
+        names, head = self.huggingface_arguments, self.head_config()
+        return {theirs: head[own] for own, theirs in names.items()}
 
     def huggingface_files(self):
         """Returns JSON values by the names of files beside their `config.json`."""
@@ -151,7 +141,8 @@ class PretrainedModel(keras.Model):
     @classmethod
     def head_config_from_huggingface(cls, entries):
         """Reads the constructor arguments that entries of a `config.json` decide."""
-        return {}
+        told = {n: entries.get(name) for n, name in cls.huggingface_arguments.items()}
+        return {name: value for name, value in told.items() if value is not None}
 
     @classmethod
     def resolve_arguments(cls, saved, given, tensors=None):

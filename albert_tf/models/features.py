@@ -2,10 +2,13 @@
 
 import collections.abc
 import difflib
+import functools
 
+import keras
 from keras import ops
 
 from albert_tf.errors import UserError
+from albert_tf.io.processes import check_process
 from albert_tf.row_layout import FEATURES
 
 READ = (
@@ -147,6 +150,19 @@ def refuse_texts(inputs):
             "The model takes ids of tokens, not texts: call model(tokenizer(texts)), "
             "or use albert_tf.TextClassifier, or albert_tf.Predictor(model, tokenizer)."
         )
+
+
+def refusing_texts(name):
+    """Wraps a method of `keras.Model` to say what to do with texts."""
+    method = getattr(keras.Model, name)
+
+    @functools.wraps(method)
+    def call(self, x=None, *args, **kwargs):
+        check_process()
+        refuse_texts(x)
+        return method(self, x, *args, **kwargs)
+
+    return call
 
 
 def _unknown(name, read):

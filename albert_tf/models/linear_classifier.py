@@ -21,7 +21,6 @@ from albert_tf.models.features import named_features
 _HEAD_INITIALIZER_RANGE = 0.02
 # Before the official names of the layers' own heads, which only this project has.
 EXIT_SCOPE = "exit_heads/"
-_HUGGINGFACE_DROPOUT = "classifier_dropout_prob"
 
 
 class LinearClassifier(PretrainedModel):
@@ -44,6 +43,7 @@ class LinearClassifier(PretrainedModel):
 
     family = ALBERT
     head_table = head_variables.classification("classifier", "classifier")
+    huggingface_arguments = {"classifier_dropout_prob": "classifier_dropout_prob"}
     # What of the encoder is classified: "pooled_output", or "sequence_output".
     classified = "pooled_output"
 
@@ -225,11 +225,3 @@ class LinearClassifier(PretrainedModel):
         if given.get("exit_heads", ...) is None:
             saved = {k: v for k, v in saved.items() if k != "exit_rule"}
         return super().resolve_arguments(saved, given, tensors)
-
-    def head_config_to_huggingface(self):
-        return {_HUGGINGFACE_DROPOUT: self.classifier_dropout_prob}
-
-    @classmethod
-    def head_config_from_huggingface(cls, entries):
-        probability = entries.get(_HUGGINGFACE_DROPOUT)
-        return {} if probability is None else {"classifier_dropout_prob": probability}

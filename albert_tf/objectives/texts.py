@@ -1,7 +1,5 @@
 """Objective of fine-tuning on texts, and the losses of one label for each."""
 
-import typing
-
 import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
@@ -16,7 +14,7 @@ class OneLabel:
     Logits are float32 `[B, L]`, labels int32 `[B]`; or of each token `[B, T, …]`.
     """
 
-    has_accuracy: typing.ClassVar[bool] = True
+    has_accuracy = True
 
     def losses(self, logits, labels):
         """Computes the cross-entropy of each label, float32."""

@@ -29,7 +29,6 @@ _REQUIRED = {
     "summary_use_proj": True,
     "summary_activation": "tanh",
 }
-_HUGGINGFACE_DROPOUT = "summary_last_dropout"
 _SUMMARY = head_variables.dense(
     "summary_dense", "model/sequnece_summary/summary", "sequence_summary.summary"
 )
@@ -99,6 +98,7 @@ class XLNetClassifier(FineTunedXLNet):
 
     # What is classified: the "summary", or the "sequence_output".
     classified = "summary"
+    huggingface_arguments = {"classifier_dropout_prob": "summary_last_dropout"}
 
     def __init__(self, config, num_outputs, classifier_dropout_prob, **kwargs):
         super().__init__(config, **kwargs)
@@ -142,17 +142,14 @@ class XLNetClassifier(FineTunedXLNet):
         return {"classifier_dropout_prob": self.classifier_dropout_prob}
 
     def head_config_to_huggingface(self):
-        if self.summary_dense is None:
-            return {}
-        return {**_REQUIRED, _HUGGINGFACE_DROPOUT: self.classifier_dropout_prob}
+        required = {} if self.summary_dense is None else _REQUIRED
+        return {**required, **super().head_config_to_huggingface()}
 
     @classmethod
     def head_config_from_huggingface(cls, entries):
-        if cls.classified != "summary":
-            return {}
-        require_entries(entries, _REQUIRED, "config.json")
-        rate = entries.get(_HUGGINGFACE_DROPOUT)
-        return {} if rate is None else {"classifier_dropout_prob": rate}
+        if cls.classified == "summary":
+            require_entries(entries, _REQUIRED, "config.json")
+        return super().head_config_from_huggingface(entries)
 
 
 def summary_variables(classifier):
@@ -214,6 +211,7 @@ class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
         "classifier", "model/token_classification/logit", "classifier"
     )
     classified = "sequence_output"
+    huggingface_arguments = {}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

@@ -91,6 +91,7 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
 
     head_class = XLNetAnswerBeamsHead
     head_table = head_variables.answer_beams("answer_beams_head", in_huggingface=True)
+    huggingface_arguments = {"start_n_top": "start_n_top", "end_n_top": "end_n_top"}
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features, READ)
@@ -114,15 +115,6 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
         if "segment_ids" not in features:
             raise self.lacks_p_mask()
         return no_answer_mask(input_mask, features["segment_ids"])
-
-    def head_config_to_huggingface(self):
-        head = self.answer_beams_head
-        return {"start_n_top": head.start_n_top, "end_n_top": head.end_n_top}
-
-    @classmethod
-    def head_config_from_huggingface(cls, entries):
-        names = ("start_n_top", "end_n_top")
-        return {name: entries[name] for name in names if name in entries}
 
 
 def no_answer_mask(input_mask, segment_ids):

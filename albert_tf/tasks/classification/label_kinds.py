@@ -1,8 +1,5 @@
 """Kinds of labels: one of several for each text, any number of them, or a number."""
 
-import dataclasses
-import typing
-
 import numpy as np
 import tensorflow as tf
 
@@ -23,16 +20,13 @@ LABEL_SEPARATOR = "|"
 """Between the labels of one row of a TSV or CSV."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SingleLabel(OneLabel, TextTask):
     """Cross-entropy over the labels; official `classifier_utils.py`."""
 
-    kind: typing.ClassVar[str] = "single_label"
-    head: typing.ClassVar[str] = (
-        "albert_tf.tasks.classification.serving.SingleLabelHead"
-    )
-    default_metrics: typing.ClassVar[tuple] = ("accuracy", "macro_f1")
-    fewest_labels: typing.ClassVar[int] = 2
+    kind = "single_label"
+    head = "albert_tf.tasks.classification.serving.SingleLabelHead"
+    default_metrics = ("accuracy", "macro_f1")
+    fewest_labels = 2
 
     def parse_label(self, value):
         return self.label_id(value)
@@ -84,15 +78,14 @@ class SingleLabel(OneLabel, TextTask):
         return [label, f"{answer['probabilities'][label]:.4f}"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class MultiLabel(TextTask):
     """Binary cross-entropy, a mean over the labels."""
 
-    kind: typing.ClassVar[str] = "multi_label"
-    head: typing.ClassVar[str] = "albert_tf.tasks.classification.serving.MultiLabelHead"
-    has_accuracy: typing.ClassVar[bool] = True
-    default_metrics: typing.ClassVar[tuple] = ("f1", "accuracy")
-    fewest_labels: typing.ClassVar[int] = 1
+    kind = "multi_label"
+    head = "albert_tf.tasks.classification.serving.MultiLabelHead"
+    has_accuracy = True
+    default_metrics = ("f1", "accuracy")
+    fewest_labels = 1
 
     def parse_label(self, value):
         vector = np.zeros(len(self.labels), np.int32)
@@ -159,12 +152,11 @@ class MultiLabel(TextTask):
         return [LABEL_SEPARATOR.join(answer["labels"])]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Regression(TextTask):
     """Squared error; official `classifier_utils.py`."""
 
-    kind: typing.ClassVar[str] = "regression"
-    default_metrics: typing.ClassVar[tuple] = ("pearson", "spearman", "MSE")
+    kind = "regression"
+    default_metrics = ("pearson", "spearman", "MSE")
 
     def losses(self, logits, labels):
         return tf.square(logits[:, 0] - tf.cast(labels, tf.float32))

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import typing
 
 import numpy as np
 import tensorflow as tf
@@ -35,13 +34,10 @@ class TextTask(Task):
     labels: tuple = ()
     pair: bool | None = False
 
-    models: typing.ClassVar[tuple] = (
-        "AlbertForSequenceClassification",
-        "XLNetForSequenceClassification",
-    )
-    head: typing.ClassVar[str] = "albert_tf.tasks.classification.serving.NumberHead"
-    has_accuracy: typing.ClassVar[bool] = False
-    fewest_labels: typing.ClassVar[int] = 0
+    models = ("AlbertForSequenceClassification", "XLNetForSequenceClassification")
+    head = "albert_tf.tasks.classification.serving.NumberHead"
+    has_accuracy = False
+    fewest_labels = 0
     """Number of label names that it needs; 0 where it has none."""
 
     def __post_init__(self):

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import html
-import typing
 
 import numpy as np
 import tensorflow as tf
@@ -33,16 +32,11 @@ class MultipleChoice(OneLabel, Task):
     max_qa_length: int = 128
     dropout_prob: float = 0.1
 
-    kind: typing.ClassVar[str] = "multiple_choice"
-    head: typing.ClassVar[str] = (
-        "albert_tf.tasks.multiple_choice.serving.MultipleChoiceHead"
-    )
-    models: typing.ClassVar[tuple] = (
-        "AlbertForMultipleChoice",
-        "XLNetForMultipleChoice",
-    )
-    default_metrics: typing.ClassVar[tuple] = ("accuracy",)
-    row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
+    kind = "multiple_choice"
+    head = "albert_tf.tasks.multiple_choice.serving.MultipleChoiceHead"
+    models = ("AlbertForMultipleChoice", "XLNetForMultipleChoice")
+    default_metrics = ("accuracy",)
+    row_settings = ("max_qa_length",)
 
     # From examples to features.
 

@@ -42,9 +42,9 @@ class SquadTask(Task):
     max_answer_length: int = 30
 
     version: typing.ClassVar[int]
-    tokens_class: typing.ClassVar[type] = Windows
-    row_settings: typing.ClassVar[tuple] = ("doc_stride", "max_query_length")
-    by_token: typing.ClassVar[bool] = True
+    tokens_class = Windows
+    row_settings = ("doc_stride", "max_query_length")
+    by_token = True
 
     @abc.abstractmethod
     def span_scores(self, windows, outputs):
@@ -129,18 +129,14 @@ class SquadTask(Task):
         answers.write_answers(output_dir, interpreted, self.threshold())
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
-    kind: typing.ClassVar[str] = "squad_v1"
-    head: typing.ClassVar[str] = "albert_tf.tasks.question_answering.serving.SpanHead"
-    models: typing.ClassVar[tuple] = (
-        "AlbertForQuestionAnswering",
-        "XLNetForQuestionAnsweringSimple",
-    )
-    version: typing.ClassVar[int] = 1
-    default_metrics: typing.ClassVar[tuple] = ("f1", "exact_match")
+    kind = "squad_v1"
+    head = "albert_tf.tasks.question_answering.serving.SpanHead"
+    models = ("AlbertForQuestionAnswering", "XLNetForQuestionAnsweringSimple")
+    version = 1
+    default_metrics = ("f1", "exact_match")
 
     def distilled(self, outputs):
         """Returns the logits of starts and ends, `[batch, tokens, 2]`."""
@@ -172,16 +168,11 @@ class SquadV2(SquadTask):
     head_dropout_prob: float = 0.1
     null_score_diff_threshold: float | None = None
 
-    kind: typing.ClassVar[str] = "squad_v2"
-    head: typing.ClassVar[str] = (
-        "albert_tf.tasks.question_answering.serving.AnswerBeamsHead"
-    )
-    models: typing.ClassVar[tuple] = (
-        "AlbertForAnswerableQuestions",
-        "XLNetForQuestionAnswering",
-    )
-    version: typing.ClassVar[int] = 2
-    default_metrics: typing.ClassVar[tuple] = ("f1", "exact")
+    kind = "squad_v2"
+    head = "albert_tf.tasks.question_answering.serving.AnswerBeamsHead"
+    models = ("AlbertForAnswerableQuestions", "XLNetForQuestionAnswering")
+    version = 2
+    default_metrics = ("f1", "exact")
 
     @property
     def min_tokens(self):

@@ -1,7 +1,6 @@
 """The task: vectors whose cosines say how much two texts mean the same."""
 
 import dataclasses
-import typing
 
 import numpy as np
 import tensorflow as tf
@@ -48,12 +47,9 @@ class Similarity(Task):
     scored: bool = True
     teacher_distance: str = "cosine"
 
-    kind: typing.ClassVar[str] = "similarity"
-    head: typing.ClassVar[str] = "albert_tf.tasks.similarity.serving.TextEmbeddingHead"
-    models: typing.ClassVar[tuple] = (
-        "AlbertForTextEmbedding",
-        "XLNetForTextEmbedding",
-    )
+    kind = "similarity"
+    head = "albert_tf.tasks.similarity.serving.TextEmbeddingHead"
+    models = ("AlbertForTextEmbedding", "XLNetForTextEmbedding")
 
     def __post_init__(self):
         if self.loss not in LOSSES:

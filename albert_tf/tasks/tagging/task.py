@@ -1,7 +1,6 @@
 """Tagging as a task: from files of tagged words to entities found."""
 
 import dataclasses
-import typing
 
 import numpy as np
 import tensorflow as tf
@@ -58,15 +57,12 @@ class Tagging(OneLabel, Task):
     doc_stride: int = 64
     dropout_prob: float = 0.1
 
-    kind: typing.ClassVar[str] = "tagging"
-    head: typing.ClassVar[str] = "albert_tf.tasks.tagging.serving.TaggingHead"
-    models: typing.ClassVar[tuple] = (
-        "AlbertForTokenClassification",
-        "XLNetForTokenClassification",
-    )
-    tokens_class: typing.ClassVar[type] = TagRows
-    row_settings: typing.ClassVar[tuple] = ("doc_stride",)
-    by_token: typing.ClassVar[bool] = True
+    kind = "tagging"
+    head = "albert_tf.tasks.tagging.serving.TaggingHead"
+    models = ("AlbertForTokenClassification", "XLNetForTokenClassification")
+    tokens_class = TagRows
+    row_settings = ("doc_stride",)
+    by_token = True
 
     def __post_init__(self):
         labels = self.labels
