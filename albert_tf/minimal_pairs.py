@@ -76,9 +76,9 @@ def minimal_pairs(options):
     """
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.hub.names import local_directory
-    from albert_tf.inference.likelihood import pseudo_log_likelihoods
     from albert_tf.inference.loading import language_model_class
     from albert_tf.inference.loading import load
+    from albert_tf.inference.masked_words import pseudo_log_likelihoods
 
     pairs = read_pairs(options.input_file, options.pairs_per_set)
     directory = local_directory(options.model_dir)

@@ -49,7 +49,7 @@ print(json.dumps([found, [package for package in slow if package in sys.modules]
 """
 _SOME = {
     "albert_tf/fill_mask.py",
-    "albert_tf/serving/export/__main__.py",
+    "albert_tf/serving/export.py",
     "albert_tf/verify/__main__.py",
     "benchmarks/serving.py",
     "data_pipeline/beam.py",

@@ -11,8 +11,8 @@ from albert_tf import minimal_pairs
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
-from albert_tf.inference.likelihood import pseudo_log_likelihoods
 from albert_tf.inference.loading import language_model_class
+from albert_tf.inference.masked_words import pseudo_log_likelihoods
 from albert_tf.minimal_pairs import accuracies
 from albert_tf.minimal_pairs import read_pairs
 from albert_tf.models.masked_lm import AlbertForMaskedLM

@@ -27,7 +27,7 @@ def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypa
     def fail(*arguments):
         raise OSError("disk full")
 
-    monkeypatch.setattr("albert_tf.serving.export.writing.write_warmup_requests", fail)
+    monkeypatch.setattr("albert_tf.serving.writing.write_warmup_requests", fail)
     with pytest.raises(OSError, match="disk full"):
         export(options)
     assert sorted(p.name for p in (tmp_path / "m").iterdir()) == ["4", "5"]

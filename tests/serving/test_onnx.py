@@ -14,10 +14,10 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.export.writing import _example_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.writing import _example_requests
 from albert_tf.tasks.registry import create_task
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files.converting import WRITERS

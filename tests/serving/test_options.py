@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.serving.export.comparison import Comparison
-from albert_tf.serving.export.description import WARMUP_FILE
+from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.description import WARMUP_FILE
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.tools import saved_model_cli
 
-from albert_tf.serving.export.description import WARMUP_FILE
-from albert_tf.serving.export.description import write_warmup_requests
+from albert_tf.serving.description import WARMUP_FILE
+from albert_tf.serving.description import write_warmup_requests
 from albert_tf.serving.predictor import Predictor
 
 _CLIENT = """

@@ -93,7 +93,7 @@ def export(options):
             not fit the model, or options that do not go together.
     """
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.serving.export.writing import write_version
+    from albert_tf.serving.writing import write_version
 
     return write_version(options)
 
@@ -101,3 +101,7 @@ def export(options):
 def main(argv=None):
     """Runs the command line."""
     command_line.run(ExportOptions, export, argv=argv)
+
+
+if __name__ == "__main__":
+    main()

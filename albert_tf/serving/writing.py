@@ -14,11 +14,11 @@ from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.row_layout import FEATURES
-from albert_tf.serving.export.comparison import Comparison
-from albert_tf.serving.export.comparison import check_comparable
-from albert_tf.serving.export.description import describe_signatures
-from albert_tf.serving.export.description import model_card
-from albert_tf.serving.export.description import write_warmup_requests
+from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.comparison import check_comparable
+from albert_tf.serving.description import describe_signatures
+from albert_tf.serving.description import model_card
+from albert_tf.serving.description import write_warmup_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths
