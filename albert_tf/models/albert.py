@@ -155,7 +155,7 @@ class AlbertModel(PretrainedModel):
         """Computes the embedding output `[B, T, E]`, and the `View` of the batch."""
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
-        check_length(self.config, input_ids.shape[1])
+        self._check_length(input_ids.shape[1])
         input_mask = features.get("input_mask")
         if input_mask is None:
             input_mask = ops.ones_like(input_ids)
@@ -168,6 +168,15 @@ class AlbertModel(PretrainedModel):
             input_ids, segment_ids, seed=seed, positions=view.positions
         )
         return embedding_output, view
+
+    def _check_length(self, tokens):
+        """Refuses rows longer than the table of positions; None is not known yet."""
+        most = self.config.max_position_embeddings
+        if tokens is not None and tokens > most:
+            raise UserError(
+                f"The input has {tokens} tokens, but the model has only {most} "
+                "positions; shorten the input."
+            )
 
     def first_block_input(self, embedding_output):
         """Maps `embedding_output` to `[batch, tokens, hidden]`."""
@@ -247,20 +256,3 @@ def loop_without_attentions():
         "return_attentions and depth_loop exclude each other: a loop keeps no block's "
         "attention; choose one."
     )
-
-
-def check_length(config, tokens):
-    """Refuses sequences longer than the table of positions.
-
-    Args:
-        config: an `AlbertConfig`.
-        tokens: the length, or None where it is not known yet.
-
-    Raises:
-        UserError: `tokens` exceeds `config.max_position_embeddings`.
-    """
-    if tokens is not None and tokens > config.max_position_embeddings:
-        raise UserError(
-            f"The input has {tokens} tokens, but the model has only "
-            f"{config.max_position_embeddings} positions; shorten the input."
-        )

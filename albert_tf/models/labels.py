@@ -146,7 +146,7 @@ class TextLabels(LabelledOutputs):
         label_kind: str | None = None,
         **kwargs: Any,
     ) -> None:
-        told = checked_text_labels(labels, num_labels, label_kind)
+        told = _completed(labels, num_labels, label_kind)
         super().__init__(config, told[1], classifier_dropout_prob, **kwargs)
         self.labels, self.num_labels, self.label_kind = told
 
@@ -162,7 +162,16 @@ class TextLabels(LabelledOutputs):
 
     @classmethod
     def labels_from_huggingface(cls, entries):
-        return _labels_of(entries.get("problem_type"), names_in(entries))
+        labels = names_in(entries)
+        if labels is None:
+            return {}
+        kinds = {theirs: ours for ours, theirs in _PROBLEM_TYPES.items()}
+        usual = _REGRESSION if len(labels) == 1 else _SINGLE
+        kind = kinds.get(str(entries.get("problem_type")), usual)
+        found = {"num_labels": len(labels), "label_kind": kind}
+        if kind == _REGRESSION:
+            return found if len(labels) == 1 else {}
+        return {} if len(set(labels)) < len(labels) else {**found, "labels": labels}
 
     @classmethod
     def told_task(cls, head):
@@ -175,26 +184,11 @@ class TextLabels(LabelledOutputs):
         return {**task, "labels": list(labels)} if labels else task
 
 
-def checked_text_labels(labels, num_labels, label_kind):
-    """Completes the arguments on labels: (labels, num_labels, label_kind).
-
-    Args:
-        labels: their names, or None.
-        num_labels: how many outputs there are, or None.
-        label_kind: one of `LABEL_KINDS`, or None.
-
-    Raises:
-        UserError: they do not fit each other.
-    """
+def _completed(labels, num_labels, label_kind):
+    """Completes the arguments on labels, or refuses those that do not fit others."""
     if label_kind == _REGRESSION and num_labels is None:
         num_labels = 1
     labels, num_labels = checked_labels(labels, num_labels)
-    _check_kind(label_kind, labels, num_labels)
-    # With labels, one of them applies unless something else is said.
-    return labels, num_labels, None if label_kind == _SINGLE else label_kind
-
-
-def _check_kind(label_kind, labels, num_labels):
     if label_kind not in (None, *LABEL_KINDS):
         raise UserError(
             f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
@@ -206,26 +200,8 @@ def _check_kind(label_kind, labels, num_labels):
             f"label_kind={label_kind!r} has one output and no labels; leave num_labels "
             "and labels out."
         )
-
-
-def _labels_of(problem_type, labels):
-    """Returns constructor arguments for the labels of a Hugging Face model.
-
-    Args:
-        problem_type: the entry of `config.json`, of whatever type.
-        labels: the result of `names_in`.
-    """
-    if labels is None:
-        return {}
-    kinds = {theirs: ours for ours, theirs in _PROBLEM_TYPES.items()}
-    kind = _REGRESSION if len(labels) == 1 else _SINGLE
-    kind = kinds.get(str(problem_type), kind)
-    found = {"num_labels": len(labels), "label_kind": kind}
-    if kind == _REGRESSION:
-        return found if len(labels) == 1 else {}
-    if len(set(labels)) < len(labels):
-        return {}
-    return {**found, "labels": labels}
+    # With labels, one of them applies unless something else is said.
+    return labels, num_labels, None if label_kind == _SINGLE else label_kind
 
 
 class TokenLabels(LabelledOutputs):

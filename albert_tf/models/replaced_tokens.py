@@ -82,7 +82,7 @@ class AlbertForReplacedTokens(PretrainedModel):
         self.keep_generator = keep_generator
         self.generator = None
         if generator is not None:
-            own = generator_config(config, **generator)
+            own = _generator_config(config, generator)
             self.generator = AlbertModel(
                 own,
                 embeddings=self.albert.embeddings,
@@ -160,16 +160,8 @@ class AlbertForReplacedTokens(PretrainedModel):
         return {**super().get_config(), **own, "keep_generator": self.keep_generator}
 
 
-def generator_config(config, **changes):
-    """Returns the generator's configuration; its embeddings are the discriminator's.
-
-    Args:
-        config: an `AlbertConfig`, the discriminator's.
-        **changes: fields that differ.
-
-    Raises:
-        UserError: a field of the embeddings, or one that does not fit another.
-    """
+def _generator_config(config, changes):
+    """Returns the generator's configuration; its embeddings are the discriminator's."""
     shared = sorted(_OF_EMBEDDINGS & changes.keys())
     if shared:
         raise UserError(

@@ -109,7 +109,7 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
     logits = teacher.logits(prepared, tokenizer, max_seq_length, folder)
     logits = task.as_wide(logits, config)
     tokens = dataclasses.replace(prepared.tokens, teacher=logits)
-    return dataclasses.replace(prepared, tokens=tokens), teacher.fact
+    return prepared._replace(tokens=tokens), teacher.fact
 
 
 class Teacher:

@@ -12,8 +12,7 @@ from albert_tf.tasks.registry import class_at
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 
-@dataclasses.dataclass(frozen=True)
-class Prepared:
+class Prepared(typing.NamedTuple):
     """Examples that were tokenized.
 
     Attributes:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import statistics
 import time
+import typing
 
 import numpy as np
 import tensorflow as tf
@@ -36,8 +37,7 @@ _ROUNDS = 3  # of timing, of which the median counts
 FULL = "full depth"
 
 
-@dataclasses.dataclass(frozen=True)
-class Point:
+class Point(typing.NamedTuple):
     """A threshold, and what it costs and saves.
 
     Attributes:
@@ -55,15 +55,10 @@ class Point:
     speed: float
 
 
-def speeds(model, tokens, batch_size, max_seq_length):
+def _speeds(model, tokens, batch_size, max_seq_length):
     """Measures how fast a model answers, in multiples of its speed at full depth.
 
-    Args:
-        model, batch_size, max_seq_length: as of `exit_curve`.
-        tokens: the `TokenizedExamples` to answer.
-
-    Returns:
-        A function from an `ExitRule` to a function from its threshold to the speed.
+    Returns a function from an `ExitRule` to a function from its threshold to the speed.
     """
     rows, _ = by_length(tokens, batch_size, max_seq_length)
     batches = [{name: row[name] for name in FEATURES} for row in rows]
@@ -93,25 +88,16 @@ def speeds(model, tokens, batch_size, max_seq_length):
     return of_rule
 
 
-def exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
+def _exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
     """Scores and times a model at all thresholds of the rules that fit it.
 
-    Args:
-        task: the `Task`.
-        model: with exit heads, of the task.
-        prepared: labelled `Prepared` examples.
-        batch_size: rows of a batch.
-        max_seq_length: the longest length.
-        timed_rows: how many of the rows are timed.
-
-    Returns:
-        A list of `Point`, the first one at full depth.
+    Returns a list of `Point`, the first one at full depth.
     """
     outputs = OutputsPredictor(model, batch_size, max_seq_length, task.min_tokens)
     found = outputs(prepared.tokens)  # [N, layers, outputs]
     metric, depth = task.metrics[0], found.shape[1]
     timed = np.linspace(0, len(found) - 1, min(timed_rows, len(found))).astype(int)
-    of_rule = speeds(model, prepared.tokens.take(timed), batch_size, max_seq_length)
+    of_rule = _speeds(model, prepared.tokens.take(timed), batch_size, max_seq_length)
     score = task.score(prepared, task.interpret(prepared, found[:, -1]))[metric]
     points = [Point(FULL, None, score, depth, 1.0)]
     kind, tolerance = model.exit_kind, 0.1
@@ -196,26 +182,16 @@ def _write_curve(options, directory, model):
         raise UserError(
             f"{directory} does not say what its outputs mean; fine-tune it with labels."
         )
-    examples = _examples(options, task)
+    examples = task.read(options.eval_file, options.columns)
     tokenizer = tokenizer_for_model(read_tokenizer(directory), model.config, directory)
     length = info.get("max_seq_length", model.config.max_position_embeddings)
     tokens = task.tokenize(examples, tokenizer, length)
     tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
     prepared = Prepared(examples, tokens)
-    points = exit_curve(
+    points = _exit_curve(
         task, model, prepared, options.batch_size, length, options.timed_rows
     )
     print(write_curve(points, task.metrics[0], options.output_dir), end="")
-
-
-def _examples(options, task):
-    """Reads the labelled examples of --eval_file."""
-    if task.kind == "multiple_choice":
-        from albert_tf.tasks.multiple_choice.files import read_jsonl
-        from albert_tf.tasks.multiple_choice.questions import read_questions
-
-        return read_questions({options.eval_file: read_jsonl(options.eval_file)})
-    return task.read(options.eval_file, options.columns)
 
 
 def _keep(directory, rule):

@@ -14,6 +14,8 @@ from albert_tf.models.multiple_choice import NO_CHOICE
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics
+from albert_tf.tasks.multiple_choice.files import read_jsonl
+from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.task import Task
 
@@ -38,7 +40,11 @@ class MultipleChoice(OneLabel, Task):
     default_metrics = ("accuracy",)
     row_settings = ("max_qa_length",)
 
-    # From examples to features.
+    # From files to features.
+
+    def read(self, path, columns=None):
+        """Reads the `ChoiceFile` of a file of one's own, whose columns have names."""
+        return read_questions({path: read_jsonl(path)})
 
     def tokenize(self, examples, tokenizer, max_seq_length):
         return tokenize_questions(

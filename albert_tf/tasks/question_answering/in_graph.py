@@ -5,8 +5,8 @@ texts' lengths.
 B questions, W windows, T tokens of a window, C candidates, K answers.
 """
 
-import dataclasses
 import math
+import typing
 
 import tensorflow as tf
 
@@ -23,8 +23,7 @@ _MASKED = -1e30
 _BLANKS = list(map(ord, WHITE_SPACE))
 
 
-@dataclasses.dataclass(frozen=True)
-class InGraphWindows:
+class InGraphWindows(typing.NamedTuple):
     """The windows of a batch of questions.
 
     Attributes:

@@ -8,9 +8,9 @@ tokenizer.
 """
 
 import collections
-import dataclasses
 import re
 import string
+import typing
 
 WORDS, CHARACTERS = "words", "characters"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -28,8 +28,7 @@ CHOSEN_HERE = "chosen on the questions that are scored"
 GIVEN = "given"
 
 
-@dataclasses.dataclass(frozen=True)
-class RawScores:
+class RawScores(typing.NamedTuple):
     """Scores of each question by id, before any threshold.
 
     Attributes:

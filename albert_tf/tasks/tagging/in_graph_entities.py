@@ -4,7 +4,7 @@ The twin of `rows.py`, `schemes.best_tags` and `schemes.entities_of`, for servin
 texts, C characters and N words of them all, W windows, T tokens of a window, L tags.
 """
 
-import dataclasses
+import typing
 
 import tensorflow as tf
 
@@ -22,8 +22,7 @@ from albert_tf.tokenization.normalization import is_punctuation
 _PADDED_WORDS = 1 << 18  # words of a batch, padding included, that are decoded at once
 
 
-@dataclasses.dataclass(frozen=True)
-class InGraphRows:
+class InGraphRows(typing.NamedTuple):
     """The windows of a batch of texts.
 
     Attributes:

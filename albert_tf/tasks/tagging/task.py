@@ -1,6 +1,7 @@
 """Tagging as a task: from files of tagged words to entities found."""
 
 import dataclasses
+import typing
 
 import numpy as np
 import tensorflow as tf
@@ -21,8 +22,7 @@ from albert_tf.tasks.task import Task
 PREDICTIONS = "predictions"
 
 
-@dataclasses.dataclass(frozen=True)
-class Tagged:
+class Tagged(typing.NamedTuple):
     """A model's outputs for some sentences of N words.
 
     Attributes:
