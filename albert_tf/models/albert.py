@@ -250,6 +250,33 @@ class AlbertModel(PretrainedModel):
         return encoder_variables(self)
 
 
+class AlbertWithHead(PretrainedModel):
+    """An `AlbertModel`, `self.albert`, below the head that a subclass makes.
+
+    Args:
+        config: an `AlbertConfig`.
+        **kwargs: how the model is computed, see `AlbertModel`.
+    """
+
+    family = ALBERT
+    # Whether an output depends on the pooler, which Hugging Face's models lack
+    # otherwise. The official optimizer leaves alone what no loss depends on, weight
+    # decay included.
+    reads_pooler = True
+
+    def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.albert = AlbertModel(
+            config, dtype=self.dtype_policy, name="albert", **self.execution
+        )
+        self.albert.pooler.trainable = self.reads_pooler
+
+    @property
+    def unused_variables(self):
+        """Beginnings of names of weights that a checkpoint may lack."""
+        return () if self.reads_pooler else ("bert/pooler",)
+
+
 def loop_without_attentions():
     """Returns the error of two options of a model."""
     return UserError(

@@ -8,13 +8,11 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import EXIT_HEADS
 from albert_tf.exit_rule import exit_rule_of
 from albert_tf.families import head_variables
-from albert_tf.families.albert import ALBERT
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import dropout
 from albert_tf.layers.exits import ExitClassifiers
 from albert_tf.layers.heads import ClassificationHead
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
+from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 
 # The official classifiers ignore the config's initializer_range.
@@ -23,7 +21,7 @@ _HEAD_INITIALIZER_RANGE = 0.02
 EXIT_SCOPE = "exit_heads/"
 
 
-class LinearClassifier(PretrainedModel):
+class LinearClassifier(AlbertWithHead):
     """The encoder, dropout on one of its outputs, and a linear layer.
 
     Args:
@@ -41,7 +39,6 @@ class LinearClassifier(PretrainedModel):
         UserError: exit heads or a rule that the model cannot have.
     """
 
-    family = ALBERT
     head_table = head_variables.classification("classifier", "classifier")
     huggingface_arguments = {"classifier_dropout_prob": "classifier_dropout_prob"}
     # What of the encoder is classified: "pooled_output", or "sequence_output".
@@ -58,9 +55,6 @@ class LinearClassifier(PretrainedModel):
     ):
         super().__init__(config, **kwargs)
         self.classifier_dropout_prob = classifier_dropout_prob
-        self.albert = AlbertModel(
-            config, dtype=self.dtype_policy, name="albert", **self.execution
-        )
         head = {
             "num_labels": num_outputs,
             "initializer_range": _HEAD_INITIALIZER_RANGE,

@@ -8,15 +8,13 @@ from keras import ops
 
 from albert_tf.config import AlbertConfig
 from albert_tf.families import head_variables
-from albert_tf.families.albert import ALBERT
 from albert_tf.layers.heads import MaskedLMHead
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
+from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForMaskedLM(PretrainedModel):
+class AlbertForMaskedLM(AlbertWithHead):
     """The encoder with a score for each token of the vocabulary.
 
     Checkpoints of `AlbertForPreTraining` fit; their other head is left out.
@@ -38,17 +36,13 @@ class AlbertForMaskedLM(PretrainedModel):
         logits = model(features)
     """
 
-    family = ALBERT
     head_table = head_variables.masked_lm("masked_lm_head")
     head_may_be_new = False
-    # Hugging Face's model has no pooler.
-    unused_variables = ("bert/pooler",)
+    reads_pooler = False
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
-        self.albert.pooler.trainable = False
         self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
         self.build()
 

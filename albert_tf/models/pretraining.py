@@ -9,12 +9,10 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
-from albert_tf.families.albert import ALBERT
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.layers.view import gather_positions
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
+from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 from albert_tf.models.masked_lm import best_tokens
 
@@ -24,7 +22,7 @@ _SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForPreTraining(PretrainedModel):
+class AlbertForPreTraining(AlbertWithHead):
     """The encoder with the two pretraining heads, or with more.
 
     Args:
@@ -64,7 +62,6 @@ class AlbertForPreTraining(PretrainedModel):
         )
     """
 
-    family = ALBERT
     head_table = (
         *head_variables.masked_lm("masked_lm_head"),
         *head_variables.classification(
@@ -72,7 +69,7 @@ class AlbertForPreTraining(PretrainedModel):
         ),
     )
     head_may_be_new = False
-    exported_features = (*PretrainedModel.exported_features, "masked_lm_positions")
+    exported_features = (*AlbertWithHead.exported_features, "masked_lm_positions")
 
     def __init__(
         self,
@@ -83,7 +80,6 @@ class AlbertForPreTraining(PretrainedModel):
         super().__init__(config, **kwargs)
         self.sentence_heads = {_OFFICIAL_HEAD: 2, **(sentence_heads or {})}
         policy = self.dtype_policy
-        self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
         self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
         for name, num_labels in self.sentence_heads.items():
             head = ClassificationHead(

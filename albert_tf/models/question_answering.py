@@ -8,36 +8,17 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
-from albert_tf.families.albert import ALBERT
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.heads import ClassificationHead
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
+from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 
 # The official head ignores the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
 
 
-class _Reader(PretrainedModel):
-    """The encoder without use for its pooler."""
-
-    family = ALBERT
-    # Hugging Face's model has no pooler.
-    unused_variables = ("bert/pooler",)
-
-    def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
-        super().__init__(config, **kwargs)
-        self.albert = AlbertModel(
-            config, dtype=self.dtype_policy, name="albert", **self.execution
-        )
-        # No loss depends on it, and the official optimizer then leaves it alone, weight
-        # decay included.
-        self.albert.pooler.trainable = False
-
-
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForQuestionAnswering(_Reader):
+class AlbertForQuestionAnswering(AlbertWithHead):
     """The encoder with a score for each token as start and as end of the answer.
 
     The model of SQuAD 1.1: official `create_v1_model`, `AlbertForQuestionAnswering` of
@@ -64,6 +45,7 @@ class AlbertForQuestionAnswering(_Reader):
     """
 
     task_kind = "squad_v1"
+    reads_pooler = False
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
@@ -143,7 +125,7 @@ class AnswersInBeams:
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForAnswerableQuestions(AnswersInBeams, _Reader):
+class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
     """The encoder with a head that also says whether the text answers the question.
 
     The model of SQuAD 2.0, official `create_v2_model`.
@@ -167,6 +149,7 @@ class AlbertForAnswerableQuestions(AnswersInBeams, _Reader):
     """
 
     head_table = head_variables.answer_beams("answer_beams_head")
+    reads_pooler = False
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features)

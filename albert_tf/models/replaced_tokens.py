@@ -10,13 +10,12 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
-from albert_tf.families.albert import ALBERT
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.base import Dense
 from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
+from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 
 _SHARED = "bert/embeddings/"
@@ -30,7 +29,7 @@ _OF_EMBEDDINGS = {
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForReplacedTokens(PretrainedModel):
+class AlbertForReplacedTokens(AlbertWithHead):
     """The encoder with a score for each token: was it replaced by a generator?
 
     ELECTRA (Clark et al., arXiv 2003.10555) under ALBERT's sharing: the generator has
@@ -57,13 +56,12 @@ class AlbertForReplacedTokens(PretrainedModel):
         logits = model(tokenizer("the chef ate the meal"))
     """
 
-    family = ALBERT
     head_table = (
         *head_variables.dense("transform", "discriminator_predictions/dense"),
         *head_variables.dense("decision", "discriminator_predictions/dense_1"),
     )
     head_may_be_new = False
-    unused_variables = ("bert/pooler",)
+    reads_pooler = False
 
     def __init__(
         self,
@@ -74,8 +72,6 @@ class AlbertForReplacedTokens(PretrainedModel):
     ) -> None:
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
-        self.albert.pooler.trainable = False
         self.transform = self._dense(config.hidden_size, "transform")
         self.decision = self._dense(1, "decision")
         self.generator_changes = generator
