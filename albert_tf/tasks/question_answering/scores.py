@@ -8,6 +8,7 @@ tokenizer.
 """
 
 import collections
+import difflib
 import re
 import string
 import typing
@@ -61,7 +62,8 @@ def f1(gold, predicted, unit=WORDS):
         same = sum(common.values())
     else:
         gold, predicted = map(_SEGMENT.findall, (gold, predicted))
-        same = _longest_common_run(gold, predicted)
+        runs = difflib.SequenceMatcher(None, gold, predicted, autojunk=False)
+        same = runs.find_longest_match().size
     if not same:
         return 0
     precision, recall = 1.0 * same / len(predicted), 1.0 * same / len(gold)
@@ -86,16 +88,6 @@ def _normalized_chinese(text):
 
 
 _NORMALIZED = {WORDS: _normalized, CHARACTERS: _normalized_chinese}
-
-
-def _longest_common_run(first, second):
-    best, before = 0, [0] * (len(second) + 1)
-    for one in first:
-        row = [0]
-        for place, other in enumerate(second):
-            row.append(before[place] + 1 if one == other else 0)
-        best, before = max(best, *row), row
-    return best
 
 
 def is_chinese(texts):
