@@ -16,10 +16,10 @@ from albert_tf.models.classification import (
 from albert_tf.models.classification import (
     AlbertForTokenClassification as AlbertForTokenClassification,
 )
-from albert_tf.models.masked_lm import AlbertForMaskedLM as AlbertForMaskedLM
 from albert_tf.models.multiple_choice import (
     AlbertForMultipleChoice as AlbertForMultipleChoice,
 )
+from albert_tf.models.pretraining import AlbertForMaskedLM as AlbertForMaskedLM
 from albert_tf.models.pretraining import AlbertForPreTraining as AlbertForPreTraining
 from albert_tf.models.question_answering import (
     AlbertForAnswerableQuestions as AlbertForAnswerableQuestions,

@@ -21,7 +21,7 @@ MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForTextEmbedding": "albert_tf.models.text_embedding",
-    "AlbertForMaskedLM": "albert_tf.models.masked_lm",
+    "AlbertForMaskedLM": "albert_tf.models.pretraining",
     "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
     # Before the classifier of texts, whose names Hugging Face's files have, too: the
     # last one counts where a file does not say what it is of.

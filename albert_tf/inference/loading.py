@@ -8,7 +8,7 @@ from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel

@@ -9,7 +9,7 @@ import safetensors.numpy
 from albert_tf import embed
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.serving.loading import build_module
 from albert_tf.tasks import metrics
 from albert_tf.text_embedder import TextEmbedder

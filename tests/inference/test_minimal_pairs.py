@@ -15,7 +15,7 @@ from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.masked_words import pseudo_log_likelihoods
 from albert_tf.minimal_pairs import accuracies
 from albert_tf.minimal_pairs import read_pairs
-from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tokenization import load_tokenizer

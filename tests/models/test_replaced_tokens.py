@@ -7,7 +7,7 @@ import pytest
 import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 
 SMALL = {"hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 6}

@@ -10,7 +10,7 @@ from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
-from albert_tf.models.masked_lm import best_tokens
+from albert_tf.models.pretraining import best_tokens
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.encoder import XLNetModel
 

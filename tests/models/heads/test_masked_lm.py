@@ -11,7 +11,7 @@ import tensorflow as tf
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
