@@ -1,4 +1,6 @@
-"""The one exception type for mistakes in a user's input."""
+"""The one exception type for mistakes in a user's input, and for missing packages."""
+
+import contextlib
 
 
 class UserError(ValueError):
@@ -10,3 +12,20 @@ class UserError(ValueError):
 
     # Keras adds lines on the arguments of `call` to errors that lack this mark.
     _keras_call_info_injected = True
+
+
+@contextlib.contextmanager
+def of_extra(name, need):
+    """Says how to install a package that the `with` block imports and does not find.
+
+    Args:
+        name: of the extra that brings the package.
+        need: the beginning of the sentence.
+
+    Raises:
+        UserError: an import fails.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise UserError(f"{need}: pip install 'albert-tf[{name}]'.") from error

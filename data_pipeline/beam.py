@@ -18,6 +18,7 @@ import shlex
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import DataOptions
 
@@ -56,13 +57,9 @@ def write_shards(beam_options, options, files, paths, shards, finished):
 
 def _beam():
     # Imported here, so that --help answers where it is missing.
-    try:
+    with of_extra("beam", "Apache Beam is not installed"):
         import apache_beam
         from apache_beam.options.pipeline_options import PipelineOptions
-    except ImportError as error:
-        raise UserError(
-            "Apache Beam is not installed: pip install 'albert-tf[beam]'."
-        ) from error
     return apache_beam, PipelineOptions
 
 

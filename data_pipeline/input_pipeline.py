@@ -107,10 +107,7 @@ def pretraining_dataset(
 def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
     check_objective(info, where, "masked_lm")
     check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
-    made = {
-        "max_seq_length": info["max_seq_length"],
-        "max_predictions_per_seq": predictions_needed(info, masked_lm_prob),
-    }
+    made = lengths_of(info, masked_lm_prob)
     for (name, least), wanted in zip(made.items(), lengths.values(), strict=True):
         # Dynamic records are not padded and not masked yet: more is not wrong.
         if wanted < least or (wanted > least and info["kind"] != "dynamic"):
@@ -125,15 +122,16 @@ def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
         )
 
 
-def predictions_needed(info, masked_lm_prob=None):
-    """Returns the predictions a sequence that the data of a dataset_info.json takes.
+def lengths_of(info, masked_lm_prob=None):
+    """Returns the lengths, by flag, that the data of a dataset_info.json takes.
 
     Of dynamic data, `masked_lm_prob` may be another than it was made for.
     """
-    if masked_lm_prob is None or info["kind"] != "dynamic":
-        return info["max_predictions_per_seq"]
-    once = default_max_predictions(info["max_seq_length"], masked_lm_prob)
-    return once * _passes(info["masking"])
+    lengths = {n: info[n] for n in ("max_seq_length", "max_predictions_per_seq")}
+    if masked_lm_prob is not None and info["kind"] == "dynamic":
+        once = default_max_predictions(info["max_seq_length"], masked_lm_prob)
+        lengths["max_predictions_per_seq"] = once * _passes(info["masking"])
+    return lengths
 
 
 def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):

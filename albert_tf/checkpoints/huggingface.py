@@ -8,6 +8,7 @@ import numpy as np
 
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from albert_tf.families import registry
 from albert_tf.families.roberta import family_that_writes
 from albert_tf.families.roberta import readable_families
@@ -195,11 +196,6 @@ def save_huggingface(model, directory):
 
 
 def _safetensors():
-    try:
+    with of_extra("convert", "Hugging Face files need the package safetensors"):
         import safetensors.numpy
-    except ImportError as error:
-        raise UserError(
-            "Hugging Face files need the package safetensors: "
-            "pip install 'albert-tf[convert]'."
-        ) from error
     return safetensors

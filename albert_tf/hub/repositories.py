@@ -9,6 +9,7 @@ import sys
 
 from albert_tf.config import RELEASED_SIZES
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.table_rows import PARQUET
 from albert_tf.io.table_rows import SUFFIXES
@@ -145,14 +146,10 @@ def _snapshot(name, revision, patterns, kind):
 
 
 def _library(title):
-    try:
+    with of_extra("hub", f"{title} needs the package huggingface_hub"):
         import huggingface_hub
         import huggingface_hub.constants
         import huggingface_hub.errors
-    except ImportError as error:
-        raise UserError(
-            f"{title} needs the package huggingface_hub: pip install 'albert-tf[hub]'."
-        ) from error
     return huggingface_hub
 
 

@@ -7,6 +7,7 @@ that they are in UTF-8, and null where they are none.
 import contextlib
 
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 
 SUFFIX = ".parquet"
 _BATCH_ROWS = 1024
@@ -34,12 +35,8 @@ def open_parquet(path, file):
     Raises:
         UserError: there is no pyarrow, or the file is no whole Parquet file.
     """
-    try:
+    with of_extra("parquet", "Parquet files need the package pyarrow"):
         import pyarrow.parquet
-    except ImportError as error:
-        raise UserError(
-            "Parquet files need the package pyarrow: pip install 'albert-tf[parquet]'."
-        ) from error
     with _damage_named(path):
         return pyarrow.parquet.ParquetFile(file)
 

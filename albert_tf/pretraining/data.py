@@ -12,7 +12,7 @@ from albert_tf.engine.device_loop import Stage
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.by_objective import KINDS
-from data_pipeline.input_pipeline import predictions_needed
+from data_pipeline.input_pipeline import lengths_of
 from data_pipeline.records.folders import describe_data
 from data_pipeline.records.folders import verify_data
 from data_pipeline.records.schema import sentence_on
@@ -176,7 +176,7 @@ class PretrainingData:
         """
         phase = self._phases[-1]
         needed = [
-            predictions_needed(info)
+            info["max_predictions_per_seq"]
             for info in describe_data(self.eval_files).values()
             if info is not None and info["kind"] == "dynamic"
         ]
@@ -222,10 +222,7 @@ def described_lengths(input_file, masked_lm_prob):
     """
     for info in describe_data(input_file).values():
         if info is not None:
-            return {
-                "max_seq_length": info["max_seq_length"],
-                "max_predictions_per_seq": predictions_needed(info, masked_lm_prob),
-            }
+            return lengths_of(info, masked_lm_prob)
     return {}
 
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from albert_tf.token_files import TokenFile
 
 _ONNX_OPSET = 17
@@ -167,13 +168,9 @@ def write_onnx_model(model, shapes, path):
 
 
 def _convert_to_onnx(function, path):
-    try:
+    with of_extra("onnx", "An ONNX file needs tf2onnx"):
         import onnx
         import tf2onnx
-    except ImportError as error:
-        raise UserError(
-            "An ONNX file needs tf2onnx: pip install 'albert-tf[onnx]'."
-        ) from error
     model, _ = tf2onnx.convert.from_function(
         function, function.input_signature, opset=_ONNX_OPSET
     )

@@ -1,9 +1,9 @@
 """Training of RoBERTa's byte-level BPE, by the package tokenizers."""
 
-import importlib
 import json
 
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.byte_bpe.files import pairs_of
@@ -31,14 +31,9 @@ def train(lines, options):
             f"--vocab_size={size}: a byte-level BPE has {_LEAST} pieces or more, one "
             "for each byte and the special ones."
         )
-    try:
-        library = importlib.import_module("tokenizers")
-    except ImportError as error:
-        raise UserError(
-            "--model_type=byte_bpe needs the package tokenizers: "
-            "pip install 'albert-tf[bpe]'."
-        ) from error
-    trained = library.ByteLevelBPETokenizer()
+    with of_extra("bpe", "--model_type=byte_bpe needs the package tokenizers"):
+        import tokenizers
+    trained = tokenizers.ByteLevelBPETokenizer()
     trained.train_from_iterator(
         lines, size - 1, special_tokens=_FIRST, show_progress=False
     )
