@@ -83,6 +83,7 @@ class AlbertConfig(ModelConfig):
 
     file_name = "albert_config.json"
     dropout_fields = _PROBABILITIES
+    inert_keys = _INERT_KEYS
 
     vocab_size: int
     embedding_size: int = 128  # E; the tables are E wide, then mapped to H
@@ -172,10 +173,6 @@ class AlbertConfig(ModelConfig):
         is_id = type(padding) is int and 0 <= padding < self.vocab_size
         expected = f"the id of padding, below vocab_size ({self.vocab_size}), or null"
         self._check("padding_idx", padding is None or is_id, expected)
-
-    @classmethod
-    def inert_keys(cls):
-        return _INERT_KEYS
 
     @property
     def head_size(self) -> int:

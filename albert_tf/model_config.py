@@ -33,6 +33,8 @@ class ModelConfig:
     file_name = None
     # The fields of the rates of dropout inside the encoder.
     dropout_fields = ()
+    # Keys of published files that no public code acts on.
+    inert_keys = frozenset()
     # Layout of the texts that the models read.
     row_layout = CLS_FIRST
     # The block; see `AlbertConfig`.
@@ -42,11 +44,6 @@ class ModelConfig:
     depth_adapter_rank = 0
     # What layer norms add to the variance.
     layer_norm_eps = LAYER_NORM_EPS
-
-    @classmethod
-    def inert_keys(cls):
-        """Lists keys of published files that no public code acts on."""
-        return frozenset()
 
     def group_of_layer(self, layer):
         """Returns the group that layer `layer` belongs to.
@@ -168,7 +165,7 @@ class ModelConfig:
             UserError: an unknown or missing key, or a bad value.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - set(fields) - cls.inert_keys())
+        unknown = sorted(set(values) - set(fields) - cls.inert_keys)
         if unknown:
             meant = _meant(unknown[0], fields)
             hint = f"did you mean {meant}? Known" if meant else "known"

@@ -164,8 +164,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
         shell.complete_flags(options_class)
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
         about = sys.modules[options_class.__module__].__doc__ or ""
-        fields = typed_fields(options_class)
-        print(help_text(about, options_class, fields, ignored))
+        print(help_text(about, options_class, ignored))
         sys.exit(0)
     flag_values = define(options_class, ignored)
     try:

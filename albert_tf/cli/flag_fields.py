@@ -152,17 +152,16 @@ def typed_fields(options_class):
         yield field, kinds[0] if kinds else hint
 
 
-def help_text(about, options_class, typed_fields, ignored=()):
+def help_text(about, options_class, ignored=()):
     """Returns the text of `--help`.
 
     Args:
         about: what the command does, an example, and the page that says more.
         options_class: a dataclass of options. Its own flags come first, then the flags
             of each group that it inherits from, under the first line of its docstring.
-        typed_fields: (field, type) of each flag.
         ignored: names of official flags that have no effect.
     """
-    flags = {field.name: (field, kind) for field, kind in typed_fields}
+    flags = {field.name: (field, kind) for field, kind in typed_fields(options_class)}
     groups = _groups(options_class, flags)
     parts = [about.strip()]
     for heading, names in groups.items():

@@ -11,21 +11,20 @@ import pytest
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.cli.flag_fields import help_text
-from albert_tf.cli.flag_fields import typed_fields
 
 # Runs --help of every command of the checkout as a user would, in one process.
 _RUN_ALL = r"""
-import contextlib, io, json, pathlib, re, runpy, sys, time
+import contextlib, dataclasses, io, json, pathlib, re, runpy, sys, time
 from albert_tf.cli import command_line
 entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run\w*|main)$", re.M)
 help_text, found = command_line.help_text, {}
-def watched(about, options_class, typed_fields, ignored):
-    fields = list(typed_fields)
+def watched(about, options_class, ignored):
+    fields = dataclasses.fields(options_class)
     found[name] = {
         "about": about,
-        "flags": {field.name: field.metadata["help"] for field, _ in fields},
+        "flags": {field.name: field.metadata["help"] for field in fields},
     }
-    return help_text(about, options_class, fields, ignored)
+    return help_text(about, options_class, ignored)
 command_line.help_text = watched
 roots = [pathlib.Path(r) for r in ("albert_tf", "benchmarks", "data_pipeline", "tools")]
 paths = [path for root in roots for path in root.rglob("*.py")]
@@ -144,7 +143,7 @@ class Options(Noise):
 
 
 def test_the_whole_text():
-    assert help_text("What I do.\n", Options, typed_fields(Options), ["old"]) == (
+    assert help_text("What I do.\n", Options, ["old"]) == (
         "What I do.\n\n"
         "Flags:\n"
         f"  --path=TEXT  (required)\n      Where it goes{' on' * 23}\n"
