@@ -27,7 +27,7 @@ def options(material, squad):
 @pytest.mark.slow
 def test_own_rates_and_memory(options, capsys):
     counts = []
-    for changes in ({}, {"doc_stride": 4}, {"max_seq_length": 100}):
+    for changes in ({}, {"doc_stride": 4, "rounds": 1}, {"max_seq_length": 100}):
         features.benchmark(options(**changes))
         rate, memory = capsys.readouterr().out.splitlines()
         pattern = r"this project: [\d,]+ questions/s of wall time, [\d,]+ of CPU time; "
