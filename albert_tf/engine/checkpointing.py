@@ -57,7 +57,7 @@ class Checkpointing:
             place["carried"] = [carried.saved for carried in self._carried]
         # The record's name is that in the checkpoints of every version.
         self._checkpoint = tf.train.Checkpoint(data_record=record, **place, **objects)
-        self._paths = _paths_in(directory)
+        self._paths = checkpoints_in(directory)
         self._manager = self._new_manager(keep) if writes else None
         self._step = None
 
@@ -162,7 +162,7 @@ def _write_list(directory, paths):
     write_atomically(os.path.join(directory, _STATE_FILE), "".join(lines))
 
 
-def _paths_in(directory):
+def checkpoints_in(directory):
     """Lists a folder's checkpoints by step, even those of which a file is missing.
 
     Raises:

@@ -75,7 +75,8 @@ class PretrainingData:
             _check_batch(phase.input_file, dataset)
         if flags.eval_file:
             _check_batch(flags.eval_file, self._held_out())
-            if flags.sentence_objective != _ALONE:
+            learns_sentences = flags.objective == "masked_lm"
+            if learns_sentences and flags.sentence_objective != _ALONE:
                 self._check_sentence_labels()
 
     def _check_sentence_labels(self):

@@ -5,6 +5,8 @@ import time
 
 from absl import logging
 
+from albert_tf.engine.checkpointing import CHECKPOINTS
+from albert_tf.engine.checkpointing import checkpoints_in
 from albert_tf.engine.compilation import bfloat16_units
 from albert_tf.engine.resumption import Fact
 from albert_tf.engine.resumption import check_facts
@@ -150,8 +152,9 @@ def check_budget(options):
 def steps_of_budget(options, make_trainer):
     """Returns the number of steps of a budget: the stored one, else a measured one.
 
-    The run is then one of that many steps: it resumes exactly, on any machine. The
-    budget holds the measurement and compiling, but not evaluation and checkpoints.
+    The run is then one of that many steps: from its first checkpoint on, it resumes
+    exactly, on any machine. The budget holds the measurement and compiling, but not
+    evaluation and checkpoints.
 
     Args:
         options: `PretrainingOptions`.
@@ -159,16 +162,14 @@ def steps_of_budget(options, make_trainer):
             the weights that it trains are thrown away.
 
     Raises:
-        UserError: the budget ends before the warm-up does, or the stored number is of
-            other minutes.
+        UserError: the budget ends before the warm-up does, or a run with checkpoints
+            has other minutes or has lost its number.
     """
     minutes, warmup = options.train_minutes, options.num_warmup_steps
     path = os.path.join(options.output_dir, STORED)
-    if storage.exists(path):
-        stored = read_json_object(path)
-        asked = Fact("train_minutes", minutes, "--train_minutes")
-        check_facts([asked], stored, options.output_dir)
-        return stored["num_train_steps"]
+    # Before the first checkpoint, model and batch may still change, and so may a step.
+    if checkpoints_in(os.path.join(options.output_dir, CHECKPOINTS)):
+        return _stored_steps(path, minutes)
     started = time.monotonic()
     seconds, compiling = _measure(*make_trainer())
     spent = time.monotonic() - started + compiling
@@ -186,6 +187,21 @@ def steps_of_budget(options, make_trainer):
     if not options.dry_run:
         storage.make_folder(options.output_dir)
         write_json(path, {"train_minutes": minutes, "num_train_steps": steps})
+    return steps
+
+
+def _stored_steps(path, minutes):
+    """Reads the number of steps of a run that has checkpoints."""
+    stored = read_json_object(path) if storage.exists(path) else {}
+    steps = stored.get("num_train_steps")
+    if not isinstance(steps, int):
+        raise UserError(
+            f"{path} does not tell how many steps --train_minutes={minutes:g} gave the "
+            "run whose checkpoints lie beside it; copy the file back, or train into "
+            "another --output_dir."
+        )
+    asked = Fact("train_minutes", minutes, "--train_minutes")
+    check_facts([asked], stored, os.path.dirname(path))
     return steps
 
 

@@ -80,12 +80,19 @@ def resolve(options, num_train_steps=None):
             **vars(group_of(ReportFlags, options)),
             num_train_steps=options.num_train_steps,
             eval_steps=options.eval_steps,
-            best_metric=f"{options.objective}_accuracy",
+            best_metric=_best_metric(options.objective),
             facts=flag_facts(options),
             restart_data=options.restart_data,
         ),
         flags=dataclasses.asdict(options),
     )
+
+
+def _best_metric(objective):
+    """Returns the metric that picks the best model; None where the newest is best."""
+    # A better generator makes every score of the discriminator worse, and most tokens
+    # are not replaced: who finds none of them is right nearly always.
+    return None if objective == "replaced_tokens" else f"{objective}_accuracy"
 
 
 def _check(options):
@@ -101,6 +108,13 @@ def _check(options):
         raise UserError(
             f"--final_masked_lm_prob={options.final_masked_lm_prob:g} needs "
             "--masked_lm_prob, the share at the first step."
+        )
+    if options.final_masked_lm_prob is not None and options.restart_data:
+        raise UserError(
+            "--restart_data reads the data from its first batch, at which the share of "
+            f"tokens would be {options.masked_lm_prob:g} again; leave "
+            "--final_masked_lm_prob out, and give --masked_lm_prob the share to go on "
+            "with."
         )
     if options.eval_steps and not options.eval_file:
         raise UserError(

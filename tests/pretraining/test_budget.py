@@ -35,22 +35,55 @@ def a_second_a_step(monkeypatch):
 
 def test_the_run_is_one_of_that_many_steps(options_of, a_second_a_step, tmp_path):
     asked = options_of(train_minutes=0.1, output_dir=tmp_path / "minutes")
-    assert settings_of(asked).trainer.num_train_steps == 6
+    settings = settings_of(asked)
+    assert settings.trainer.num_train_steps == 6
     assert a_second_a_step == [(1, 1), (2, 5)]
     stored = json.loads((tmp_path / "minutes" / plan.STORED).read_text())
     assert stored == {"train_minutes": 0.1, "num_train_steps": 6}
-    pretrain(settings_of(asked))
+    pretrain(settings)
+    assert settings_of(asked).trainer.num_train_steps == 6
     assert len(a_second_a_step) == 2  # kept, and not measured again
     info = json.loads((tmp_path / "minutes" / "training_info.json").read_text())
     assert info["options"]["train_minutes"] == 0.1
     assert info["step"] == 6
 
 
-def test_other_minutes_are_another_run(options_of, a_second_a_step, tmp_path):
-    # Before the first checkpoint, too.
-    settings_of(options_of(train_minutes=0.1))
-    with pytest.raises(UserError, match="--train_minutes is 0.2, but the run in"):
-        settings_of(options_of(train_minutes=0.2))
+def test_steps_are_measured_until_the_first_checkpoint(options_of, a_second_a_step):
+    """A run that did not begin may get another model or batch."""
+    for minutes, steps in ((0.1, 6), (0.2, 12)):
+        settings = settings_of(options_of(train_minutes=minutes))
+        assert settings.trainer.num_train_steps == steps
+    assert len(a_second_a_step) == 4
+
+
+@pytest.mark.parametrize(
+    ("stored", "minutes", "message"),
+    [
+        ({"train_minutes": 0.1, "num_train_steps": 7}, 0.1, None),
+        (
+            {"train_minutes": 0.1, "num_train_steps": 7},
+            0.2,
+            "--train_minutes is 0.2, but the run in",
+        ),
+        ({"train_minutes": 0.1}, 0.1, "does not tell how many steps"),
+        (None, 0.1, "does not tell how many steps"),
+    ],
+)
+def test_a_run_with_checkpoints_keeps_its_number(
+    options_of, a_second_a_step, tmp_path, stored, minutes, message
+):
+    folder = tmp_path / "model"
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "checkpoints" / "training-2.index").touch()
+    if stored:
+        (folder / plan.STORED).write_text(json.dumps(stored))
+    options = options_of(train_minutes=minutes)
+    if message is None:
+        assert settings_of(options).trainer.num_train_steps == 7
+    else:
+        with pytest.raises(UserError, match=message):
+            settings_of(options)
+    assert not a_second_a_step
 
 
 def test_a_dry_run_stores_nothing(options_of, a_second_a_step, tmp_path, capsys):

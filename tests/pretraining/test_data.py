@@ -46,6 +46,13 @@ def held_out_for(material, tmp_path):
     return make
 
 
+def test_replaced_tokens_learn_no_sentences(options, held_out_for, material):
+    """So held-out data may have been made for any of them."""
+    chosen = options(objective="replaced_tokens", eval_file=held_out_for("none"))
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+    PretrainingData(resolve(chosen).data, tokenizer).check()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["none", "nsp"])
 def test_held_out_data_for_another_objective(

@@ -140,6 +140,12 @@ def test_mask_rate_by_step(options, material, dynamic):
     assert most == [6, 5, 3, 2]
 
 
+def test_data_that_begins_again_would_begin_the_mask_rate_again(options):
+    rates = {"masked_lm_prob": 0.5, "final_masked_lm_prob": 0.1}
+    with pytest.raises(UserError, match="at which the share of tokens would be 0.5"):
+        resolve(options(restart_data=True, **rates))
+
+
 def test_a_last_mask_rate_needs_a_first_one(options):
     with pytest.raises(UserError, match="=0.1 needs --masked_lm_prob, the share at"):
         resolve(options(final_masked_lm_prob=0.1))

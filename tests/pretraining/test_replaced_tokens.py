@@ -179,6 +179,7 @@ def test_train_then_fine_tune(run, tmp_path):
         last["loss"], last["masked_lm_loss"] + 5 * last["replaced_tokens_loss"]
     )
     assert last["masked_lm_loss"] < history[0]["masked_lm_loss"]
+    assert not list((tmp_path / "model" / "checkpoints").glob("best-*"))
     saved = AlbertForReplacedTokens.from_pretrained(tmp_path / "model")
     assert saved.generator is None
     assert saved(np.array([[2, 7, 8, 3]])).shape == (1, 4)
