@@ -18,10 +18,12 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
+from albert_tf.io.files import check_once
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.io.table_rows import is_table
 from albert_tf.io.table_rows import read_rows
+from albert_tf.tasks.tables import check_characters
 
 _GOOD, _BAD = "sentence_good", "sentence_bad"
 _SET = "UID"
@@ -72,7 +74,7 @@ def minimal_pairs(options):
 
     Raises:
         UserError: files that cannot be read, a model without a language model, or a
-            sentence longer than the model's positions.
+            sentence without tokens or longer than the model's positions.
     """
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.hub.names import local_directory
@@ -84,6 +86,7 @@ def minimal_pairs(options):
     directory = local_directory(options.model_dir)
     model, tokenizer = load(language_model_class, directory)
     texts = [text for pair in pairs for text in (pair["good"], pair["bad"])]
+    _check_tokens(pairs, tokenizer.encode_flat(texts)[1])
     scores = pseudo_log_likelihoods(
         model, tokenizer, texts, options.whole_words, options.batch_size
     )
@@ -91,12 +94,29 @@ def minimal_pairs(options):
     found = accuracies(pairs, good, bad)
     if options.output_file:
         rows = [
-            {**pair, "good_score": float(g), "bad_score": float(b)}
+            {
+                **{name: pair[name] for name in ("good", "bad", "groups")},
+                "good_score": float(g),
+                "bad_score": float(b),
+            }
             for pair, g, b in zip(pairs, good, bad, strict=True)
         ]
         write_atomically(options.output_file, json_text({**found, "pairs": rows}))
     print("\n".join(_lines(found)))
     return found
+
+
+def _check_tokens(pairs, lengths):
+    """Refuses sentences without tokens, which would win over any other.
+
+    `lengths` are the numbers of tokens of the two sentences of each pair in turn.
+    """
+    for place in np.flatnonzero(lengths == 0):
+        pair, column = pairs[place // 2], (_GOOD, _BAD)[place % 2]
+        raise UserError(
+            f"{pair['where']}: the tokenizer finds no token in the sentence of the "
+            f"column {column}; correct the row, or leave it out."
+        )
 
 
 def _lines(found):
@@ -118,13 +138,14 @@ def read_pairs(path, at_most=None):
         at_most: so many of each file, from its beginning; None for all.
 
     Returns:
-        A list of dicts: the sentences `good` and `bad`, and `groups`, `{"UID",
-        "linguistics_term", "field"}`, None where the file says none. Without a `UID`
-        the file's name is their set.
+        A list of dicts: `where` a pair stands, its sentences `good` and `bad`, and
+        `groups`, `{"UID", "linguistics_term", "field"}`, None where the file says none.
+        Without a `UID` the file's name is their set.
 
     Raises:
         UserError: there is no such file, or no table in the folder; a row lacks a
-            sentence; a table without rows.
+            sentence or is not UTF-8, or its group is no name; a table without rows, or
+            with two columns of a name.
     """
     files = [path]
     if os.path.isdir(path):
@@ -144,7 +165,8 @@ def _pairs_of(path, at_most):
             raise UserError(f"{where}: {fields}.")
         if isinstance(fields, list):
             if header is None:
-                header = fields
+                header = [name.strip() for name in fields]
+                check_once(path, header, (_GOOD, _BAD, _SET, *_GROUPS))
                 continue
             if len(fields) != len(header):
                 raise UserError(
@@ -166,11 +188,41 @@ def _pair(path, where, fields):
                 f"{where}: no sentence in the column {name}; a pair has the columns "
                 f"{_GOOD} and {_BAD}."
             )
-    of_file = pathlib.Path(path).name.split(".")[0]
-    groups = {name: fields.get(name) for name in _GROUPS}
+        _check_characters(where, fields[name])
+    groups = {name: _name(where, name, fields.get(name)) for name in _GROUPS}
     groups = {k: _SPELLINGS.get(value, value) for k, value in groups.items()}
-    groups = {_SET: fields.get(_SET, of_file), **groups}
-    return {"good": fields[_GOOD], "bad": fields[_BAD], "groups": groups}
+    of_file = pathlib.Path(path).name.split(".")[0]
+    own_set = _name(where, _SET, fields.get(_SET, of_file))
+    if own_set is None:
+        raise UserError(
+            f"{where}: no name of a set in the column {_SET}; name it, or leave the "
+            "column out, so that the file's name is that of the set."
+        )
+    groups = {_SET: own_set, **groups}
+    return {
+        "where": where,
+        "good": fields[_GOOD],
+        "bad": fields[_BAD],
+        "groups": groups,
+    }
+
+
+def _name(where, column, value):
+    """Returns the name of a group as text, None where there is none."""
+    if not isinstance(value, str | int | None):
+        raise UserError(
+            f"{where}: {value!r} in the column {column}; expected a name, as text."
+        )
+    name = "" if value is None else str(value)
+    _check_characters(where, name)
+    return name if name.strip() else None
+
+
+def _check_characters(where, text):
+    try:
+        check_characters("text", text)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}; correct the row.") from error
 
 
 def accuracies(pairs, good, bad):
@@ -188,11 +240,10 @@ def accuracies(pairs, good, bad):
     right = np.asarray(good) > np.asarray(bad)
     found = {}
     for name in (_SET, *_GROUPS):
-        of_pairs = np.array([str(pair["groups"][name]) for pair in pairs])
-        names = {pair["groups"][name] for pair in pairs} - {None}
+        of_pairs = np.array([pair["groups"][name] for pair in pairs], object)
+        names = set(of_pairs) - {None}
         found[name] = {
-            key: float(right[of_pairs == str(key)].mean())
-            for key in sorted(names, key=str)
+            key: float(right[of_pairs == key].mean()) for key in sorted(names)
         }
     return {"overall": float(np.mean([*found[_SET].values()])), **found}
 

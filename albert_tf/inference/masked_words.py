@@ -106,7 +106,8 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
         float64 `[texts]`; 0 for a text without tokens.
 
     Raises:
-        UserError: a text has more tokens than the model has positions.
+        UserError: a text has more tokens than the model has positions, or the model
+            answers NaN.
     """
     features = tokenizer(texts, padding=False)
     rows = features["input_ids"]
@@ -132,7 +133,7 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
                 progress.update(progress.done + len(found[some]))
             scores[indices] = np.bincount(text, found, len(ids))
             progress.update(progress.done + ids.size - len(text))
-    return scores
+    return require_numbers(scores)
 
 
 def _originality(model, tokenizer, features, batch_size):
@@ -159,9 +160,11 @@ def _questions(ids, tokenizer, whole_words):
         function from a slice of the questions to the tokens that they hide, bool `[n,
         tokens]`.
     """
-    text, places = np.nonzero(~np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id]))
+    special = np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id])
+    text, places = np.nonzero(~special)
     columns = np.arange(ids.shape[1])
-    words = np.cumsum(tokenizer.word_starts()[ids], axis=1)
+    # By the rule of SentencePiece's pieces "[SEP]" goes on with the word before it.
+    words = np.cumsum(tokenizer.word_starts()[ids] | special, axis=1)
 
     def hidden(some):
         asked = places[some, None]

@@ -103,6 +103,24 @@ def _each_once(pairs):
     return values
 
 
+def check_once(path, header, names):
+    """Refuses columns that the header of a table names more than once.
+
+    Args:
+        path: the table, for the message.
+        header: list of the names of all columns.
+        names: those of the columns that are read.
+
+    Raises:
+        UserError: it names the first of them.
+    """
+    for name in names:
+        if (count := header.count(name)) > 1:
+            raise UserError(
+                f"{path} has {count} columns {name!r}; give each its own name."
+            )
+
+
 def read_json(path):
     """Reads a JSON value.
 

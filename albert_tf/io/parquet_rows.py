@@ -8,6 +8,7 @@ import contextlib
 
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
+from albert_tf.io.files import check_once
 
 SUFFIX = ".parquet"
 _BATCH_ROWS = 1024
@@ -23,7 +24,7 @@ def read_parquet(path, file):
         file: it, opened in binary form; it can be sought in.
 
     Raises:
-        UserError: as `open_parquet`, or a later part is damaged.
+        UserError: as `open_parquet` and `rows_of`.
     """
     table = open_parquet(path, file)
     yield from rows_of(path, table, 0, table.metadata.num_rows)
@@ -51,12 +52,14 @@ def rows_of(path, table, first, last, columns=None):
         columns: names of those that are read; None for all.
 
     Raises:
-        UserError: a column is missing, or the file is damaged.
+        UserError: a column is missing or there twice, or the file is damaged.
     """
+    names = table.schema_arrow.names
     for name in columns or ():
-        if name not in table.schema_arrow.names:
-            found = ", ".join(table.schema_arrow.names)
+        if name not in names:
+            found = ", ".join(names)
             raise UserError(f"{path} has no column {name!r}, expected one of {found}.")
+    check_once(path, names, columns or names)
     with _damage_named(path):
         for start, batch in _batches(table, first, last, columns):
             rows = batch.slice(max(0, first - start), last - max(first, start))

@@ -7,6 +7,7 @@ import numpy as np
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.io.files import check_once
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.examples import Table
@@ -227,10 +228,7 @@ def _position(path, header, name):
     if name is None:
         return None
     header = [own.strip() for own in header]
-    if header.count(name) > 1:
-        raise UserError(
-            f"{path} has {header.count(name)} columns {name!r}; give each its own name."
-        )
+    check_once(path, header, [name])
     if name not in header:
         raise UserError(
             f"{path} has no column {name!r} in its header ({', '.join(header)}); "

@@ -23,6 +23,7 @@ from benchmarks.paper.rows import RunFlags
 from benchmarks.paper.tables import TABLES
 
 _LINES = 2000  # of the text, by which tokens and bytes are compared
+_OF_BASE = ("table", "scale", "output_dir")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,8 @@ def compare(options):
 
 def _check_effect(table, options):
     """Refuses flags that would change nothing."""
+    if options.scale == "base":
+        _check_base(options)
     given = {name: getattr(options, name) for name in ("blimp_dir", "glue_dir")}
     for name, value in given.items():
         if value and not table.judged_by_tasks:
@@ -79,14 +82,27 @@ def _check_effect(table, options):
         )
 
 
+def _check_base(options):
+    """Refuses other flags than those of the base scale."""
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if field.name not in _OF_BASE and value != field.default:
+            raise UserError(
+                f"--{field.name}={value} is for runs, which --scale=base does not "
+                "make; leave it out, or pass --scale=tiny."
+            )
+
+
 def _run(table, folder, options):
     # Imported here, so that --help does not wait for TensorFlow.
     from benchmarks.paper import frequencies
     from benchmarks.paper import report
+    from benchmarks.paper import tasks
     from benchmarks.paper import tiny
 
     if options.input_file is None:
         raise UserError("--scale=tiny needs --input_file, a text to learn from.")
+    tasks.check(options)
     corpus = tiny.Corpus(
         options.input_file, options.vocab_size, pathlib.Path(options.output_dir)
     )

@@ -19,7 +19,9 @@ from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import tie_pieces
 
 TEXTS = ["the film is good .", "the film", "bad film is .", ""]
 PIECES = [
@@ -57,16 +59,28 @@ def test_scores_equal_one_call_for_each_token(loaded, batch_size):
     assert found[0] < found[1] < 0
 
 
-def test_whole_words_hide_the_rest_of_the_word(tiny_config):
-    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
-    model = AlbertForMaskedLM(tiny_config(vocab_size=len(PIECES)))
-    texts = ["the unlikely film unlikely", "unlikely"]
+@pytest.mark.parametrize(
+    ("tokenizer", "texts", "continues"),
+    [
+        (
+            WordPieceTokenizer("\n".join(PIECES).encode(), True),
+            ["the unlikely film unlikely", "unlikely"],
+            lambda piece: piece.startswith("##"),
+        ),
+        (SentencePieceTokenizer(tie_pieces()), ["abc fade", "abc"], str.isalnum),
+    ],
+    ids=["WordPiece", "SentencePiece"],
+)
+def test_whole_words_hide_the_rest_of_the_word(
+    tiny_config, tokenizer, texts, continues
+):
+    model = AlbertForMaskedLM(tiny_config(vocab_size=tokenizer.vocab_size))
 
     def rest(ids, place):
-        pieces = [PIECES[index] for index in ids]
-        later = range(place + 1, len(ids))
-        ends = (i for i in later if not pieces[i].startswith("##"))
-        return range(place + 1, next(ends, len(ids)))
+        pieces = [tokenizer.pieces[index] for index in ids]
+        later = range(place + 1, len(ids) - 1)  # [SEP] belongs to no word
+        ends = (i for i in later if not continues(pieces[i]))
+        return range(place + 1, next(ends, len(ids) - 1))
 
     found = pseudo_log_likelihoods(model, tokenizer, texts, whole_words=True)
     expected = slow_scores(model, tokenizer, texts, rest)
@@ -124,6 +138,14 @@ def test_a_text_without_room(loaded):
         pseudo_log_likelihoods(model, tokenizer, texts)
 
 
+def test_a_model_that_answers_nan(tiny_config):
+    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
+    model = AlbertForMaskedLM(tiny_config(vocab_size=len(PIECES)))
+    model.set_weights([weight * np.nan for weight in model.get_weights()])
+    with pytest.raises(UserError, match="answers NaN to input 1"):
+        pseudo_log_likelihoods(model, tokenizer, ["film"])
+
+
 def pair(good, bad, **groups):
     return {"sentence_good": good, "sentence_bad": bad, **groups}
 
@@ -178,13 +200,55 @@ def test_accuracies_are_means_of_sets(folder):
         ("sentence_good\tsentence_bad\na\t \n", "line 2: no sentence in the column s"),
         ("good\tbad\na\tb\n", "no sentence in the column sentence_good; a pair has"),
         ("sentence_good\tsentence_bad\n", "holds no pairs"),
+        (
+            "sentence_good\tsentence_bad\tsentence_good \na\tb\tc\n",
+            "pairs.tsv has 2 columns 'sentence_good'; give each its own name",
+        ),
+        (
+            "UID\tsentence_good\tsentence_bad\tUID\nx\ta\tb\ty\n",
+            "2 columns 'UID'",
+        ),
+        (
+            "sentence_good\tsentence_bad\tUID\na\tb\tx\na\tb\t\n",
+            "line 3: no name of a set in the column UID; name it, or leave the column",
+        ),
+        (
+            "sentence_good\tsentence_bad\na\tb\udcff\n",
+            "line 2: a text is not UTF-8; correct the row",
+        ),
     ],
 )
 def test_bad_tables(tmp_path, content, message):
     path = tmp_path / "pairs.tsv"
-    path.write_text(content)
+    path.write_text(content, "utf-8", "surrogateescape")
     with pytest.raises(UserError, match=message):
         read_pairs(path)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"UID": None}, "line 2: no name of a set in the column UID"),
+        ({"UID": ["a"]}, r"line 2: \['a'\] in the column UID; expected a name"),
+        ({"field": ["a"]}, r"line 2: \['a'\] in the column field; expected a name"),
+        ({"linguistics_term": 1.5}, "line 2: 1.5 in the column linguistics_term"),
+    ],
+)
+def test_groups_without_a_name(tmp_path, groups, message):
+    path = tmp_path / "pairs.jsonl"
+    rows = [pair("a", "b", UID="x"), pair("a", "b", **groups)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(UserError, match=message):
+        read_pairs(path)
+
+
+def test_names_of_groups_are_texts(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = [pair("a", "b", UID=3, field=None), pair("a", "b", UID="3", field="")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = accuracies(read_pairs(path), [1.0, 1.0], [0.0, 2.0])
+    assert found["UID"] == {"3": 0.5}
+    assert found["field"] == {}
 
 
 def test_bad_archives_and_folders(tmp_path):
@@ -209,9 +273,23 @@ def test_the_command(model_dir, loaded, folder, tmp_path, capsys):
     assert f"overall = {100 * found['overall']:.2f}" in printed
     assert f"{100 * found['UID']['own']:5.1f}  own" in printed
     row = found["pairs"][0]
+    assert list(row) == ["good", "bad", "groups", "good_score", "bad_score"]
     expected = slow_scores(*loaded, [row["good"], row["bad"]])
     scores = [row["good_score"], row["bad_score"]]
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     minimal_pairs.main(["minimal_pairs", *flags, "--pairs_per_set=1"])
     first = 100.0 * (expected[0] > expected[1])
     assert f"{first:5.1f}  passive" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("column", ["sentence_good", "sentence_bad"])
+def test_a_sentence_without_tokens(model_dir, tmp_path, column):
+    path = tmp_path / "pairs.jsonl"
+    rows = [pair("film", "bad"), {**pair("film", "bad"), column: "\u200b"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = minimal_pairs.MinimalPairsOptions(
+        model_dir=str(model_dir), input_file=str(path)
+    )
+    message = f"pairs.jsonl, line 2: the tokenizer finds no token in .* column {column}"
+    with pytest.raises(UserError, match=message):
+        minimal_pairs.minimal_pairs(options)

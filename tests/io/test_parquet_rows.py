@@ -98,6 +98,21 @@ def test_other_tasks_read_it(tmp_path, write):
     assert [pair["good"] for pair in read_pairs(path)] == ["a"]
 
 
+def test_columns_of_one_name_are_refused(tmp_path):
+    table = pa.Table.from_arrays(
+        [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], ["text", "x", "x"]
+    )
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(table, path)
+    message = "a.parquet has 2 columns 'x'; give each its own name"
+    with pytest.raises(UserError, match=message):
+        read_table(path, Columns("x"))
+    with pytest.raises(UserError, match=message):
+        documents(path, text_field="x")
+    (document,), _ = documents(path)
+    assert document.segments == ["a"]
+
+
 @pytest.mark.parametrize("num_shares", [1, 2, 7, 50])
 @pytest.mark.parametrize("row_group_size", [999, 10**6])
 def test_shares_of_a_corpus_are_a_partition(write, num_shares, row_group_size):
