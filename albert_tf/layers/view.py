@@ -161,11 +161,9 @@ def window_bias(tokens, window):
 def _picked(bias, pick):
     if bias is None or bias.shape[2] == 1:
         return bias
-    heads, tokens = bias.shape[1], ops.shape(bias)[3]
-    rows = ops.transpose(bias, (0, 2, 1, 3))  # [B, T, heads, T]
-    rows = pick(ops.reshape(rows, (*ops.shape(rows)[:2], heads * tokens)))
-    rows = ops.reshape(rows, (*ops.shape(rows)[:2], heads, tokens))
-    return ops.transpose(rows, (0, 2, 1, 3))  # [B, heads, Q, T]
+    # Not by transposing, which tf2onnx writes as a wrong reshape for one head.
+    heads = ops.unstack(bias, axis=1)  # of [B, T, T]
+    return ops.stack([pick(rows) for rows in heads], axis=1)  # [B, heads, Q, T]
 
 
 def _taken(bias, numbers):

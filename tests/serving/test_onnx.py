@@ -28,9 +28,15 @@ from albert_tf.token_files.converting import write_onnx
 _TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
 _CLASSIFIER = albert_tf.AlbertForSequenceClassification
 _LONG = {"max_position_embeddings": 128}  # room for a question and its context
+# In the last block, which computes some tokens only, they see their neighbours.
+_LOCAL = {
+    "local_attention_window": 4,
+    "global_attention_every": 2,
+    "num_hidden_layers": 2,
+}
 # By name: the model of a config, what it answers, and changes of the config.
 _HEADS = {
-    "single_label": (lambda c: _CLASSIFIER(c, labels=["a", "b", "c"]), "auto", {}),
+    "single_label": (lambda c: _CLASSIFIER(c, labels=["a", "b", "c"]), "auto", _LOCAL),
     "multi_label": (
         lambda c: _CLASSIFIER(c, labels=["a", "b"], label_kind="multi_label"),
         "auto",
@@ -45,7 +51,7 @@ _HEADS = {
         "auto",
         {**_LONG, "initializer_range": 0.2},  # so that tokens score differently
     ),
-    "masked_lm": (albert_tf.AlbertForMaskedLM, "auto", {}),
+    "masked_lm": (albert_tf.AlbertForMaskedLM, "auto", _LOCAL),
     "pretraining": (albert_tf.AlbertForPreTraining, "masked_lm", {}),
     "encoder": (albert_tf.AlbertModel, "auto", {}),
     "embedding": (albert_tf.AlbertModel, "embedding", {}),
@@ -61,10 +67,8 @@ _HEADS = {
             "position_embedding_type": "rotary",
             "norm": "pre",
             "use_bias": False,
-            "local_attention_window": 4,
-            "global_attention_every": 2,
-            "num_hidden_layers": 2,
             "initializer_range": 0.2,
+            **_LOCAL,
         },
     ),
 }
@@ -136,9 +140,7 @@ def scores_of_beams(found, expected, features, model):
     return found, expected
 
 
-@pytest.fixture(
-    scope="module", params=[*zip(_HEADS, itertools.cycle(_ACTIVATIONS))], ids="-".join
-)
+@pytest.fixture(scope="module", params=_IN_TURN, ids="-".join)
 def served(request, tiny_tokenizer, served_config):
     """The name of each head in turn, a module with it, and the head."""
     name, act = request.param
