@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -74,6 +75,7 @@ def test_scores_equal_one_call_for_each_token(loaded, batch_size):
 def test_whole_words_hide_the_rest_of_the_word(
     tiny_config, tokenizer, texts, continues
 ):
+    keras.utils.set_random_seed(1)  # with some weights the rest hardly matters
     model = AlbertForMaskedLM(tiny_config(vocab_size=tokenizer.vocab_size))
 
     def rest(ids, place):
