@@ -13,6 +13,8 @@ from albert_tf.io import storage
 from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import UNFINISHED
 
+_MARK = ".mark-"
+
 
 def temporary_name(path):
     """Returns a name beside `path` to write to, which no other process uses.
@@ -26,7 +28,7 @@ def temporary_name(path):
 def remove_leftovers(paths):
     """Removes what runs that ended too early left of files, all in one folder."""
     folder = os.path.dirname(paths[0]) or "."
-    names = (*map(os.path.basename, paths), dataset_info.NAME)
+    names = (*map(os.path.basename, paths), dataset_info.NAME, _MARK)
     for name in tf.io.gfile.listdir(folder):
         if name.startswith(names) and name.endswith(UNFINISHED):
             with contextlib.suppress(tf.errors.NotFoundError):
@@ -81,8 +83,10 @@ class FinishedShards:
 
     def _read(self, path):
         """Reads a mark; None for a damaged file, whose shard is made again."""
+        with tf.io.gfile.GFile(path, "rb") as file:
+            data = file.read()
         try:
-            mark = json.loads(storage.read_bytes(path))
+            mark = json.loads(data)
             for split in self._paths:
                 mark["parts"][split]["counts"].items()
                 _ = mark["parts"][split]["file"]["bytes"]
@@ -112,10 +116,13 @@ class FinishedShards:
 
     def mark(self, shard, parts):
         """Remembers a shard as finished, with the facts that `write_shard` returned."""
+        name = os.path.join(os.path.dirname(self._directory), f"{_MARK}{shard}")
+        temporary = temporary_name(name)
         mark = {"of": self._digest, "parts": parts}
         mark["sha256"] = _digest_of(mark)
-        # Whoever marks the same shard at the same time writes the same bytes.
-        storage.write_bytes(self._path(shard), json.dumps(mark).encode())
+        with tf.io.gfile.GFile(temporary, "w") as file:
+            file.write(json.dumps(mark))
+        publish(temporary, self._path(shard))
 
     def forget(self):
         """Removes the memory: the data set is finished."""

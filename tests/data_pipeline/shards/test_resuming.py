@@ -165,14 +165,14 @@ def test_machines_mark_their_shards_at_the_same_time(tmp_path, monkeypatch):
     for path in paths["train"]:
         (tmp_path / path).touch()
     done = resuming.FinishedShards(paths, str(tmp_path), "digest")
-    replace = os.replace
+    rename = tf.io.gfile.rename
     parts = [{"train": {"counts": {"n": n}, "file": {"bytes": 0}}} for n in range(2)]
 
-    def another_marks_before(*arguments):
-        monkeypatch.setattr(os, "replace", replace)
+    def another_marks_before(*arguments, **options):
+        monkeypatch.setattr(tf.io.gfile, "rename", rename)
         done.mark(1, parts[1])
-        replace(*arguments)
+        rename(*arguments, **options)
 
-    monkeypatch.setattr(os, "replace", another_marks_before)
+    monkeypatch.setattr(tf.io.gfile, "rename", another_marks_before)
     done.mark(0, parts[0])
     assert [done.parts(shard) for shard in (0, 1)] == parts
