@@ -177,13 +177,13 @@ class TextClassifier:
             held_out = self._examples(*validation_data)
         settings = {"max_length": self._max_length, "epochs": epochs, "seed": seed}
         settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
-        settings |= {"optimizer": optimizer, **options}
+        settings["optimizer"] = optimizer
         if self._few_shot:
             if held_out is not None:
                 raise UserError("few_shot takes no validation data; call evaluate.")
-            return learn_from_few(self.model, data, **settings)
+            return learn_from_few(self.model, data, **settings, **options)
         settings |= {"metrics": metrics_of(self._task), "held_out": held_out}
-        return fit(self.model, data, TaskLoss(self._task), **settings)
+        return fit(self.model, data, TaskLoss(self._task), **settings, **options)
 
     def evaluate(
         self,

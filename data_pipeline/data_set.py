@@ -38,9 +38,10 @@ def make(options, write_shards):
         tf.io.gfile.makedirs(folder)
         with folder_lock(folder):
             return _create(options, records, files, paths, write_shards)
-    except tf.errors.OpError as error:
+    except (tf.errors.OpError, OSError) as error:
+        reason = getattr(error, "message", None) or error.strerror or error
         raise UserError(
-            f"The data set {options.output_file} cannot be made: {error.message}."
+            f"The data set {options.output_file} cannot be made: {reason}."
         ) from error
 
 

@@ -107,7 +107,9 @@ class Checkpoint:
         saved_class, saved = self.saved or (None, {})
         info, head = {}, model.head_config()
         if saved_class is type(model):
-            if head.get("num_labels") == saved.get("num_labels"):
+            # A caller may have given it other labels.
+            outputs = ("num_labels", "labels")
+            if all(head.get(name) == saved.get(name) for name in outputs):
                 info = read_training_info(self.path)
         elif TEXT_VECTORS in self.huggingface and self.head_arguments(type(model)):
             info = {"task": model.told_task(head)}

@@ -145,7 +145,8 @@ class AlbertForTokenClassification(TokenLabels, LinearClassifier):
         "classifier", "classifier", "cls/tagging/"
     )
     classified = "sequence_output"
-    # Hugging Face's model has no pooler.
+    # Hugging Face's model has no pooler. Here it stays one of the trained variables,
+    # as runs that go on have stored them.
     unused_variables = ("bert/pooler",)
 
     def call(self, features, training=False, dropout_seed=None):

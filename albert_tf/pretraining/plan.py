@@ -197,8 +197,9 @@ def _stored_steps(path, minutes):
     if not isinstance(steps, int):
         raise UserError(
             f"{path} does not tell how many steps --train_minutes={minutes:g} gave the "
-            "run whose checkpoints lie beside it; copy the file back, or train into "
-            "another --output_dir."
+            "run whose checkpoints lie beside it; copy the file back, go on with "
+            "--num_train_steps if the run began with that, or train into another "
+            "--output_dir."
         )
     asked = Fact("train_minutes", minutes, "--train_minutes")
     check_facts([asked], stored, os.path.dirname(path))

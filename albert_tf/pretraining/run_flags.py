@@ -26,9 +26,9 @@ class RunFlags:
     )
     train_minutes: float = option(
         "Minutes to train, in place of --num_train_steps: the run measures its steps "
-        "first, fixes how many fit, and keeps that number in train_minutes.json, so "
-        "that it resumes exactly. Compiling counts, evaluation and checkpoints do "
-        "not. 0: --num_train_steps decides.",
+        "first and fixes how many fit; from its first checkpoint on it keeps that "
+        "number, which is in train_minutes.json, and resumes exactly. Compiling "
+        "counts, evaluation and checkpoints do not. 0: --num_train_steps decides.",
         0.0,
         minimum=0,
     )

@@ -1,4 +1,4 @@
-"""Training by `keras.Model.fit`, whatever the task; losses and metrics of texts'."""
+"""Training by `keras.Model.fit`; the losses and metrics of tasks on texts."""
 
 import math
 

@@ -1,5 +1,6 @@
 """Each bad input has one clear outcome and leaves nothing half-written."""
 
+import errno
 import json
 import math
 
@@ -17,6 +18,15 @@ def test_existing_output_is_kept(make_options, out, digests):
     with pytest.raises(UserError, match="already holds a data set"):
         create_pretraining_data(make_options(random_seed=1))
     assert digests(out) == before
+
+
+def test_a_full_disk_at_the_end_is_one_sentence(make_options, monkeypatch):
+    def write(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("data_pipeline.data_set._finish", write)
+    with pytest.raises(UserError, match="cannot be made: No space left on device"):
+        create_pretraining_data(make_options())
 
 
 def test_full_disk_leaves_nothing_half_written(make_options, out, monkeypatch):

@@ -155,6 +155,20 @@ def test_their_directory_names_the_tags(tiny_config, tmp_path):
     assert loaded.task_info()["task"]["kind"] == "tagging"
 
 
+def test_other_tags_leave_the_task_behind(tiny_config, tmp_path):
+    model = AlbertForTokenClassification(tiny_config(), labels=_TAGS)
+    info = {**model.task_info(), "max_seq_length": 12}
+    model.save_pretrained(tmp_path / "tags", training_info=info)
+    unnamed = ["LABEL_0", "LABEL_1", "LABEL_2"]
+    loaded = AlbertForTokenClassification.from_pretrained(
+        tmp_path / "tags", labels=unnamed
+    )
+    assert loaded.task_info() is None
+    loaded.save_pretrained(tmp_path / "other")
+    same = AlbertForTokenClassification.from_pretrained(tmp_path / "tags", labels=_TAGS)
+    assert same.task_info() == info
+
+
 def test_of_other_classes_nobody_knows_what_to_make(tiny_config):
     for labels in (["B-PER", "I-PER"], ["O", "person"], ["LABEL_0", "LABEL_1"]):
         model = AlbertForTokenClassification(tiny_config(), labels=labels)
