@@ -108,8 +108,7 @@ class Checkpoint:
         info, head = {}, model.head_config()
         if saved_class is type(model):
             # A caller may have given it other labels.
-            outputs = ("num_labels", "labels")
-            if all(head.get(name) == saved.get(name) for name in outputs):
+            if all(head.get(n) == saved.get(n) for n in ("num_labels", "labels")):
                 info = read_training_info(self.path)
         elif TEXT_VECTORS in self.huggingface and self.head_arguments(type(model)):
             info = {"task": model.told_task(head)}

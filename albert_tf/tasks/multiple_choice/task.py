@@ -43,7 +43,7 @@ class MultipleChoice(OneLabel, Task):
     # From files to features.
 
     def read(self, path, columns=None):
-        """Reads the `ChoiceFile` of a file of one's own; its fields have fixed names."""
+        """Reads the `ChoiceFile` of a user's file; its fields have fixed names."""
         return read_questions({path: read_jsonl(path)})
 
     def tokenize(self, examples, tokenizer, max_seq_length):
