@@ -39,29 +39,30 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module")
 def graphs_as_they_are():
-    """Has TensorFlow leave graphs as they are.
+    """Has TensorFlow leave the graphs of a module's tests as they are.
 
     To optimize a tiny model's training step takes a sixth of the time in which it is
-    traced and run.
+    traced and run. Scores after many steps change: a test that asks for one may fail.
     """
-    _set_graphs_optimized(False)
+    _set_graphs_optimized(os.environ["XLA_FLAGS"] != _UNOPTIMIZED)
+    yield
+    _set_graphs_optimized(True)
 
 
 @pytest.fixture
-def graphs_optimized():
-    """Has TensorFlow optimize the graphs of one test, as it does for users."""
+def graphs_optimized(graphs_as_they_are):
+    """Has TensorFlow optimize the graphs of one test of such a module."""
     _set_graphs_optimized(True)
     yield
-    _set_graphs_optimized(False)
+    _set_graphs_optimized(os.environ["XLA_FLAGS"] != _UNOPTIMIZED)
 
 
 def _set_graphs_optimized(value):
     import tensorflow as tf
 
-    skipped = not value and os.environ["XLA_FLAGS"] == _UNOPTIMIZED
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": skipped})
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not value})
 
 
 @pytest.fixture(autouse=True)
