@@ -44,6 +44,10 @@ class MaskedLM:
     # The module that counts by configuration.
     costs = albert
     model_class = AlbertForPreTraining
+    # Whether the labels of the data's sentences are learned, where it has any.
+    learns_sentences = True
+    # The held-out metric that picks the best model; None where the newest is best.
+    best_metric = "masked_lm_accuracy"
     initial_model = staticmethod(initial_model)
 
     def trained_model(self, path, flags, config):
@@ -99,6 +103,10 @@ class ReplacedTokensDetection(MaskedLM):
     """ELECTRA's discriminator and its generator, on the data of the masked LM."""
 
     model_class = AlbertForReplacedTokens
+    learns_sentences = False
+    # A better generator makes every score of the discriminator worse, and most tokens
+    # are not replaced: who finds none of them is right nearly always.
+    best_metric = None
 
     def terms(self, data):
         """Returns the `LossTerm`s; the data's labels of sentences are not learned."""
@@ -162,6 +170,8 @@ class PermutationLM(MaskedLM):
     config_class = XLNetConfig
     costs = xlnet
     model_class = XLNetLMHeadModel
+    learns_sentences = False
+    best_metric = "permutation_lm_accuracy"
 
     def objective(self, terms, flags):
         """Makes the loss; there is but one."""

@@ -75,7 +75,7 @@ class PretrainingData:
             _check_batch(phase.input_file, dataset)
         if flags.eval_file:
             _check_batch(flags.eval_file, self._held_out())
-            learns_sentences = flags.objective == "masked_lm"
+            learns_sentences = KINDS[flags.objective].learns_sentences
             if learns_sentences and flags.sentence_objective != _ALONE:
                 self._check_sentence_labels()
 

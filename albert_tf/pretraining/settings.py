@@ -14,6 +14,7 @@ from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
 from albert_tf.hub.names import with_local_models
 from albert_tf.objectives.flags import LayersFlags
+from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.data_flags import DataFlags
@@ -80,19 +81,12 @@ def resolve(options, num_train_steps=None):
             **vars(group_of(ReportFlags, options)),
             num_train_steps=options.num_train_steps,
             eval_steps=options.eval_steps,
-            best_metric=_best_metric(options.objective),
+            best_metric=KINDS[options.objective].best_metric,
             facts=flag_facts(options),
             restart_data=options.restart_data,
         ),
         flags=dataclasses.asdict(options),
     )
-
-
-def _best_metric(objective):
-    """Returns the metric that picks the best model; None where the newest is best."""
-    # A better generator makes every score of the discriminator worse, and most tokens
-    # are not replaced: who finds none of them is right nearly always.
-    return None if objective == "replaced_tokens" else f"{objective}_accuracy"
 
 
 def _check(options):
