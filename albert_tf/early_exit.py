@@ -59,6 +59,7 @@ def early_exit(options):
         raise UserError("--eval_file and --output_dir go together; give both.")
     if options.eval_file is None and not options.keep_rule:
         raise UserError("Nothing to do: give --eval_file or --keep_rule.")
+    options.check_columns_read(options.eval_file)
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.tasks.commands.early_exit import run_early_exit
 

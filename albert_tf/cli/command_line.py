@@ -14,6 +14,8 @@ import functools
 import io
 import itertools
 import logging as standard_logging
+import os
+import pathlib
 import re
 import signal
 import sys
@@ -129,8 +131,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
     except OSError as error:
         if error.strerror is None:
             raise
-        where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror}.")
+        _fail(_sentence_of(error))
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         shell.say_how_to_go_on()
@@ -139,6 +140,18 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
         if end.code in shell.STOPPED:
             shell.say_how_to_go_on()
         raise
+
+
+def _sentence_of(error):
+    """Says what an `OSError` of a path means; names the file in a folder's place."""
+    if not error.filename:
+        return f"{error.strerror}."
+    path = pathlib.Path(os.fsdecode(error.filename))
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        for place in (path, *path.parents):
+            if place.is_file():
+                return f"{place} is a file, not a folder; name another path."
+    return f"{error.filename}: {error.strerror}."
 
 
 def _with_dashes(message, options_class):
@@ -187,7 +200,8 @@ def parse(options_class, argv, ignored=(), read_config=None):
         if flag.present or field.name not in values:
             values[field.name] = flag.value
     for field in dataclasses.fields(options_class):
-        if field.default is dataclasses.MISSING and values[field.name] is None:
+        # An empty text is what a shell makes of a variable that is not set.
+        if field.default is dataclasses.MISSING and values[field.name] in (None, ""):
             raise UserError(f"Flag --{field.name} is required; see --help.")
         check_range(field, values[field.name])
     return options_class(**values)

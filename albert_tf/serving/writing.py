@@ -99,6 +99,7 @@ def _save(module, directory):
 def _check(options):
     """Refuses options that do not go together, and a bucket."""
     require_disk("export_dir", options.export_dir)
+    options.check_columns_read(options.eval_file)
     asked, given = f"--compute_dtype={options.compute_dtype}", options.format
     if options.compute_dtype not in _COMPUTE_DTYPES[given]:
         instead = f"--format={given} takes {' or '.join(_COMPUTE_DTYPES[given])}"

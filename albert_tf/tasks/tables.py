@@ -36,6 +36,14 @@ class ColumnFlags:
         """The flags as `read_table` takes them."""
         return Columns(self.text_column, self.text_pair_column, self.label_column)
 
+    def check_columns_read(self, eval_file):
+        """Refuses named columns where no file is given that would have them."""
+        if eval_file is None and self.columns != ColumnFlags().columns:
+            raise UserError(
+                "--text_column, --text_pair_column and --label_column are columns of "
+                "--eval_file; give that, too, or leave them out."
+            )
+
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
