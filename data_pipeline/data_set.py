@@ -117,6 +117,8 @@ def _why_nothing(options, totals):
 def shard_paths(options):
     """Returns dict of split to the list of its files' paths."""
     names = [name.strip() for name in options.output_file.split(",") if name.strip()]
+    if not names:
+        raise UserError(f"--output_file={options.output_file} names no file; name one.")
     repeated = [name for name, count in collections.Counter(names).items() if count > 1]
     if repeated:
         raise UserError(

@@ -189,7 +189,10 @@ class DataOptions(RecordFlags):
         "and so on."
     )
     num_shards: int = option(
-        "Number of files to write for a single --output_file.", 1, minimum=1
+        "Number of files to write for a single --output_file.",
+        1,
+        minimum=1,
+        maximum=99_999,  # of five digits
     )
     max_unknown: float = option(
         "Largest accepted share of unknown tokens, and of characters that are not "

@@ -70,7 +70,10 @@ class TokenizerOptions(CorpusFlags):
         aliases=("model_prefix",),
     )
     vocab_size: int = option(
-        "Number of pieces, special symbols included.", 30000, minimum=1
+        "Number of pieces, special symbols included.",
+        30000,
+        minimum=1,
+        maximum=2**31 - 1,  # SentencePiece's
     )
     model_type: str = option(
         "Method that chooses the pieces. byte_bpe: RoBERTa's byte-level BPE, which "

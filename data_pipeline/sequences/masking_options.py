@@ -28,7 +28,7 @@ class MaskingFlags:
         None,
         minimum=1,
     )
-    ngram: int = option("Longest masked span, in words.", 3, minimum=1)
+    ngram: int = option("Longest masked span, in words.", 3, minimum=1, maximum=512)
     favor_shorter_ngram: bool = option(
         "Mask spans of n words with a probability proportional to 1/n; false favors "
         "the longest spans.",

@@ -49,14 +49,13 @@ def matching(pattern):
     A path that exists is taken by its name: in `corpus[1].txt` and `data[old]/*.txt`
     the brackets are no glob where there is such a file or folder.
     """
-    import tensorflow as tf
-
-    if tf.io.gfile.exists(pattern):
-        return [pattern]
-    folder, name = os.path.split(pattern)
-    if tf.io.gfile.isdir(folder):
-        pattern = os.path.join(storage.escaped(folder), name)
-    return sorted(tf.io.gfile.glob(pattern))
+    with storage.remote_files() as gfile:
+        if gfile.exists(pattern):
+            return [pattern]
+        folder, name = os.path.split(pattern)
+        if gfile.isdir(folder):
+            pattern = os.path.join(storage.escaped(folder), name)
+        return sorted(gfile.glob(pattern))
 
 
 def of_pattern(pattern):
