@@ -56,7 +56,7 @@ class SentencePieceTokenizer(Tokenizer):
     google-research/albert; prepro_utils.py of zihangdai/xlnet does the same to a text.
     """
 
-    kind = "sentencepiece"
+    kind, file_name = "sentencepiece", "spiece.model"
     special_pieces = {
         "pad_id": "<pad>",
         "unk_id": "<unk>",
@@ -96,9 +96,7 @@ class SentencePieceTokenizer(Tokenizer):
             keep_accents=None if is_official else self.keep_accents,
             as_tokenizers=rules.as_tokenizers,
         )
-        super().__init__(
-            "spiece.model", file_bytes, pieces, do_lower_case, source, rules
-        )
+        super().__init__(file_bytes, pieces, do_lower_case, source, rules)
         self._preparation = do_lower_case, self.keep_accents, rules.as_tokenizers
         self._tabulate_replacements()
         self.blank = frozenset(filter(self._is_blank, _perhaps_blank()))

@@ -42,8 +42,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     """Text to ids, with the official preprocessing.
 
     Args:
-        file_name: name that `save` gives the model or vocabulary file.
-        file_bytes: the contents of that file.
+        file_bytes: the contents of the model or vocabulary file.
         pieces: list of str [V], the piece of each id.
         do_lower_case: whether letters are lowered (WordPiece: and accents stripped).
         source: its name in error messages.
@@ -51,6 +50,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
 
     Attributes:
         kind: "sentencepiece", "wordpiece" or "byte_bpe".
+        file_name: name that `save` gives the model or vocabulary file.
         vocab_size, pad_id, unk_id, cls_id, sep_id, mask_id: int.
         layout: the `RowLayout` of the rows that a call makes.
         segmentation: the name of the rule by which one of several equally good
@@ -60,7 +60,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         UserError: the vocabulary lacks one of the special pieces.
     """
 
-    kind = None
+    kind = file_name = None
     special_pieces = {}
     # What models need these pieces, and the layout of their rows.
     model_type = "ALBERT"
@@ -69,8 +69,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     added_ids = frozenset()  # of tokens beyond the vocabulary's pieces
     between_tokens = " "  # stands around special tokens in what `decode` returns
 
-    def __init__(self, file_name, file_bytes, pieces, do_lower_case, source, rules):
-        self.file_name = file_name
+    def __init__(self, file_bytes, pieces, do_lower_case, source, rules):
         self.file_bytes = file_bytes
         self.pieces = pieces
         self.do_lower_case = do_lower_case
@@ -189,9 +188,9 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     def count_stripped(self, text):
         """Returns how many characters of `text` lose an accent or another mark."""
 
-    @abc.abstractmethod
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of `text`, a list of str."""
+        return [self.pieces[index] for index in self.encode(text)]
 
     @abc.abstractmethod
     def encode_flat(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -36,7 +36,7 @@ class WordPieceTokenizer(Tokenizer):
     tokenization.py of google-research/albert.
     """
 
-    kind = "wordpiece"
+    kind, file_name = "wordpiece", "vocab.txt"
     special_pieces = {
         "pad_id": "[PAD]",
         "unk_id": "[UNK]",
@@ -65,7 +65,7 @@ class WordPieceTokenizer(Tokenizer):
             self.max_word_length = _THEIR_MAX_WORD_LENGTH
             self.is_removed = normalization.is_removed_or_private
         pieces = lines if counts_lines else pieces
-        super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source, rules)
+        super().__init__(file_bytes, pieces, do_lower_case, source, rules)
         self._longest_piece = max(map(len, pieces))
         self._cached_word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
 
@@ -92,9 +92,6 @@ class WordPieceTokenizer(Tokenizer):
         if not self.strip_accents:
             return 0
         return normalization.count_members(text, normalization.is_accented_in_words)
-
-    def tokenize(self, text):
-        return [self.pieces[index] for index in self.encode(text)]
 
     def encode_flat(self, texts):
         return flat_ids([self._encode(text) for text in texts])

@@ -46,7 +46,7 @@ class ByteBpeTokenizer(Tokenizer):
     Source: `encoder.py` of openai/gpt-2; RobertaTokenizer of Hugging Face transformers.
     """
 
-    kind = "byte_bpe"
+    kind, file_name = "byte_bpe", "tokenizer.json"
     model_type = "RoBERTa"
     usual_layout = TWO_SEPARATORS
     special_pieces = {
@@ -67,7 +67,7 @@ class ByteBpeTokenizer(Tokenizer):
         self.byte_pairs = pairs_of(json.loads(file_bytes)["model"], source)
         pieces = self.byte_pairs.pieces
         rules = TextRules(add_prefix_space=rules.add_prefix_space)
-        super().__init__("tokenizer.json", file_bytes, pieces, False, source, rules)
+        super().__init__(file_bytes, pieces, False, source, rules)
         ids, merges = self._ids, self.byte_pairs.merges
         pairs = {
             (ids[left], ids[right]): (rank, ids[left + right])
@@ -102,9 +102,6 @@ class ByteBpeTokenizer(Tokenizer):
 
     def count_stripped(self, text):
         return 0
-
-    def tokenize(self, text):
-        return [self.pieces[index] for index in self.encode(text)]
 
     def encode_flat(self, texts):
         cache = self._cache
