@@ -177,36 +177,6 @@ def read_bytes(path):
         return file.read()
 
 
-def write_bytes(path, data):
-    """Writes bytes beside `path`, and renames that file to it once the disk holds it.
-
-    After a crash of the machine there is the earlier file or this one, not an empty
-    one. Folders that are missing are made.
-
-    Raises:
-        OSError: the file cannot be written; it is as it was.
-    """
-    make_folder(os.path.dirname(path) or ".")
-    temporary = f"{path}.tmp"
-    if is_remote(path):
-        with tempfile.NamedTemporaryFile() as local, remote_files() as gfile:
-            local.write(data)
-            local.flush()
-            gfile.copy(local.name, temporary, overwrite=True)
-            gfile.rename(temporary, path, overwrite=True)
-        return
-    try:
-        with naming(path):
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-
-
 @contextlib.contextmanager
 def read_locally(path):
     """Gives a local path with the contents of a file: its own, or a copy's."""
