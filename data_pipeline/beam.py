@@ -39,8 +39,11 @@ def write_shards(beam_options, options, files, paths, shards, finished):
     Raises:
         UserError: Beam is not installed, or has no such runner.
     """
-    beam, runner_options_class = _beam()
-    runner_options = runner_options_class(shlex.split(beam_options))
+    # Imported here, so that --help answers where it is missing.
+    with of_extra("beam", "Apache Beam is not installed"):
+        import apache_beam as beam
+        from apache_beam.options.pipeline_options import PipelineOptions
+    runner_options = PipelineOptions(shlex.split(beam_options))
     write = functools.partial(_write, options, files, paths, finished)
     try:
         pipeline = beam.Pipeline(options=runner_options)
@@ -53,14 +56,6 @@ def write_shards(beam_options, options, files, paths, shards, finished):
             | "Spread" >> beam.Reshuffle()
             | "Write" >> beam.Map(write)
         )
-
-
-def _beam():
-    # Imported here, so that --help answers where it is missing.
-    with of_extra("beam", "Apache Beam is not installed"):
-        import apache_beam
-        from apache_beam.options.pipeline_options import PipelineOptions
-    return apache_beam, PipelineOptions
 
 
 def _write(options, files, paths, finished, shard):

@@ -112,13 +112,7 @@ def _turned(rows, is_reversed):
 
 
 def draw_permutations(rows, perm_size, seed):
-    """Draws permutations of both halves: int32 [rows, 2, perm_size].
-
-    Args:
-        rows: B.
-        perm_size: O.
-        seed: int32 [2], stateless seed.
-    """
+    """Draws permutations of both halves from a stateless seed: int32 [B, 2, O]."""
     keys = tf.random.stateless_uniform([rows, 2, perm_size], seed, dtype=tf.float64)
     return tf.argsort(keys)
 

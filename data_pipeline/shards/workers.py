@@ -61,19 +61,15 @@ def _write_in_processes(work, workers, shards, finished, report):
     with processes.calls_in_processes(
         _write_in_worker, work, workers, initializer=_start_worker, initargs=(reports,)
     ) as futures:
-        _collect(dict(zip(futures, shards, strict=True)), finished, reports, report)
-
-
-def _collect(futures, finished, reports, report):
-    waiting = set(futures)
-    while waiting:
-        done, waiting = concurrent.futures.wait(
-            waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
-        )
+        waiting, shard_of = set(futures), dict(zip(futures, shards, strict=True))
+        while waiting:
+            done, waiting = concurrent.futures.wait(
+                waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
+            )
+            _drain(reports, report)
+            for future in done:
+                finished(shard_of[future], future.result())
         _drain(reports, report)
-        for future in done:
-            finished(futures[future], future.result())
-    _drain(reports, report)
 
 
 def _drain(reports, report):
