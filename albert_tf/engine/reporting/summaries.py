@@ -109,15 +109,11 @@ def read_history(path):
         checksums.check_bytes(path, data)
         # Null is NaN, for which JSON has no sign.
         entries = [
-            {
-                name: math.nan if value is None else value
-                for name, value in entry.items()
-            }
+            {name: math.nan if v is None else v for name, v in entry.items()}
             for entry in entries
         ]
-        if all(type(entry["step"]) is int for entry in entries) and all(
-            type(value) in (int, float) for entry in entries for value in entry.values()
-        ):
+        kinds = {type(value) for entry in entries for value in entry.values()}
+        if kinds <= {int, float} and {type(e["step"]) for e in entries} <= {int}:
             return entries
     except (ValueError, KeyError, TypeError, AttributeError):  # UserError is one
         pass
