@@ -62,11 +62,8 @@ def _write(options, files, paths, finished, shard):
     # Imported on the machine that writes, and not for --help.
     from data_pipeline.shards.writing import write_shard
 
-    finished(shard, write_shard(options, files, shard, paths, _say_nothing))
-
-
-def _say_nothing(new_bytes, new_tokens):
-    """Leaves progress to the runner, which shows it."""
+    # The runner shows the progress.
+    finished(shard, write_shard(options, files, shard, paths, lambda *_: None))
 
 
 def create(options):

@@ -92,12 +92,7 @@ def pretraining_xla(strategy, model):
 
 
 def warn_of_slow_bfloat16(strategy, compute_dtype):
-    """Logs a warning if bfloat16 is slower than float32 on the devices.
-
-    Args:
-        strategy: a `tf.distribute.Strategy`.
-        compute_dtype: "float32", "bfloat16" or "float16".
-    """
+    """Logs a warning if a type is bfloat16, and slower than float32 on the devices."""
     if compute_dtype == "bfloat16" and is_cpu(strategy) and not bfloat16_units():
         logging.warning(
             "This processor cannot multiply in bfloat16 (it has none of %s), so that "

@@ -53,11 +53,7 @@ def flag_facts(options):
 
 
 def teacher_fact(model):
-    """Returns the `Fact` of the weights that a run learns from.
-
-    Args:
-        model: the teacher, a `PretrainedModel`; None for a run without one.
-    """
+    """Returns the `Fact` of a teacher's weights; its model is None without one."""
     fingerprint = None
     if model is not None:
         about = [type(model).__name__, model.config.to_dict(), model.head_config()]

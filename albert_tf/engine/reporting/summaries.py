@@ -146,8 +146,7 @@ class StepProfiler:
     """Traces the steps of a range into `<directory>/profile`.
 
     TensorFlow writes the trace itself; only the one who looks at it needs
-    TensorBoard and its profiler plugin. As a context manager it ends a trace that is
-    under way when a run stops early.
+    TensorBoard and its profiler plugin.
 
     Args:
         directory: the run's directory.
@@ -158,12 +157,6 @@ class StepProfiler:
         self._directory = os.path.join(directory, "profile")
         self._first, self._end = steps or (_NEVER, _NEVER)
         self._running = False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, exc_type, exc_value, traceback):
-        self._stop()
 
     def announce(self, begin, end):
         """Warns where a run from step `begin` to step `end` has nothing to trace."""
@@ -190,9 +183,10 @@ class StepProfiler:
     def after_loop(self, step):
         """Ends the trace where the range ends."""
         if step >= self._end:
-            self._stop()
+            self.stop()
 
-    def _stop(self):
+    def stop(self):
+        """Ends a trace that is under way, as when a run stops early."""
         if self._running:
             tf.profiler.experimental.stop()
             self._running = False
