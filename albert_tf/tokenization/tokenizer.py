@@ -33,6 +33,11 @@ UNRECORDED = (
 _SAVED_ALONE = set()
 
 
+def by_role(pad, unk, cls, sep, mask):
+    """Returns the special pieces of a vocabulary by the names of their ids."""
+    return {"pad_id": pad, "unk_id": unk, "cls_id": cls, "sep_id": sep, "mask_id": mask}
+
+
 def was_saved_alone(directory):
     """Returns whether `Tokenizer.save` of this process saved a tokenizer there."""
     return os.path.realpath(directory) in _SAVED_ALONE
@@ -86,8 +91,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             setattr(self, attribute, ids[piece])
 
     def __reduce__(self):
-        state = {"layout": self.layout}
-        return type(self), self._arguments(), state
+        return type(self), self._arguments(), {"layout": self.layout}
 
     def _arguments(self):
         """Returns the constructor's arguments that make an equal tokenizer."""

@@ -12,6 +12,7 @@ from albert_tf.tokenization.decoding import join_words
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.tokenizer import by_role
 
 MAX_WORD_LENGTH = 200
 _THEIR_MAX_WORD_LENGTH = 100
@@ -37,13 +38,7 @@ class WordPieceTokenizer(Tokenizer):
     """
 
     kind, file_name = "wordpiece", "vocab.txt"
-    special_pieces = {
-        "pad_id": "[PAD]",
-        "unk_id": "[UNK]",
-        "cls_id": "[CLS]",
-        "sep_id": "[SEP]",
-        "mask_id": "[MASK]",
-    }
+    special_pieces = by_role("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
         do_lower_case = True if do_lower_case is None else do_lower_case

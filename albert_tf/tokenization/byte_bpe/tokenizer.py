@@ -18,6 +18,7 @@ from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.tokenizer import by_role
 from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.word_starts import is_byte_of_a_word
 from albert_tf.tokenization.word_starts import starts_word
@@ -49,13 +50,7 @@ class ByteBpeTokenizer(Tokenizer):
     kind, file_name = "byte_bpe", "tokenizer.json"
     model_type = "RoBERTa"
     usual_layout = TWO_SEPARATORS
-    special_pieces = {
-        "pad_id": "<pad>",
-        "unk_id": "<unk>",
-        "cls_id": "<s>",
-        "sep_id": "</s>",
-        "mask_id": "<mask>",
-    }
+    special_pieces = by_role("<pad>", "<unk>", "<s>", "</s>", "<mask>")
     between_tokens = ""
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
