@@ -14,15 +14,20 @@ SCHEDULES = {
     "constant": "schedules.WarmupConstant",
     "wsd": "schedules.WarmupStableDecay",
 }
+MODULES = {
+    name: f"{__name__}.{module}"
+    for module, name in (
+        home.split(".") for home in (*OPTIMIZERS.values(), *SCHEDULES.values())
+    )
+}
+"""The module of each class of them."""
 _OFFICIAL_BATCH_SIZE = 4096
 
 
 def __getattr__(name):
-    for home in (*OPTIMIZERS.values(), *SCHEDULES.values()):
-        module, class_name = home.split(".")
-        if class_name == name:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(MODULES[name]), name)
 
 
 def create_optimizer(
