@@ -59,19 +59,15 @@ def _fastest_precision(devices):
     if devices.distribution_strategy != "cpu" and (
         gpus := tf.config.list_physical_devices("GPU")
     ):
-        return _precision_of_gpus(gpus)
+        details = map(tf.config.experimental.get_device_details, gpus)
+        # Of the oldest one.
+        least = min(one.get("compute_capability", (0, 0)) for one in details)
+        fast = [name for name, first in _GPU_TYPES.items() if least >= first]
+        reason = f"the GPU has compute capability {least[0]}.{least[1]}"
+        return (*fast, "float32")[0], reason
     if units := bfloat16_units():
         return "bfloat16", f"this processor has {', '.join(units)}"
     return "float32", f"this processor has none of {_UNITS}"
-
-
-def _precision_of_gpus(gpus):
-    """Returns the type of the oldest GPU, and the reason."""
-    details = map(tf.config.experimental.get_device_details, gpus)
-    least = min(one.get("compute_capability", (0, 0)) for one in details)
-    fast = [name for name, first in _GPU_TYPES.items() if least >= first]
-    reason = f"the GPU has compute capability {least[0]}.{least[1]}"
-    return (*fast, "float32")[0], reason
 
 
 def pretraining_xla(strategy, model):
