@@ -60,7 +60,7 @@ def _fastest_precision(devices):
         gpus := tf.config.list_physical_devices("GPU")
     ):
         details = map(tf.config.experimental.get_device_details, gpus)
-        # Of the oldest one.
+        # The oldest one decides.
         least = min(one.get("compute_capability", (0, 0)) for one in details)
         fast = [name for name, first in _GPU_TYPES.items() if least >= first]
         reason = f"the GPU has compute capability {least[0]}.{least[1]}"

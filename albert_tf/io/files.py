@@ -208,18 +208,14 @@ def find_recipe(name):
         found = (place / f"{recipe}.json").resolve()
         if found.is_relative_to(place) and found.is_file():
             return str(found)
-    close = close_name(recipe, _recipe_names())
+    recipes = sorted(
+        path.relative_to(place).with_suffix("").as_posix()
+        for place in _RECIPE_FOLDERS
+        for path in place.rglob("*.json")
+    )
+    close = close_name(recipe, recipes)
     if close and not did_you_mean(path):
         raise UserError(
             f"There is no file or recipe {path}; did you mean the recipe {close}?"
         )
     return path
-
-
-def _recipe_names():
-    """Lists the names of all recipes."""
-    return sorted(
-        path.relative_to(place).with_suffix("").as_posix()
-        for place in _RECIPE_FOLDERS
-        for path in place.rglob("*.json")
-    )
