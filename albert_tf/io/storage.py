@@ -84,10 +84,13 @@ def is_folder(path):
 
 def is_same(path, other):
     """Returns whether two paths name one file or folder, which need not exist."""
-    path, other = os.fspath(path), os.fspath(other)
-    if is_remote(path) or is_remote(other):
-        return path.rstrip("/") == other.rstrip("/")
-    return os.path.realpath(path) == os.path.realpath(other)
+    return identity(path) == identity(other)
+
+
+def identity(path):
+    """Returns the one name of a file or folder to which links and spellings lead."""
+    path = os.fspath(path)
+    return path.rstrip("/") if is_remote(path) else os.path.realpath(path)
 
 
 def make_folder(path):
