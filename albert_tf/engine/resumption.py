@@ -53,7 +53,7 @@ def flag_facts(options):
 
 
 def teacher_fact(model):
-    """Returns the `Fact` of a teacher's weights; its model is None without one."""
+    """Returns the `Fact` of the weights of a teacher, a `PretrainedModel` or None."""
     fingerprint = None
     if model is not None:
         about = [type(model).__name__, model.config.to_dict(), model.head_config()]

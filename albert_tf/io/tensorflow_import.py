@@ -53,9 +53,9 @@ class _Finder:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
-            noise = without_noise() if self._quiet else contextlib.nullcontext()
 
             def exec_module(module):
+                noise = without_noise() if self._quiet else contextlib.nullcontext()
                 with noise, without_collections():
                     load(module)
 
