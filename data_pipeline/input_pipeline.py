@@ -157,7 +157,7 @@ def _passes(masking):
 def _batches(paths, batch_size, seed, training, share):
     """Batches the serialized records of a `share`: (of how many, which).
 
-    In training, files and records come in a new order in each epoch.
+    In training, files and their records come in a new order in each epoch.
     """
     files = tf.data.Dataset.from_tensor_slices(paths)
     if training:

@@ -59,7 +59,7 @@ def mask_tokens(input_ids, word_starts, options, seed, masked_lm_prob=None):
 
 def is_among(input_ids, ids):
     """Marks the places that hold one of some ids: bool, of the shape of `input_ids`."""
-    return tf.reduce_any(input_ids[..., None] == tf.constant(ids), axis=-1)
+    return tf.reduce_any(tf.equal(input_ids[..., None], ids), axis=-1)
 
 
 def _budget(input_ids, options, masked_lm_prob):
