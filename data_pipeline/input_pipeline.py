@@ -179,12 +179,11 @@ def _parse(dataset, lengths, vocab_size, info):
     info = info or {"kind": "static", "sentence_objective": None}
     kind, objective = info["kind"], info["sentence_objective"]
     lengths = {**lengths, PAIRS: info.get("max_pairs_per_row")}
-    return dataset.map(
-        lambda batch: examples.parse_padded(
-            kind, batch, lengths, vocab_size, objective
-        ),
-        num_parallel_calls=tf.data.AUTOTUNE,
-    )
+
+    def parse(batch):
+        return examples.parse_padded(kind, batch, lengths, vocab_size, objective)
+
+    return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):

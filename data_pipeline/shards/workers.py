@@ -23,12 +23,8 @@ def write_shards(options, files, paths, shards, finished, workers=1):
         finished: called with (shard, counts) after each.
         workers: how many processes write.
     """
-    total = sum(file.size for file in files)
-    share = sum(
-        total * (shard + 1) // len(paths["train"])
-        - total * shard // len(paths["train"])
-        for shard in shards
-    )
+    total, count = sum(file.size for file in files), len(paths["train"])
+    share = sum(total * (k + 1) // count - total * k // count for k in shards)
     with Progress(share, unit="bytes", label="creating data") as progress:
         report = _Report(progress)
         if workers == 1 or len(shards) <= 1:
