@@ -39,8 +39,11 @@ def write_shards(beam_options, options, files, paths, shards, finished):
     Raises:
         UserError: Beam is not installed, or has no such runner.
     """
-    beam, runner_options_class = _beam()
-    runner_options = runner_options_class(shlex.split(beam_options))
+    # Imported here, so that --help answers where it is missing.
+    with of_extra("beam", "Apache Beam is not installed"):
+        import apache_beam as beam
+        from apache_beam.options.pipeline_options import PipelineOptions
+    runner_options = PipelineOptions(shlex.split(beam_options))
     write = functools.partial(_write, options, files, paths, finished)
     try:
         pipeline = beam.Pipeline(options=runner_options)
@@ -55,23 +58,12 @@ def write_shards(beam_options, options, files, paths, shards, finished):
         )
 
 
-def _beam():
-    # Imported here, so that --help answers where it is missing.
-    with of_extra("beam", "Apache Beam is not installed"):
-        import apache_beam
-        from apache_beam.options.pipeline_options import PipelineOptions
-    return apache_beam, PipelineOptions
-
-
 def _write(options, files, paths, finished, shard):
     # Imported on the machine that writes, and not for --help.
     from data_pipeline.shards.writing import write_shard
 
-    finished(shard, write_shard(options, files, shard, paths, _say_nothing))
-
-
-def _say_nothing(new_bytes, new_tokens):
-    """Leaves progress to the runner, which shows it."""
+    # The runner shows the progress.
+    finished(shard, write_shard(options, files, shard, paths, lambda *_: None))
 
 
 def create(options):

@@ -155,24 +155,23 @@ def _passes(masking):
 
 
 def _batches(paths, batch_size, seed, training, share):
-    """Batches the serialized records of a `share`: (of how many, which)."""
-    dataset = _records(paths, seed, training).shard(*share)
-    if training:
-        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
-    return dataset.batch(batch_size, drop_remainder=training)
+    """Batches the serialized records of a `share`: (of how many, which).
 
-
-def _records(paths, seed, training):
-    """Returns serialized records; in training, files come in a new order each epoch."""
+    In training, files and their records come in a new order in each epoch.
+    """
     files = tf.data.Dataset.from_tensor_slices(paths)
     if training:
         files = files.shuffle(len(paths), seed=seed)
-    return files.interleave(
+    records = files.interleave(
         tf.data.TFRecordDataset,
         cycle_length=min(len(paths), _OPEN_FILES),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
+    dataset = records.shard(*share)
+    if training:
+        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
+    return dataset.batch(batch_size, drop_remainder=training)
 
 
 def _parse(dataset, lengths, vocab_size, info):
@@ -180,12 +179,11 @@ def _parse(dataset, lengths, vocab_size, info):
     info = info or {"kind": "static", "sentence_objective": None}
     kind, objective = info["kind"], info["sentence_objective"]
     lengths = {**lengths, PAIRS: info.get("max_pairs_per_row")}
-    return dataset.map(
-        lambda batch: examples.parse_padded(
-            kind, batch, lengths, vocab_size, objective
-        ),
-        num_parallel_calls=tf.data.AUTOTUNE,
-    )
+
+    def parse(batch):
+        return examples.parse_padded(kind, batch, lengths, vocab_size, objective)
+
+    return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):

@@ -83,9 +83,9 @@ def stream_dataset(
         )
     folders.in_common(descriptions, paths)
     dataset = _batches(paths, batch_size, seed, training)
-    targets = max_predictions_per_seq, max_gram
-    draw = _Draw(tokenizer, max_seq_length, targets, vocab_size, seed)
-    dataset = dataset.enumerate().map(draw, num_parallel_calls=tf.data.AUTOTUNE)
+    lengths = max_seq_length, max_predictions_per_seq, max_gram
+    vocab_size = vocab_size or tokenizer.vocab_size
+    dataset = _draw(dataset, tokenizer, lengths, vocab_size, seed)
     return dataset.prefetch(_PREFETCHED).with_options(_options())
 
 
@@ -170,41 +170,38 @@ def _block(line, begins, ends, first, turns):
     return tf.data.Dataset.from_tensor_slices((tf.gather(records, in_turn), is_first))
 
 
-class _Draw:
-    """Parses a batch, and draws its predictions by the number of the batch."""
+def _draw(dataset, tokenizer, lengths, vocab_size, seed):
+    """Parses batches, and draws the predictions of each by its number."""
+    functional = tokenizer.sep_id, tokenizer.cls_id
+    tokens, num_predict, max_gram = lengths
+    half, seed = reused_length(tokens), derive_seed(seed, "permutations")
 
-    def __init__(self, tokenizer, tokens, targets, vocab_size, seed):
-        self._functional = (tokenizer.sep_id, tokenizer.cls_id)
-        self._tokens = tokens
-        self._num_predict, self._max_gram = targets
-        self._vocab_size = vocab_size or tokenizer.vocab_size
-        self._seed = derive_seed(seed, "permutations")
-
-    def __call__(self, number, batch):
+    def parse_and_draw(number, batch):
         serialized, begins = batch
         features = examples.parse_padded(
-            "permutation", serialized, {TOKENS: self._tokens}, self._vocab_size
+            "permutation", serialized, {TOKENS: tokens}, vocab_size
         )
         # A row that begins inside of a stream has no memory of the text before.
         starts = (features["stream_starts"] == 1) | begins
         word_starts = features.pop("word_starts") == 1
         ids, is_reversed = features["input_ids"], features["reversed_rows"] == 1
-        seeds = tf.unstack(tf.random.split(batch_seed(self._seed, number), 2))
-        half = reused_length(self._tokens)
+        seeds = tf.unstack(tf.random.split(batch_seed(seed, number), 2))
         chosen = choose_targets(
-            word_starts, is_reversed, half, self._num_predict, seeds[0], self._max_gram
+            word_starts, is_reversed, half, num_predict, seeds[0], max_gram
         )
         permutations = draw_permutations(tf.shape(ids)[0], half, seeds[1])
         query_order, key_order, targets = permuted_order(
-            ids, chosen, permutations, half, self._functional
+            ids, chosen, permutations, half, functional
         )
         return {
             **features,
             "stream_starts": tf.cast(starts, tf.int32),
             "query_order": query_order,
             "key_order": key_order,
-            **predictions(ids, targets, self._num_predict),
+            **predictions(ids, targets, num_predict),
         }
+
+    return dataset.enumerate().map(parse_and_draw, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 class RecordIndex:

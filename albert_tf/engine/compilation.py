@@ -59,19 +59,15 @@ def _fastest_precision(devices):
     if devices.distribution_strategy != "cpu" and (
         gpus := tf.config.list_physical_devices("GPU")
     ):
-        return _precision_of_gpus(gpus)
+        details = map(tf.config.experimental.get_device_details, gpus)
+        # The oldest one decides.
+        least = min(one.get("compute_capability", (0, 0)) for one in details)
+        fast = [name for name, first in _GPU_TYPES.items() if least >= first]
+        reason = f"the GPU has compute capability {least[0]}.{least[1]}"
+        return (*fast, "float32")[0], reason
     if units := bfloat16_units():
         return "bfloat16", f"this processor has {', '.join(units)}"
     return "float32", f"this processor has none of {_UNITS}"
-
-
-def _precision_of_gpus(gpus):
-    """Returns the type of the oldest GPU, and the reason."""
-    details = map(tf.config.experimental.get_device_details, gpus)
-    least = min(one.get("compute_capability", (0, 0)) for one in details)
-    fast = [name for name, first in _GPU_TYPES.items() if least >= first]
-    reason = f"the GPU has compute capability {least[0]}.{least[1]}"
-    return (*fast, "float32")[0], reason
 
 
 def pretraining_xla(strategy, model):
@@ -92,12 +88,7 @@ def pretraining_xla(strategy, model):
 
 
 def warn_of_slow_bfloat16(strategy, compute_dtype):
-    """Logs a warning if bfloat16 is slower than float32 on the devices.
-
-    Args:
-        strategy: a `tf.distribute.Strategy`.
-        compute_dtype: "float32", "bfloat16" or "float16".
-    """
+    """Logs a warning if a type is bfloat16, and slower than float32 on the devices."""
     if compute_dtype == "bfloat16" and is_cpu(strategy) and not bfloat16_units():
         logging.warning(
             "This processor cannot multiply in bfloat16 (it has none of %s), so that "

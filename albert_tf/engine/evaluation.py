@@ -1,5 +1,6 @@
 """Held-out evaluation: every row counted once, padding not counted."""
 
+import functools
 import math
 
 import tensorflow as tf
@@ -30,7 +31,10 @@ class Evaluator:
             self._sums, jit_compile=use_xla or None, autograph=False
         )
         self._step = tf.function(self._distributed_step, autograph=False)
-        self._carried = {}  # by the rows of a batch, so that a second run compiles none
+        # By the rows of a batch, so that a second run compiles none.
+        self._carried = functools.cache(
+            functools.partial(CarriedState, objective, model, strategy)
+        )
 
     def evaluate(self, dataset):
         """Returns `{name: float}`; `loss` is the sum of the loss terms.
@@ -47,20 +51,13 @@ class Evaluator:
         for batch in dataset:
             batch_size = batch_size or self._padded_size(batch)
             batch = pad_rows(batch, batch_size)
-            totals = totals + self._step(batch, self._carried_by(batch_size)).numpy()
+            totals = totals + self._step(batch, self._carried(batch_size)).numpy()
         if batch_size is None:
             raise UserError(
                 "The evaluation data set is empty; expected at least one row."
             )
         results = average(names, totals, self.objective)
         return {**results, **self.objective.derived(results)}
-
-    def _carried_by(self, rows):
-        if rows not in self._carried:
-            self._carried[rows] = CarriedState(
-                self.objective, self.model, self.strategy, rows
-            )
-        return self._carried[rows]
 
     def _padded_size(self, batch):
         replicas = self.strategy.num_replicas_in_sync

@@ -53,11 +53,7 @@ def flag_facts(options):
 
 
 def teacher_fact(model):
-    """Returns the `Fact` of the weights that a run learns from.
-
-    Args:
-        model: the teacher, a `PretrainedModel`; None for a run without one.
-    """
+    """Returns the `Fact` of the weights of a teacher, a `PretrainedModel` or None."""
     fingerprint = None
     if model is not None:
         about = [type(model).__name__, model.config.to_dict(), model.head_config()]
@@ -92,7 +88,8 @@ def check_facts(facts, earlier, directory):
             continue
         before = earlier.get(fact.name, fact.default)
         # As JSON gives it back: a tuple is a list there.
-        now = fact.value if fact.value is UNKNOWN else _as_stored(fact.value)
+        is_known = fact.value is not UNKNOWN
+        now = json.loads(json.dumps(fact.value)) if is_known else UNKNOWN
         if UNKNOWN in (before, now) or before == now:
             continue
         if isinstance(before, str) and before in fact.earlier:
@@ -106,10 +103,6 @@ def check_facts(facts, earlier, directory):
             f"{_shown(before)}; go on with that{permission}, or choose another "
             "--output_dir."
         )
-
-
-def _as_stored(value):
-    return json.loads(json.dumps(value))
 
 
 def _shown(value):

@@ -77,12 +77,9 @@ class TrainStep:
         before = self.objective.resumed(carried, rows) if carried else {}
         rows = {**rows, **before}
         denominators = replica.all_reduce(_SUM, self.objective.denominators(rows))
+        seed = self._replica_seed(replica, step)
         gradients, sums, after = self._gradients(
-            rows,
-            denominators,
-            self._replica_seed(replica, step),
-            micro_batches,
-            tuple(before),
+            rows, denominators, seed, micro_batches, tuple(before)
         )
         # In one collective operation.
         *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])

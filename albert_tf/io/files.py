@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import tempfile
 import zipfile
 
 from albert_tf.errors import UserError
@@ -22,12 +23,32 @@ _RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 def write_atomically(path, data):
     """Writes bytes, or a str as UTF-8, beside `path`, and renames that file to it.
 
-    Folders that are missing are made.
+    The disk then holds it: after a crash of the machine there is the earlier file or
+    this one, not an empty one. Folders that are missing are made.
 
     Raises:
         OSError: the file cannot be written; `path` is as it was.
     """
-    storage.write_bytes(path, data.encode() if isinstance(data, str) else data)
+    data = data.encode() if isinstance(data, str) else data
+    storage.make_folder(os.path.dirname(path) or ".")
+    temporary = f"{path}.tmp"
+    if storage.is_remote(path):
+        with tempfile.NamedTemporaryFile() as local, storage.remote_files() as gfile:
+            local.write(data)
+            local.flush()
+            gfile.copy(local.name, temporary, overwrite=True)
+            gfile.rename(temporary, path, overwrite=True)
+        return
+    try:
+        with storage.naming(path):
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.remove(temporary)
 
 
 def write_json(path, values):
@@ -93,6 +114,14 @@ def parse_json(text):
         raise ValueError("it is nested too deeply") from None
 
 
+def parse_json_of(path, text):
+    """Parses the JSON of a file, of which a `UserError` says that it is none."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
+
+
 def _each_once(pairs):
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -128,10 +157,7 @@ def read_json(path):
         UserError: the file is missing, unreadable, damaged or no JSON.
     """
     data = read_file(path)
-    try:
-        values = parse_json(data)
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    values = parse_json_of(path, data)
     checksums.check_bytes(path, data)
     return values
 
@@ -182,18 +208,14 @@ def find_recipe(name):
         found = (place / f"{recipe}.json").resolve()
         if found.is_relative_to(place) and found.is_file():
             return str(found)
-    close = close_name(recipe, _recipe_names())
+    recipes = sorted(
+        path.relative_to(place).with_suffix("").as_posix()
+        for place in _RECIPE_FOLDERS
+        for path in place.rglob("*.json")
+    )
+    close = close_name(recipe, recipes)
     if close and not did_you_mean(path):
         raise UserError(
             f"There is no file or recipe {path}; did you mean the recipe {close}?"
         )
     return path
-
-
-def _recipe_names():
-    """Lists the names of all recipes."""
-    return sorted(
-        path.relative_to(place).with_suffix("").as_posix()
-        for place in _RECIPE_FOLDERS
-        for path in place.rglob("*.json")
-    )

@@ -53,8 +53,10 @@ def folder_lock(directory):
                 "The file system of %s has no locks; start only one run there.",
                 directory,
             )
+        began = datetime.datetime.now().isoformat(sep=" ", timespec="seconds")
+        own = {"process": os.getpid(), "host": socket.gethostname(), "since": began}
         with open(holder, "w", encoding="utf-8") as file:
-            json.dump(_own_name(), file)
+            json.dump(own, file)
         try:
             yield
         finally:
@@ -62,11 +64,6 @@ def folder_lock(directory):
                 os.remove(holder)
     finally:
         os.close(descriptor)
-
-
-def _own_name():
-    started = datetime.datetime.now().isoformat(sep=" ", timespec="seconds")
-    return {"process": os.getpid(), "host": socket.gethostname(), "since": started}
 
 
 def _name_in(holder):

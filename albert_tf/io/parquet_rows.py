@@ -14,24 +14,12 @@ SUFFIX = ".parquet"
 _BATCH_ROWS = 1024
 
 
-def read_parquet(path, file):
-    """Yields (where, fields) of each row: a text with its number, from 1, and a dict.
-
-    Fields are a ValueError where a row cannot be read.
+def open_parquet(path, file):
+    """Opens a file as `pyarrow.parquet.ParquetFile`, of which the end is read.
 
     Args:
         path: the file, for messages.
         file: it, opened in binary form; it can be sought in.
-
-    Raises:
-        UserError: as `open_parquet` and `rows_of`.
-    """
-    table = open_parquet(path, file)
-    yield from rows_of(path, table, 0, table.metadata.num_rows)
-
-
-def open_parquet(path, file):
-    """Opens a file as `pyarrow.parquet.ParquetFile`, of which the end is read.
 
     Raises:
         UserError: there is no pyarrow, or the file is no whole Parquet file.
@@ -43,7 +31,9 @@ def open_parquet(path, file):
 
 
 def rows_of(path, table, first, last, columns=None):
-    """Yields (where, fields) of some rows, as `read_parquet`.
+    """Yields (where, fields) of some rows: a text with a number, from 1, and a dict.
+
+    Fields are a ValueError where a row cannot be read.
 
     Args:
         path: the file, for messages.

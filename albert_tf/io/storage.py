@@ -84,10 +84,13 @@ def is_folder(path):
 
 def is_same(path, other):
     """Returns whether two paths name one file or folder, which need not exist."""
-    path, other = os.fspath(path), os.fspath(other)
-    if is_remote(path) or is_remote(other):
-        return path.rstrip("/") == other.rstrip("/")
-    return os.path.realpath(path) == os.path.realpath(other)
+    return identity(path) == identity(other)
+
+
+def identity(path):
+    """Returns the one name of a file or folder to which links and spellings lead."""
+    path = os.fspath(path)
+    return path.rstrip("/") if is_remote(path) else os.path.realpath(path)
 
 
 def make_folder(path):
@@ -175,36 +178,6 @@ def read_bytes(path):
     """Reads the contents of a file, or raises an `OSError`."""
     with opened(path) as file:
         return file.read()
-
-
-def write_bytes(path, data):
-    """Writes bytes beside `path`, and renames that file to it once the disk holds it.
-
-    After a crash of the machine there is the earlier file or this one, not an empty
-    one. Folders that are missing are made.
-
-    Raises:
-        OSError: the file cannot be written; it is as it was.
-    """
-    make_folder(os.path.dirname(path) or ".")
-    temporary = f"{path}.tmp"
-    if is_remote(path):
-        with tempfile.NamedTemporaryFile() as local, remote_files() as gfile:
-            local.write(data)
-            local.flush()
-            gfile.copy(local.name, temporary, overwrite=True)
-            gfile.rename(temporary, path, overwrite=True)
-        return
-    try:
-        with naming(path):
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.remove(temporary)
 
 
 @contextlib.contextmanager

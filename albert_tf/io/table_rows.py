@@ -20,7 +20,8 @@ from albert_tf.io.files import json_text
 from albert_tf.io.files import parse_json
 from albert_tf.io.files import unreadable
 from albert_tf.io.parquet_rows import SUFFIX as PARQUET
-from albert_tf.io.parquet_rows import read_parquet
+from albert_tf.io.parquet_rows import open_parquet
+from albert_tf.io.parquet_rows import rows_of
 from albert_tf.io.text_files import check_line_ends
 from albert_tf.io.text_files import checked_beginning
 
@@ -58,7 +59,7 @@ def read_rows(path):
     Raises:
         UserError: the file cannot be read, has another suffix than `SUFFIXES`, or is
             no UTF-8 text altogether or has no lines, as `text_files` says; or it is
-            Parquet, and as `read_parquet`.
+            Parquet, and as `open_parquet` and `rows_of`.
     """
     if not is_table(path):
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
@@ -118,6 +119,11 @@ def _jsonl(path, file):
         yield where, ValueError(f"the line is {problem}") if problem else fields
 
 
+def _parquet(path, file):
+    table = open_parquet(path, file)
+    yield from rows_of(path, table, 0, table.metadata.num_rows)
+
+
 def _lines(path, file):
     """Yields (where, text without its line end)."""
     for line, text in enumerate(_text(path, file), 1):
@@ -144,7 +150,7 @@ def _without_blank_lines(rows):
 
 
 _OF_LISTS = {".tsv": _tsv, ".csv": _csv}
-_OF_OBJECTS = {**dict.fromkeys(JSON_LINES, _jsonl), PARQUET: read_parquet}
+_OF_OBJECTS = {**dict.fromkeys(JSON_LINES, _jsonl), PARQUET: _parquet}
 """By suffix, how a table is read: its path and open file give (where, fields)."""
 
 OBJECTS = tuple(_OF_OBJECTS)

@@ -10,7 +10,6 @@ collector looks through them again and again while it runs, and once more at the
 
 import contextlib
 import faulthandler
-import functools
 import gc
 import importlib.util
 import os
@@ -38,30 +37,17 @@ def install():
     """
     quiet = os.environ.setdefault(_LEVEL, "3") == "3"
     if "tensorflow" not in sys.modules:
-        finder = Finder("tensorflow", functools.partial(_quickly, quiet))
-        sys.meta_path.insert(0, finder)
+        sys.meta_path.insert(0, _Finder(quiet))
 
 
-@contextlib.contextmanager
-def _quickly(quiet):
-    noise = without_noise() if quiet else contextlib.nullcontext()
-    with noise, without_collections():
-        yield
+class _Finder:
+    """Finds TensorFlow once, and quickens its import; `quiet` also takes its noise."""
 
-
-class Finder:
-    """Finds a package once, and has its import run in a context.
-
-    Args:
-        package: its name.
-        context: makes the context manager.
-    """
-
-    def __init__(self, package, context):
-        self._package, self._context = package, context
+    def __init__(self, quiet):
+        self._quiet = quiet
 
     def find_spec(self, name, path=None, target=None):
-        if name != self._package:
+        if name != "tensorflow":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -69,7 +55,8 @@ class Finder:
             load = spec.loader.exec_module
 
             def exec_module(module):
-                with self._context():
+                noise = without_noise() if self._quiet else contextlib.nullcontext()
+                with noise, without_collections():
                     load(module)
 
             spec.loader.exec_module = exec_module

@@ -7,7 +7,7 @@ text.
 import codecs
 
 from albert_tf.errors import UserError
-from albert_tf.io.files import parse_json
+from albert_tf.io.files import parse_json_of
 from albert_tf.io.files import read_file
 
 BEGINNING = 2**16
@@ -110,11 +110,7 @@ def read_json_text(path):
     Raises:
         UserError: as `read_text`, or it is not valid JSON.
     """
-    text = read_text(path)
-    try:
-        return parse_json(text)
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    return parse_json_of(path, read_text(path))
 
 
 def decoded(path, data):

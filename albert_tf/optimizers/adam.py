@@ -54,17 +54,13 @@ class AdamW(MomentsOptimizer):
         v = self.beta_2 * moments["second_moments"] + (1.0 - self.beta_2) * ops.square(
             gradient
         )
-        m_hat, v_hat = self._corrected(m, v, step)
+        m_hat, v_hat = m, v
+        if self.bias_correction:
+            steps = ops.cast(step, m.dtype) + 1.0
+            m_hat = m / _bias_correction(self.beta_1, steps)
+            v_hat = v / _bias_correction(self.beta_2, steps)
         direction = m_hat / (ops.sqrt(v_hat) + self.epsilon)
         return direction, {"first_moments": m, "second_moments": v}
-
-    def _corrected(self, m, v, step):
-        if not self.bias_correction:
-            return m, v
-        steps = ops.cast(step, m.dtype) + 1.0
-        m_hat = m / _bias_correction(self.beta_1, steps)
-        v_hat = v / _bias_correction(self.beta_2, steps)
-        return m_hat, v_hat
 
 
 def _bias_correction(beta, steps):

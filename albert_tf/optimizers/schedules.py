@@ -22,14 +22,6 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         start_warmup_step: `s`.
     """
 
-    own_arguments = (
-        "initial_learning_rate",
-        "num_train_steps",
-        "num_warmup_steps",
-        "start_warmup_step",
-    )
-    """Arguments of the constructor, each an attribute of the same name."""
-
     def __init__(
         self,
         initial_learning_rate,
@@ -63,7 +55,8 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return self.initial_learning_rate * factor
 
     def get_config(self):
-        return {name: getattr(self, name) for name in self.own_arguments}
+        # Each argument of the constructor is an attribute, and nothing else is.
+        return dict(vars(self))
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -74,8 +67,6 @@ class WarmupPolynomialDecay(WarmupSchedule):
         power: exponent of the decay.
         **kwargs: arguments of `WarmupSchedule`.
     """
-
-    own_arguments = (*WarmupSchedule.own_arguments, "power")
 
     def __init__(self, *args, power=1.0, **kwargs):
         super().__init__(*args, **kwargs)
@@ -113,8 +104,6 @@ class WarmupStableDecay(WarmupSchedule):
         cooldown: share of all steps in which the rate decays, at the end; 0 for none.
         **kwargs: arguments of `WarmupSchedule`.
     """
-
-    own_arguments = (*WarmupSchedule.own_arguments, "cooldown")
 
     def __init__(self, *args, cooldown=0.2, **kwargs):
         super().__init__(*args, **kwargs)

@@ -68,11 +68,8 @@ def round_onnx(path, compute_dtype):
     Raises:
         UserError: onnxruntime is not installed.
     """
-    try:
+    with of_extra("onnx", f"compute_dtype={compute_dtype} needs onnxruntime"):
         _ROUNDED[compute_dtype](path)
-    except ImportError as error:
-        needed = f"compute_dtype={compute_dtype} needs onnxruntime: pip install "
-        raise UserError(needed + "'albert-tf[onnx]'.") from error
 
 
 def _in_int8(path):

@@ -13,6 +13,7 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.tokenization.byte_bpe.words import SPACES
 from albert_tf.tokenization.decoding import flat_ids
+from albert_tf.tokenization.features import encode_around
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.tokenizer import Tokenizer
 
@@ -52,18 +53,13 @@ class WithAddedTokens(Tokenizer):
 
     def __init__(self, base, added, source="given"):
         self.base, self.added = base, tuple(added)
-        self.kind, self.model_type = base.kind, base.model_type
-        self.special_pieces, self.usual_layout = base.special_pieces, base.usual_layout
+        self.kind, self.file_name = base.kind, base.file_name
+        self.model_type, self.special_pieces = base.model_type, base.special_pieces
+        self.usual_layout = base.usual_layout
         self.segmentation, self.between_tokens = base.segmentation, base.between_tokens
         pieces = _all_pieces(base, self.added, source)
-        super().__init__(
-            base.file_name,
-            base.file_bytes,
-            pieces,
-            base.do_lower_case,
-            source,
-            base.rules,
-        )
+        casing, rules = base.do_lower_case, base.rules
+        super().__init__(base.file_bytes, pieces, casing, source, rules)
         self.added_ids = frozenset(token.id for token in self.added)
         # The ids of contents, and of those that are prepared before.
         self.exact = {t.content: t.id for t in self.added if not t.normalized}
@@ -136,14 +132,7 @@ class WithAddedTokens(Tokenizer):
 
     def encode_flat(self, texts):
         rows = [[part for _, part in self._split(text)] for text in texts]
-        between = iter(self.base.encode_batch([p for row in rows for p in row[::2]]))
-        encoded = []
-        for row in rows:
-            ids = list(next(between))
-            for part in row[1::2]:
-                ids += [self.token_id(part), *next(between)]
-            encoded.append(ids)
-        return flat_ids(encoded)
+        return flat_ids(encode_around(self.base, rows, self.token_id))
 
     def encode_with_offsets(self, text):
         ids, spans = [], []

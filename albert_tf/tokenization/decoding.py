@@ -68,16 +68,13 @@ class IdsAndTokens:
         unknown = self.pieces[self.unk_id]
         skipped = special_ids(self).keys() - {unknown}
         alone = {*skipped, unknown, *(self.pieces[index] for index in self.added_ids)}
-        parts, run = [], []
-        for token in self.convert_ids_to_tokens(ids):
-            if token not in alone:
-                run.append(token)
-                continue
-            parts += [self.join(run)] if run else []
-            run = []
-            if token not in skipped or not skip_special_tokens:
-                parts.append(token)
-        parts += [self.join(run)] if run else []
+        dropped = skipped if skip_special_tokens else set()
+        tokens, parts = self.convert_ids_to_tokens(ids), []
+        for is_alone, run in itertools.groupby(tokens, alone.__contains__):
+            if is_alone:
+                parts += [token for token in run if token not in dropped]
+            else:
+                parts.append(self.join(list(run)))
         return self.between_tokens.join(part for part in parts if part)
 
     def convert_ids_to_tokens(self, ids: Any) -> Any:

@@ -47,9 +47,10 @@ def features_of(
         )
     truncation = _TRUNCATION[truncation]
     first, second = lists_of_texts(texts, text_pairs)
-    encode = _encode_with_special if special_tokens_in_text else _encode
-    rows = encode(tokenizer, first)
-    pairs = None if second is None else encode(tokenizer, second)
+    rows = _encode(tokenizer, first, special_tokens_in_text)
+    pairs = None
+    if second is not None:
+        pairs = _encode(tokenizer, second, special_tokens_in_text)
     if max_length is not None:
         rows, pairs = _truncated(tokenizer, rows, pairs, max_length, truncation)
     elif padding == MAX_LENGTH:
@@ -153,28 +154,32 @@ def as_tensors(features):
     return {name: tf.constant(values) for name, values in features.items()}
 
 
-def _encode(tokenizer, texts):
-    return tokenizer.encode_batch(texts)
-
-
-def _encode_with_special(tokenizer, texts):
-    """Encodes texts in which a special piece, such as `[MASK]`, means its id.
-
-    The text between two of them is tokenized by itself.
-    """
+def _encode(tokenizer, texts, special_tokens_in_text):
+    """Encodes texts; on demand, a special piece in them, as `[MASK]`, means its id."""
     special = special_ids(tokenizer)
-    if tokenizer.added_ids.issuperset(special.values()):
-        return _encode(tokenizer, texts)  # which looks for them by itself
+    looks_itself = tokenizer.added_ids.issuperset(special.values())
+    if looks_itself or not special_tokens_in_text:
+        return tokenizer.encode_batch(texts)
     split = re.compile("({})".format("|".join(map(re.escape, special)))).split
-    parts = [split(text) for text in texts]  # special pieces at the odd places
-    between = iter(tokenizer.encode_batch([p for row in parts for p in row[::2]]))
-    rows = []
-    for row in parts:
-        ids = next(between)
-        for piece in row[1::2]:
-            ids = [*ids, special[piece], *next(between)]
-        rows.append(ids)
-    return rows
+    return encode_around(tokenizer, [split(text) for text in texts], special.get)
+
+
+def encode_around(tokenizer, rows, id_of):
+    """Encodes texts whose tokens of known ids are split off; returns lists of ids.
+
+    Args:
+        tokenizer: of the text between two of these tokens, which counts by itself.
+        rows: the parts of each text, with these tokens at the odd places.
+        id_of: function from such a token to its id.
+    """
+    between = iter(tokenizer.encode_batch([p for row in rows for p in row[::2]]))
+    encoded = []
+    for row in rows:
+        ids = list(next(between))
+        for token in row[1::2]:
+            ids += [id_of(token), *next(between)]
+        encoded.append(ids)
+    return encoded
 
 
 def special_ids(tokenizer):

@@ -133,12 +133,7 @@ CAPITAL_SIGMA, SIGMA = "\u03a3", "\u03c3"
 
 
 def lowered(text, one_by_one=False):
-    """Lowers the letters of a text.
-
-    Args:
-        text: str.
-        one_by_one: whether a sigma at the end of a word has the form of others.
-    """
+    """Lowers letters; one by one, a sigma at the end of a word looks like others."""
     return (text.replace(CAPITAL_SIGMA, SIGMA) if one_by_one else text).lower()
 
 

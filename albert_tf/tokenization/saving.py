@@ -235,8 +235,7 @@ def save_for_others(tokenizer, directory, form):
             # They count the lines, whatever these hold.
             files = {tokenizer.file_name: official_vocabulary(tokenizer.file_bytes)}
         if tokenizer.kind == "byte_bpe":
-            pairs = tokenizer.byte_pairs
-            files = {VOCABULARY: pairs.vocabulary_bytes(), MERGES: pairs.merges_bytes()}
+            files = tokenizer.byte_pairs.two_files()
     with ChecksummedFolder(directory) as folder:
         for name, content in files.items():
             folder.write(name, content)

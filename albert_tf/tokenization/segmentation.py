@@ -80,11 +80,7 @@ def has_ties(file_bytes):
 
 
 def places(processor, text):
-    """Finds the pieces of a text, and their places.
-
-    Args:
-        processor: a `SentencePieceProcessor`.
-        text: str.
+    """Finds the pieces of a text by a `SentencePieceProcessor`, and their places.
 
     Returns:
         A list of (id, start, end), in characters of the text; each piece begins where

@@ -14,17 +14,12 @@ from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.tokenizer import by_role
 from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.word_starts import starts_officially
 from albert_tf.tokenization.word_starts import starts_word
 
-_XLNET_PIECES = {
-    "pad_id": "<pad>",
-    "unk_id": "<unk>",
-    "cls_id": "<cls>",
-    "sep_id": "<sep>",
-    "mask_id": "<mask>",
-}
+_XLNET_PIECES = by_role("<pad>", "<unk>", "<cls>", "<sep>", "<mask>")
 KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
 """The end of a vocabulary for texts with their accents: a field, numbered among those
 that ModelProto leaves to others, which other programs skip."""
@@ -56,14 +51,8 @@ class SentencePieceTokenizer(Tokenizer):
     google-research/albert; prepro_utils.py of zihangdai/xlnet does the same to a text.
     """
 
-    kind = "sentencepiece"
-    special_pieces = {
-        "pad_id": "<pad>",
-        "unk_id": "<unk>",
-        "cls_id": "[CLS]",
-        "sep_id": "[SEP]",
-        "mask_id": "[MASK]",
-    }
+    kind, file_name = "sentencepiece", "spiece.model"
+    special_pieces = by_role("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
         segmentation.check_library()
@@ -96,9 +85,7 @@ class SentencePieceTokenizer(Tokenizer):
             keep_accents=None if is_official else self.keep_accents,
             as_tokenizers=rules.as_tokenizers,
         )
-        super().__init__(
-            "spiece.model", file_bytes, pieces, do_lower_case, source, rules
-        )
+        super().__init__(file_bytes, pieces, do_lower_case, source, rules)
         self._preparation = do_lower_case, self.keep_accents, rules.as_tokenizers
         self._tabulate_replacements()
         self.blank = frozenset(filter(self._is_blank, _perhaps_blank()))

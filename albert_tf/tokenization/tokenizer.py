@@ -33,6 +33,11 @@ UNRECORDED = (
 _SAVED_ALONE = set()
 
 
+def by_role(pad, unk, cls, sep, mask):
+    """Returns the special pieces of a vocabulary by the names of their ids."""
+    return {"pad_id": pad, "unk_id": unk, "cls_id": cls, "sep_id": sep, "mask_id": mask}
+
+
 def was_saved_alone(directory):
     """Returns whether `Tokenizer.save` of this process saved a tokenizer there."""
     return os.path.realpath(directory) in _SAVED_ALONE
@@ -42,8 +47,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     """Text to ids, with the official preprocessing.
 
     Args:
-        file_name: name that `save` gives the model or vocabulary file.
-        file_bytes: the contents of that file.
+        file_bytes: the contents of the model or vocabulary file.
         pieces: list of str [V], the piece of each id.
         do_lower_case: whether letters are lowered (WordPiece: and accents stripped).
         source: its name in error messages.
@@ -51,6 +55,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
 
     Attributes:
         kind: "sentencepiece", "wordpiece" or "byte_bpe".
+        file_name: name that `save` gives the model or vocabulary file.
         vocab_size, pad_id, unk_id, cls_id, sep_id, mask_id: int.
         layout: the `RowLayout` of the rows that a call makes.
         segmentation: the name of the rule by which one of several equally good
@@ -60,7 +65,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         UserError: the vocabulary lacks one of the special pieces.
     """
 
-    kind = None
+    kind = file_name = None
     special_pieces = {}
     # What models need these pieces, and the layout of their rows.
     model_type = "ALBERT"
@@ -69,8 +74,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     added_ids = frozenset()  # of tokens beyond the vocabulary's pieces
     between_tokens = " "  # stands around special tokens in what `decode` returns
 
-    def __init__(self, file_name, file_bytes, pieces, do_lower_case, source, rules):
-        self.file_name = file_name
+    def __init__(self, file_bytes, pieces, do_lower_case, source, rules):
         self.file_bytes = file_bytes
         self.pieces = pieces
         self.do_lower_case = do_lower_case
@@ -87,8 +91,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             setattr(self, attribute, ids[piece])
 
     def __reduce__(self):
-        state = {"layout": self.layout}
-        return type(self), self._arguments(), state
+        return type(self), self._arguments(), {"layout": self.layout}
 
     def _arguments(self):
         """Returns the constructor's arguments that make an equal tokenizer."""
@@ -189,9 +192,9 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     def count_stripped(self, text):
         """Returns how many characters of `text` lose an accent or another mark."""
 
-    @abc.abstractmethod
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of `text`, a list of str."""
+        return [self.pieces[index] for index in self.encode(text)]
 
     @abc.abstractmethod
     def encode_flat(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:

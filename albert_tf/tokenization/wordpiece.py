@@ -12,6 +12,7 @@ from albert_tf.tokenization.decoding import join_words
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.tokenizer import by_role
 
 MAX_WORD_LENGTH = 200
 _THEIR_MAX_WORD_LENGTH = 100
@@ -36,14 +37,8 @@ class WordPieceTokenizer(Tokenizer):
     tokenization.py of google-research/albert.
     """
 
-    kind = "wordpiece"
-    special_pieces = {
-        "pad_id": "[PAD]",
-        "unk_id": "[UNK]",
-        "cls_id": "[CLS]",
-        "sep_id": "[SEP]",
-        "mask_id": "[MASK]",
-    }
+    kind, file_name = "wordpiece", "vocab.txt"
+    special_pieces = by_role("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
         do_lower_case = True if do_lower_case is None else do_lower_case
@@ -65,7 +60,7 @@ class WordPieceTokenizer(Tokenizer):
             self.max_word_length = _THEIR_MAX_WORD_LENGTH
             self.is_removed = normalization.is_removed_or_private
         pieces = lines if counts_lines else pieces
-        super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source, rules)
+        super().__init__(file_bytes, pieces, do_lower_case, source, rules)
         self._longest_piece = max(map(len, pieces))
         self._cached_word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
 
@@ -92,9 +87,6 @@ class WordPieceTokenizer(Tokenizer):
         if not self.strip_accents:
             return 0
         return normalization.count_members(text, normalization.is_accented_in_words)
-
-    def tokenize(self, text):
-        return [self.pieces[index] for index in self.encode(text)]
 
     def encode_flat(self, texts):
         return flat_ids([self._encode(text) for text in texts])

@@ -8,6 +8,7 @@ The layout of features follows the official code's: of a set of questions NAME,
 """
 
 import os
+import pathlib
 import types
 import typing
 
@@ -28,7 +29,7 @@ from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.loading import load_tokenizer
 
-_VOCABULARY = os.path.join("data", "vocab", "albert_en_30k")
+_VOCABULARY = "data/vocab/albert_en_30k"
 _NEEDED = (
     "example_index",
     "doc_span_index",
@@ -77,6 +78,13 @@ def require_inputs(directory, inputs, *needed):
             raise UserError(f"{directory}/inputs.npz lacks {' or '.join(names)}.")
 
 
+def require_entries(path, entries, names):
+    """Refuses a file, read as a dict, that lacks one of the names."""
+    for name in names:
+        if name not in entries:
+            raise UserError(f"{path} lacks {name!r}.")
+
+
 def holds_any(names, prefix):
     """Returns whether a name begins with a prefix."""
     return any(name.startswith(prefix) for name in names)
@@ -89,9 +97,8 @@ def prefixed(prefix, values):
 
 def names_in(folder):
     """Lists NAME of each features_NAME.npz in a folder, sorted."""
-    files = os.listdir(folder) if os.path.isdir(folder) else []
-    found = [n.removeprefix("features_") for n in files if n.startswith("features_")]
-    return sorted(n.removesuffix(".npz") for n in found if n.endswith(".npz"))
+    paths = pathlib.Path(folder).glob("features_*.npz")
+    return sorted(path.stem.removeprefix("features_") for path in paths)
 
 
 def tokenizer_of(directory, vocabulary, do_lower_case):
@@ -110,11 +117,9 @@ def tokenizer_of(directory, vocabulary, do_lower_case):
         return load_tokenizer(vocabulary, do_lower_case)
     if any(map(is_tokenizer, os.listdir(directory))):
         return load_tokenizer(directory, do_lower_case)
-    above = os.path.abspath(directory)
-    while above != os.path.dirname(above):
-        above = os.path.dirname(above)
-        if os.path.isdir(os.path.join(above, _VOCABULARY)):
-            return load_tokenizer(os.path.join(above, _VOCABULARY), do_lower_case)
+    for above in pathlib.Path(os.path.abspath(directory)).parents:
+        if (above / _VOCABULARY).is_dir():
+            return load_tokenizer(above / _VOCABULARY, do_lower_case)
     raise UserError(
         f"{directory} has no vocabulary beside its features; name it with "
         "--spm_model_file."
@@ -144,12 +149,9 @@ class RecordedWindows:
         path = os.path.join(folder, f"features_{name}")
         facts = read_json_object(f"{path}.json")
         self.arrays = read_arrays(f"{path}.npz")
-        for key in (*_SIZES, "qids", "dropped", "do_lower_case"):
-            if key not in facts:
-                raise UserError(f"{path}.json lacks {key!r}.")
-        for key in _NEEDED:
-            if key not in self.arrays:
-                raise UserError(f"{path}.npz lacks {key!r}.")
+        needed = (*_SIZES, "qids", "dropped", "do_lower_case")
+        require_entries(f"{path}.json", facts, needed)
+        require_entries(f"{path}.npz", self.arrays, _NEEDED)
         self.question_ids, self.dropped = facts["qids"], facts["dropped"]
         self.sizes = WindowSizes(**{key: facts[key] for key in _SIZES})
         self.do_lower_case = facts["do_lower_case"]

@@ -12,15 +12,6 @@ from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
 from data_pipeline.text import quality
 
-MASKING = (
-    "masked_lm_prob",
-    "ngram",
-    "favor_shorter_ngram",
-    "do_whole_word_mask",
-    "do_permutation",
-)
-"""The law of the mask, by the names of `MaskingOptions`."""
-
 PERMUTATION = "permutation"
 """The kind of data that is for a permutation language model."""
 
@@ -64,13 +55,14 @@ _FIELDS = {
     ("tokenizer", "vocab_size"): _COUNT,
     ("tokenizer", "do_lower_case"): _BOOL,
 }
-_OF_MASKS = {
-    ("masking", "masked_lm_prob"): _SHARE,
-    ("masking", "ngram"): _COUNT,
-    ("masking", "favor_shorter_ngram"): _BOOL,
-    ("masking", "do_whole_word_mask"): _BOOL,
-    ("masking", "do_permutation"): _BOOL,
+MASKING = {
+    "masked_lm_prob": _SHARE,
+    "ngram": _COUNT,
+    "favor_shorter_ngram": _BOOL,
+    "do_whole_word_mask": _BOOL,
+    "do_permutation": _BOOL,
 }
+"""The law of the mask, by the names of `MaskingOptions`."""
 _FACTS = {"bytes": _SIZE, "records": _SIZE, "sha256": _SHA256}
 
 
@@ -84,7 +76,7 @@ def check_description(path, info):
     if info.get("kind") == "packed":
         fields[("max_pairs_per_row",)] = _COUNT
     if info.get("kind") != PERMUTATION:
-        fields.update(_OF_MASKS)
+        fields.update({("masking", name): MASKING[name] for name in MASKING})
         if _get(info, ("masking", "mask_smoothing")) is not None:
             fields.update(_of_smoothing(_get(info, ("tokenizer", "vocab_size"))))
     files = info.get("files")
@@ -166,6 +158,10 @@ def of_tokenizer(tokenizer):
 
 def _of_masked_lm(options):
     masking = options.masking_options()
+    law = {name: getattr(masking, name) for name in MASKING}
+    if masking.mask_smoothing:
+        law["mask_smoothing"] = masking.mask_smoothing
+        law["token_counts"] = " ".join(map(str, masking.token_counts))
     return {
         "kind": "packed" if options.pack else options.masking,
         **({"max_pairs_per_row": options.max_pairs_per_row} if options.pack else {}),
@@ -175,20 +171,7 @@ def _of_masked_lm(options):
         **({} if options.across_documents else {"across_documents": False}),
         **({"break_sentences": True} if options.break_sentences else {}),
         "short_seq_prob": options.short_seq_prob,
-        "masking": {
-            **{name: getattr(masking, name) for name in MASKING},
-            **_smoothing(masking),
-        },
-    }
-
-
-def _smoothing(masking):
-    """Returns the smoothing of the choice, if any, and its token counts."""
-    if not masking.mask_smoothing:
-        return {}
-    return {
-        "mask_smoothing": masking.mask_smoothing,
-        "token_counts": " ".join(map(str, masking.token_counts)),
+        "masking": law,
     }
 
 

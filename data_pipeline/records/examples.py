@@ -160,7 +160,7 @@ def parse_padded(kind, serialized, lengths, vocab_size, objective=None):
     for name, values in tf.io.parse_example(serialized, stored).items():
         feature = features[name]
         highest = largest.get(feature.largest, feature.largest)
-        values = within(name, values, 0, highest)
+        values = within(name, values, highest)
         batch[feature.name] = values[:, 0] if feature.length == schema.ONE else values
     return batch
 
@@ -195,10 +195,10 @@ def parse_dynamic(serialized, tokens, pad_id, vocab_size):
         },
     )
     ids = parsed["input_ids"]
-    lengths = within("number of input_ids", ids.row_lengths(), 0, tokens)
-    ids = ids.with_values(within("input_ids", ids.values, 0, _largest_id(vocab_size)))
-    b_starts = within("segment_b_start", parsed["segment_b_start"], 0, tokens)
-    labels = within("sentence_order_label", parsed["sentence_order_label"], 0, 1)
+    lengths = within("number of input_ids", ids.row_lengths(), tokens)
+    ids = ids.with_values(within("input_ids", ids.values, _largest_id(vocab_size)))
+    b_starts = within("segment_b_start", parsed["segment_b_start"], tokens)
+    labels = within("sentence_order_label", parsed["sentence_order_label"], 1)
     positions = tf.range(tokens)
     real = positions < lengths[:, None]  # [B, S]
     in_b = positions >= b_starts[:, None]
@@ -220,7 +220,7 @@ def _unpack_bits(packed, lengths, tokens):
     """
     spare = tf.cast(8 * tf.strings.length(packed) - lengths, tf.int64)
     num_bytes = -(-tokens // 8)
-    with tf.control_dependencies([within("spare bits of word_starts", spare, 0, 7)]):
+    with tf.control_dependencies([within("spare bits of word_starts", spare, 7)]):
         packed = tf.io.decode_raw(packed, tf.uint8, fixed_length=num_bytes)
     bits = tf.constant([128, 64, 32, 16, 8, 4, 2, 1], tf.uint8)
     starts = tf.not_equal(packed[:, :, None] & bits, 0)  # [B, S / 8, 8]

@@ -12,20 +12,20 @@ import tensorflow as tf
 LARGEST_INT32 = 2**31 - 1
 _IDS = ("input_ids", "masked_lm_ids")
 _VALUE = r"\[([^\]]*)\]"
-_FAILED = re.compile(rf"\[range (.+) (\d+) (\d+)\] {_VALUE} {_VALUE}")
+_FAILED = re.compile(rf"\[range (.+) 0 (\d+)\] {_VALUE} {_VALUE}")
 TOKENS, PREDICTIONS, PAIRS, ONE = "tokens", "predictions", "pairs", "one"
 """Lengths of a row of a feature; a batch of one number a row is `[rows]`."""
 AN_ID, A_POSITION, A_PAIR = "an id", "a position", "a pair"
 """Bounds of a number: of the vocabulary, of the tokens, of a row's pairs."""
 
 
-def within(name, values, lowest, highest):
-    """Passes numbers through that all lie in a range, in any shape.
+def within(name, values, highest):
+    """Passes numbers through that all lie between 0 and a bound, in any shape.
 
     Args:
         name: their name in errors.
         values: int64 or float32 tensor.
-        lowest, highest: int, the bounds, both of them allowed.
+        highest: int, the bound, which is allowed itself.
 
     Returns:
         `values`, as int32 if they are int64.
@@ -34,11 +34,11 @@ def within(name, values, lowest, highest):
         tf.errors.InvalidArgumentError: a number is outside, or is none; see
             `out_of_range`. In a graph, the reader of the result gets the error.
     """
-    in_range = tf.reduce_all((values >= lowest) & (values <= highest))
+    in_range = tf.reduce_all((values >= 0) & (values <= highest))
     found = [tf.reduce_min(values), tf.reduce_max(values)]
     # Not `tf.debugging.Assert`, which words its error in another way outside a graph.
     check = tf.raw_ops.Assert(
-        condition=in_range, data=[f"range {name} {lowest} {highest}", *found]
+        condition=in_range, data=[f"range {name} 0 {highest}", *found]
     )
     with tf.control_dependencies([] if check is None else [check]):
         values = tf.identity(values)
@@ -49,16 +49,14 @@ def out_of_range(error):
     """Reads the finding of `within` from the error of TensorFlow that it became.
 
     Returns:
-        The name, the first number that is outside as a str, and the bounds as ints;
-        None for an error of something else.
+        The name, the first number that is outside as a str, and the highest that is
+        allowed as an int; None for an error of something else.
     """
     match = _FAILED.search(str(error))
     if match is None:
         return None
-    name, (lowest, highest) = match[1], map(int, match.group(2, 3))
-    smallest, largest = match.group(4, 5)
-    found = largest if float(smallest) >= lowest else smallest
-    return name, found, lowest, highest
+    name, highest, smallest, largest = match.groups()
+    return name, largest if float(smallest) >= 0 else smallest, int(highest)
 
 
 def sentence_on(input_file, error):
@@ -81,7 +79,7 @@ def sentence_on(input_file, error):
     found = out_of_range(error)
     if found is None:
         return None
-    name, number, lowest, highest = found
+    name, number, highest = found
     if name in _IDS:
         return (
             f"{input_file} holds the id {number}, but the model has vocab_size "
@@ -89,7 +87,7 @@ def sentence_on(input_file, error):
             "vocabulary."
         )
     return (
-        f"{input_file} holds {name} of {number}, expected {lowest} to {highest}; a "
+        f"{input_file} holds {name} of {number}, expected 0 to {highest}; a "
         "file is damaged, or was made for something else: make it again."
     )
 

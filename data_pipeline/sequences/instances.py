@@ -227,11 +227,9 @@ class _Pairing:
             self._append(a_start, a_end, b_start, b_end, 0)
 
     def _append(self, a_start, a_end, b_start, b_end, label):
-        total = a_end - a_start + b_end - b_start
-        if total > self._max_tokens:
-            a_length, b_length = truncated_lengths(
-                a_end - a_start, b_end - b_start, self._max_tokens
-            )
+        lengths = a_end - a_start, b_end - b_start
+        if sum(lengths) > self._max_tokens:
+            a_length, b_length = truncated_lengths(*lengths, self._max_tokens)
             a_start, a_end = self._truncate(a_start, a_end, a_length)
             b_start, b_end = self._truncate(b_start, b_end, b_length)
         self.rows.append((a_start, a_end, b_start, b_end, label))

@@ -33,7 +33,8 @@ def mask_tokens(input_ids, word_starts, options, seed, masked_lm_prob=None):
         and padded with 0, `masked_lm_weights` float32 [B, P].
     """
     seeds = tf.unstack(tf.random.split(seed, 6))
-    special = _is_special(input_ids, options)
+    special_ids = options.cls_id, options.sep_id, options.pad_id
+    special = is_among(input_ids, special_ids)
     if not options.do_whole_word_mask:
         word_starts = tf.ones_like(word_starts)
     words = _find_words(word_starts, special, options.ngram)
@@ -56,12 +57,9 @@ def mask_tokens(input_ids, word_starts, options, seed, masked_lm_prob=None):
     return {"input_ids": masked, **_predictions(labels, selected, options)}
 
 
-def _is_special(input_ids, options):
-    return (
-        tf.equal(input_ids, options.cls_id)
-        | tf.equal(input_ids, options.sep_id)
-        | tf.equal(input_ids, options.pad_id)
-    )
+def is_among(input_ids, ids):
+    """Marks the places that hold one of some ids: bool, of the shape of `input_ids`."""
+    return tf.reduce_any(tf.equal(input_ids[..., None], ids), axis=-1)
 
 
 def _budget(input_ids, options, masked_lm_prob):

@@ -20,6 +20,7 @@ Source: `_sample_mask`, `_local_perm` and `parser` in data_utils.py of zihangdai
 import tensorflow as tf
 
 from data_pipeline.sequences.masking import draw_lengths
+from data_pipeline.sequences.masking import is_among
 
 _CONTEXT = 6  # tokens of context a token of a span; the official alpha / beta
 
@@ -112,13 +113,7 @@ def _turned(rows, is_reversed):
 
 
 def draw_permutations(rows, perm_size, seed):
-    """Draws permutations of both halves: int32 [rows, 2, perm_size].
-
-    Args:
-        rows: B.
-        perm_size: O.
-        seed: int32 [2], stateless seed.
-    """
+    """Draws permutations of both halves from a stateless seed: int32 [B, 2, O]."""
     keys = tf.random.stateless_uniform([rows, 2, perm_size], seed, dtype=tf.float64)
     return tf.argsort(keys)
 
@@ -142,9 +137,7 @@ def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
         targets: bool [B, S], the tokens that are predicted.
     """
     tokens = input_ids.shape[1]
-    functional = tf.zeros_like(chosen)
-    for functional_id in functional_ids:
-        functional |= tf.equal(input_ids, functional_id)
+    functional = is_among(input_ids, functional_ids)
     halves = (reuse_len, tokens - reuse_len)
     index = tf.concat(
         [_blocks(permutations[:, i], length) for i, length in enumerate(halves)], axis=1

@@ -30,15 +30,11 @@ def pair_records(window, options, passes, seed, counts):
         seed: a tuple that names the window.
         counts: a Counter to add to.
     """
+    sep_id = options.tokenizer.sep_id
     if options.pair_objective == "none" and options.across_documents:
-        window = join_documents(window, options.tokenizer.sep_id)
-    rows, special = make_instances(
-        window,
-        options,
-        options.tokenizer.sep_id,
-        passes,
-        derive_seed(*seed, "pairs")[0],
-    )
+        window = join_documents(window, sep_id)
+    pairs_seed = derive_seed(*seed, "pairs")[0]
+    rows, special = make_instances(window, options, sep_id, passes, pairs_seed)
     counts.update(special)
     size = _PACKED_BATCH if options.pack else _BATCH
     for start in range(0, len(rows), size):

@@ -135,11 +135,8 @@ def publish(temporary, path):
     Without `fsync` a power failure could leave the name and half of the contents.
     """
     if not storage.is_remote(temporary):
-        descriptor = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
     tf.io.gfile.rename(temporary, path, overwrite=True)
 
 

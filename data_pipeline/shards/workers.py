@@ -23,12 +23,8 @@ def write_shards(options, files, paths, shards, finished, workers=1):
         finished: called with (shard, counts) after each.
         workers: how many processes write.
     """
-    total = sum(file.size for file in files)
-    share = sum(
-        total * (shard + 1) // len(paths["train"])
-        - total * shard // len(paths["train"])
-        for shard in shards
-    )
+    total, count = sum(file.size for file in files), len(paths["train"])
+    share = sum(total * (k + 1) // count - total * k // count for k in shards)
     with Progress(share, unit="bytes", label="creating data") as progress:
         report = _Report(progress)
         if workers == 1 or len(shards) <= 1:
@@ -61,19 +57,15 @@ def _write_in_processes(work, workers, shards, finished, report):
     with processes.calls_in_processes(
         _write_in_worker, work, workers, initializer=_start_worker, initargs=(reports,)
     ) as futures:
-        _collect(dict(zip(futures, shards, strict=True)), finished, reports, report)
-
-
-def _collect(futures, finished, reports, report):
-    waiting = set(futures)
-    while waiting:
-        done, waiting = concurrent.futures.wait(
-            waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
-        )
+        waiting, shard_of = set(futures), dict(zip(futures, shards, strict=True))
+        while waiting:
+            done, waiting = concurrent.futures.wait(
+                waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
+            )
+            _drain(reports, report)
+            for future in done:
+                finished(shard_of[future], future.result())
         _drain(reports, report)
-        for future in done:
-            finished(futures[future], future.result())
-    _drain(reports, report)
 
 
 def _drain(reports, report):

@@ -99,9 +99,8 @@ class _Split:
     def add(self, segments):
         """Takes a document; returns whether the window is full."""
         self._documents.append(segments)
-        before = self.counts["characters"]
+        self._characters += sum(map(len, segments))
         quality.count_text(segments, self.counts)
-        self._characters += self.counts["characters"] - before
         return self._characters >= _WINDOW_CHARACTERS
 
     def write_window(self):

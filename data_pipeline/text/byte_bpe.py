@@ -4,8 +4,6 @@ import json
 
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
-from albert_tf.tokenization.byte_bpe.files import MERGES
-from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
 
@@ -46,5 +44,4 @@ def train(lines, options):
         )
     pieces[_MASK] = len(pieces)
     pairs = pairs_of(model, "the vocabulary")
-    files = {VOCABULARY: pairs.vocabulary_bytes(), MERGES: pairs.merges_bytes()}
-    return ByteBpeTokenizer(pairs.file_bytes()), files
+    return ByteBpeTokenizer(pairs.file_bytes()), pairs.two_files()

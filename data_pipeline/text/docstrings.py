@@ -72,16 +72,14 @@ def prose(docstring):
 def _blocks(text):
     """Yields paragraphs and list items as single strings."""
     block = []
-    for line in _without_code(text.splitlines()):
+    for line in (*_without_code(text.splitlines()), ""):
         stripped = line.strip()
-        if not stripped or _RULE.match(stripped) or _NEW_BLOCK.match(stripped):
-            if block:
-                yield " ".join(block)
+        separates = not stripped or _RULE.match(stripped)
+        if block and (separates or _NEW_BLOCK.match(stripped)):
+            yield " ".join(block)
             block = []
-        if stripped and not _RULE.match(stripped):
+        if not separates:
             block.append(stripped)
-    if block:
-        yield " ".join(block)
 
 
 def _without_code(lines):

@@ -1,13 +1,15 @@
 """The formats of a corpus, each with its own reader of documents.
 
-A format has `help`, its part of the flag's; `suffixes`, the names of files that "auto"
-takes for it; `is_text`, whether its files are UTF-8; and `documents(reader, file, low,
-high)`, which yields (its place in the file, segments) of each document that starts
-within these bytes, read and cut by a `corpus.Reader`.
+`documents(reader, file, low, high)` of a format yields (its place in the file,
+segments) of each document that starts within these bytes, read and cut by a
+`corpus.Reader`.
 """
 
+import functools
 import json
 import re
+import typing
+from collections.abc import Callable
 
 from albert_tf.errors import UserError
 from albert_tf.io import parquet_rows
@@ -15,6 +17,7 @@ from albert_tf.io.table_rows import JSON_LINES
 from data_pipeline.text import input_files
 
 WITHOUT_TEXT = "json lines without the text field"
+_MAX_LINE_BYTES, _MAX_JSON_BYTES = 2**20, 2**26
 # A longer document is cut, so that memory does not depend on the corpus.
 _MAX_DOCUMENT_CHARACTERS = 2**22
 _CLOSING = "\"'”’)\\]»"
@@ -32,95 +35,68 @@ _ABBREVIATION = re.compile(
 TEXT_FIELD_HELP = "Field that holds the text in JSON lines, or column in Parquet."
 
 
-class Lines:
-    """The official format: a sentence a line, a blank line between documents."""
+class Format(typing.NamedTuple):
+    """A format of a corpus, with its reader of documents."""
 
-    help = "lines: one sentence per line;"
-    suffixes = ()
-    is_text = True
-    _max_line_bytes = 2**20
-
-    def documents(self, reader, file, low, high):
-        """Yields the share's documents; the blank line before one decides."""
-        position, segments, characters = 0, [], 0
-        skipping = low > 0
-        for line_position, line in reader.lines(file.path, low, self._max_line_bytes):
-            text = line.strip()
-            if text and skipping:
-                continue
-            if text:
-                segments += reader.cut(self._sentences(text))
-                characters += len(text)
-            if not text or characters > _MAX_DOCUMENT_CHARACTERS:
-                yield position, segments
-                position, segments, characters = line_position, [], 0
-                skipping = False
-            if not text and line_position >= high:
-                return
-        yield position, segments
-
-    def _sentences(self, text):
-        return [text]
+    documents: Callable
+    help: str  # its part of the flag's
+    suffixes: tuple[str, ...] = ()  # of files that "auto" takes for it
+    is_text: bool = True  # its files are UTF-8
 
 
-class Paragraphs(Lines):
-    """A paragraph a line, a blank line between documents; sentences are split here."""
+def _lines(sentences, reader, file, low, high):
+    """Yields the share's documents; the blank line before one decides.
 
-    help = (
-        "paragraphs: one paragraph per line, which the command splits into sentences; "
-        "both have a blank line between documents."
-    )
-
-    def _sentences(self, text):
-        return split_sentences(text)
-
-
-class JsonLines:
-    """One JSON object a line, one document each; sentences are split here."""
-
-    help = "jsonl: one document per line, in --text_field."
-    suffixes = (*JSON_LINES, ".json")
-    is_text = True
-    _max_line_bytes = 2**26
-
-    def documents(self, reader, file, low, high):
-        """Yields the share's documents; the start of its line decides for each."""
-        for position, line in reader.lines(file.path, low, self._max_line_bytes):
-            if position >= high:
-                return
-            if not line.strip():
-                continue
-            try:
-                text = json.loads(line)[reader.text_field]
-            except (ValueError, KeyError, TypeError, RecursionError):
-                text = None
-            if not isinstance(text, str):
-                reader.count(WITHOUT_TEXT)
-                continue
-            yield position, reader.segments_of(text)
+    A blank line stands between documents; `sentences` cuts any other line.
+    """
+    position, segments, characters = 0, [], 0
+    skipping = low > 0
+    for line_position, line in reader.lines(file.path, low, _MAX_LINE_BYTES):
+        text = line.strip()
+        if text and skipping:
+            continue
+        if text:
+            segments += reader.cut(sentences(text))
+            characters += len(text)
+        if not text or characters > _MAX_DOCUMENT_CHARACTERS:
+            yield position, segments
+            position, segments, characters = line_position, [], 0
+            skipping = False
+        if not text and line_position >= high:
+            return
+    yield position, segments
 
 
-class ParquetDocuments:
-    """A document a row; sentences are split here."""
+def _json_lines(reader, file, low, high):
+    """Yields the share's documents, an object a line, whose start decides for each."""
+    for position, line in reader.lines(file.path, low, _MAX_JSON_BYTES):
+        if position >= high:
+            return
+        if not line.strip():
+            continue
+        try:
+            text = json.loads(line)[reader.text_field]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            text = None
+        if not isinstance(text, str):
+            reader.count(WITHOUT_TEXT)
+            continue
+        yield position, reader.segments_of(text)
 
-    help = "parquet: one document per row, in the column --text_field."
-    suffixes = (parquet_rows.SUFFIX,)
-    is_text = False
 
-    def documents(self, reader, file, low, high):
-        """Yields the share's documents; rows share the bytes of their file evenly."""
-        with input_files.opened(file.path) as stream:
-            table = parquet_rows.open_parquet(file.path, stream)
-            count = table.metadata.num_rows
-            first = -(-low * count // file.size)
-            last = -(-min(high, file.size) * count // file.size)
-            rows = parquet_rows.rows_of(
-                file.path, table, first, last, [reader.text_field]
-            )
-            before = reader.bytes_read
-            for row, (where, fields) in enumerate(rows, first):
-                reader.bytes_read = before + file.size * (row - first) // count
-                yield row, reader.segments_of(_text(where, fields, reader.text_field))
+def _parquet(reader, file, low, high):
+    """Yields the share's documents; rows share the bytes of their file evenly."""
+    with input_files.opened(file.path) as stream:
+        table = parquet_rows.open_parquet(file.path, stream)
+        count = table.metadata.num_rows
+        first = -(-low * count // file.size)
+        last = -(-min(high, file.size) * count // file.size)
+        columns = [reader.text_field]
+        rows = parquet_rows.rows_of(file.path, table, first, last, columns)
+        before = reader.bytes_read
+        for row, (where, fields) in enumerate(rows, first):
+            reader.bytes_read = before + file.size * (row - first) // count
+            yield row, reader.segments_of(_text(where, fields, reader.text_field))
 
 
 def _text(where, fields, name):
@@ -153,10 +129,26 @@ def split_sentences(paragraph):
 
 
 FORMATS = {
-    "lines": Lines(),
-    "paragraphs": Paragraphs(),
-    "jsonl": JsonLines(),
-    "parquet": ParquetDocuments(),
+    # The official format.
+    "lines": Format(
+        functools.partial(_lines, lambda line: [line]), "lines: one sentence per line;"
+    ),
+    "paragraphs": Format(
+        functools.partial(_lines, split_sentences),
+        "paragraphs: one paragraph per line, which the command splits into sentences; "
+        "both have a blank line between documents.",
+    ),
+    "jsonl": Format(
+        _json_lines,
+        "jsonl: one document per line, in --text_field.",
+        (*JSON_LINES, ".json"),
+    ),
+    "parquet": Format(
+        _parquet,
+        "parquet: one document per row, in the column --text_field.",
+        (parquet_rows.SUFFIX,),
+        is_text=False,
+    ),
 }
 NAMES = ["auto", *FORMATS]
 

@@ -77,9 +77,9 @@ def _files_of(path):
     files, waiting, seen = [], [path], set()
     while waiting:
         folder = waiting.pop()
-        if _identity(folder) in seen:  # links may make a circle
+        if storage.identity(folder) in seen:  # links may make a circle
             continue
-        seen.add(_identity(folder))
+        seen.add(storage.identity(folder))
         found = (os.path.join(folder, name) for name in storage.names_in(folder))
         for one in _shown(found):
             (waiting if storage.is_folder(one) else files).append(one)
@@ -101,12 +101,8 @@ def each_once(paths):
     """
     first = {}
     for path in paths:
-        first.setdefault(_identity(path), path)
+        first.setdefault(storage.identity(path), path)
     return list(first.values())
-
-
-def _identity(path):
-    return path if storage.is_remote(path) else os.path.realpath(path)
 
 
 def _require_regular(path):

@@ -177,13 +177,7 @@ def _warn_of_encoding(counts):
 
 
 def warn_of_accents(stripped, counts, remedy):
-    """Logs a line if many characters lose an accent.
-
-    Args:
-        stripped: how many do.
-        counts: dict with the counts of `count_text`.
-        remedy: a remedy, for the message.
-    """
+    """Logs a line, with a remedy, if many of the counted characters lose an accent."""
     what = "lose an accent, a vowel sign or another mark, whatever their case: é is "
     what += f"read as e, й as и, が as か; {remedy}"
     _warn_of_changes(stripped, counts, what)

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.io import storage
+from albert_tf.io.files import write_atomically
 
 
 @pytest.fixture(params=["disk", "bucket"])
@@ -12,7 +13,7 @@ def folder(request, tmp_path):
 
 
 def write(path, contents):
-    storage.write_bytes(path, contents.encode())
+    write_atomically(path, contents)
 
 
 def test_files_are_written_whole_and_read(folder):
@@ -22,7 +23,7 @@ def test_files_are_written_whole_and_read(folder):
         write(path, contents)
         assert storage.read_bytes(path) == contents.encode()
     with pytest.raises(TypeError):
-        storage.write_bytes(path, "no bytes")
+        write_atomically(path, 3)
     with storage.read_locally(path) as local, open(local, encoding="utf-8") as file:
         assert file.read() == "new"
     assert storage.exists(path) and not storage.is_folder(path)

@@ -54,7 +54,7 @@ class RunReporter:
         last = self._options.num_train_steps
         self.history = RunHistory(self._options.output_dir, step, self._is_shown)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._profiler)
+            stack.callback(self._profiler.stop)
             if self._is_shown and step < last:
                 self._profiler.announce(step, last)
                 progress = Progress(last, "steps", "training", step)

@@ -109,15 +109,11 @@ def read_history(path):
         checksums.check_bytes(path, data)
         # Null is NaN, for which JSON has no sign.
         entries = [
-            {
-                name: math.nan if value is None else value
-                for name, value in entry.items()
-            }
+            {name: math.nan if v is None else v for name, v in entry.items()}
             for entry in entries
         ]
-        if all(type(entry["step"]) is int for entry in entries) and all(
-            type(value) in (int, float) for entry in entries for value in entry.values()
-        ):
+        kinds = {type(value) for entry in entries for value in entry.values()}
+        if kinds <= {int, float} and {type(e["step"]) for e in entries} <= {int}:
             return entries
     except (ValueError, KeyError, TypeError, AttributeError):  # UserError is one
         pass
@@ -150,8 +146,7 @@ class StepProfiler:
     """Traces the steps of a range into `<directory>/profile`.
 
     TensorFlow writes the trace itself; only the one who looks at it needs
-    TensorBoard and its profiler plugin. As a context manager it ends a trace that is
-    under way when a run stops early.
+    TensorBoard and its profiler plugin.
 
     Args:
         directory: the run's directory.
@@ -162,12 +157,6 @@ class StepProfiler:
         self._directory = os.path.join(directory, "profile")
         self._first, self._end = steps or (_NEVER, _NEVER)
         self._running = False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, exc_type, exc_value, traceback):
-        self._stop()
 
     def announce(self, begin, end):
         """Warns where a run from step `begin` to step `end` has nothing to trace."""
@@ -194,9 +183,10 @@ class StepProfiler:
     def after_loop(self, step):
         """Ends the trace where the range ends."""
         if step >= self._end:
-            self._stop()
+            self.stop()
 
-    def _stop(self):
+    def stop(self):
+        """Ends a trace that is under way, as when a run stops early."""
         if self._running:
             tf.profiler.experimental.stop()
             self._running = False

@@ -91,15 +91,14 @@ class BytePairs:
         }
         return json.dumps(content, ensure_ascii=False).encode()
 
-    def vocabulary_bytes(self):
-        """Writes the contents of `vocab.json`."""
+    def two_files(self):
+        """Writes the contents of `vocab.json` and `merges.txt`: bytes by name."""
         ids = {piece: index for index, piece in enumerate(self.pieces)}
-        return json.dumps(ids, ensure_ascii=False).encode()
-
-    def merges_bytes(self):
-        """Writes the contents of `merges.txt`."""
         lines = [f"{_HEADER}: 0.2", *(" ".join(pair) for pair in self.merges)]
-        return "".join(f"{line}\n" for line in lines).encode()
+        return {
+            VOCABULARY: json.dumps(ids, ensure_ascii=False).encode(),
+            MERGES: "".join(f"{line}\n" for line in lines).encode(),
+        }
 
 
 def read_two_files(vocabulary, merges, path):

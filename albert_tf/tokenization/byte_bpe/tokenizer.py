@@ -18,6 +18,7 @@ from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.tokenizer import by_role
 from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.word_starts import is_byte_of_a_word
 from albert_tf.tokenization.word_starts import starts_word
@@ -46,16 +47,10 @@ class ByteBpeTokenizer(Tokenizer):
     Source: `encoder.py` of openai/gpt-2; RobertaTokenizer of Hugging Face transformers.
     """
 
-    kind = "byte_bpe"
+    kind, file_name = "byte_bpe", "tokenizer.json"
     model_type = "RoBERTa"
     usual_layout = TWO_SEPARATORS
-    special_pieces = {
-        "pad_id": "<pad>",
-        "unk_id": "<unk>",
-        "cls_id": "<s>",
-        "sep_id": "</s>",
-        "mask_id": "<mask>",
-    }
+    special_pieces = by_role("<pad>", "<unk>", "<s>", "</s>", "<mask>")
     between_tokens = ""
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
@@ -67,7 +62,7 @@ class ByteBpeTokenizer(Tokenizer):
         self.byte_pairs = pairs_of(json.loads(file_bytes)["model"], source)
         pieces = self.byte_pairs.pieces
         rules = TextRules(add_prefix_space=rules.add_prefix_space)
-        super().__init__("tokenizer.json", file_bytes, pieces, False, source, rules)
+        super().__init__(file_bytes, pieces, False, source, rules)
         ids, merges = self._ids, self.byte_pairs.merges
         pairs = {
             (ids[left], ids[right]): (rank, ids[left + right])
@@ -102,9 +97,6 @@ class ByteBpeTokenizer(Tokenizer):
 
     def count_stripped(self, text):
         return 0
-
-    def tokenize(self, text):
-        return [self.pieces[index] for index in self.encode(text)]
 
     def encode_flat(self, texts):
         cache = self._cache

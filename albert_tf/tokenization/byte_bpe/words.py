@@ -70,11 +70,7 @@ def kinds():
 
 
 def _compiled(letter, number, other, space):
-    """Compiles the expression of classes.
-
-    Args:
-        letter, number, other, space: the text between the brackets of each.
-    """
+    """Compiles the expression of classes, each the text between its brackets."""
     return re.compile(
         f"'(?:[sdmt]|ll|ve|re)| ?[{letter}]+| ?[{number}]+| ?[{other}]+"
         f"|[{space}]+(?![^{space}])|[{space}]+"

@@ -2,7 +2,6 @@
 
 import tensorflow as tf
 
-from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 MASK_MARK = "[MASK]"
@@ -61,7 +60,7 @@ class TextFeatures(tf.Module):
         return tf.constant(self._max_length - special, tf.int64)
 
 
-def dense_features(rows, first_lengths, layout=CLS_FIRST, pad_id=0):
+def dense_features(rows, first_lengths, layout, pad_id):
     """Pads ragged rows of ids `[B, (tokens)]`; B begins at `first_lengths`."""
     input_ids = rows.to_tensor(pad_id)  # [B, T]
     # Of no row there is no length, but the model reads a token.
