@@ -36,6 +36,8 @@ class Fact:
     """The value in a run that was stored before there was this fact."""
     earlier: dict = dataclasses.field(default_factory=dict)
     """Values that earlier versions stored for the same; a warning, by value."""
+    to_restart: str = ""
+    """Advice to who passes `RESTART_DATA` to a run with this value."""
 
 
 def flag_facts(options):
@@ -75,6 +77,12 @@ def stored_values(facts):
     return {fact.name: fact.value for fact in facts if fact.value is not UNKNOWN}
 
 
+def restarting(facts):
+    """Names the flag `RESTART_DATA`, with the advice of `Fact`s in brackets."""
+    advice = (f" ({fact.to_restart})" for fact in facts if fact.to_restart)
+    return "".join([f"--{RESTART_DATA}", *advice])
+
+
 def check_facts(facts, earlier, directory):
     """Refuses to go on with a run that was made from something else.
 
@@ -100,7 +108,8 @@ def check_facts(facts, earlier, directory):
             continue
         permission = ""
         if fact.may_change == RESTART_DATA:
-            permission = f", pass --{RESTART_DATA} to read the data from its beginning"
+            way = restarting(facts)
+            permission = f", pass {way} to read the data from its beginning"
         raise UserError(
             f"{fact.label} is {_shown(now)}, but the run in {directory} has "
             f"{_shown(before)}; go on with that{permission}, or choose another "

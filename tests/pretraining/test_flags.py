@@ -9,6 +9,8 @@ import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.engine import compilation
+from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining import flags as pretraining_flags
@@ -144,6 +146,25 @@ def test_data_that_begins_again_would_begin_the_mask_rate_again(options):
     rates = {"masked_lm_prob": 0.5, "final_masked_lm_prob": 0.1}
     with pytest.raises(UserError, match="at which the share of tokens would be 0.5"):
         resolve(options(restart_data=True, **rates))
+
+
+def test_a_mask_rate_that_moves_goes_on_as_advised(options):
+    """The first refusal says what the next one would ask for."""
+
+    def facts(**changes):
+        return resolve(options(**{"masked_lm_prob": 0.5, **changes})).trainer.facts
+
+    before = stored_values(facts(final_masked_lm_prob=0.1))
+    advice = (
+        r"pass --restart_data \(leave --final_masked_lm_prob out, and give "
+        r"--masked_lm_prob the share to go on with\) to read the data from its beg"
+    )
+    for changes in ({"final_masked_lm_prob": 0.2}, {"train_batch_size": 8}):
+        with pytest.raises(UserError, match=advice):
+            check_facts(facts(**{"final_masked_lm_prob": 0.1, **changes}), before, "o")
+    with pytest.raises(UserError, match="pass --restart_data to read"):
+        check_facts(facts(), before, "o")
+    check_facts(facts(masked_lm_prob=0.2, restart_data=True), before, "o")
 
 
 def test_a_last_mask_rate_needs_a_first_one(options):
