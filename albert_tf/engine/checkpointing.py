@@ -136,11 +136,11 @@ class Checkpointing:
             return path
         if reasons:
             facts = () if restart_data else self._record.facts
-            way = f"with {restarting(facts)} if its data was moved or made anew, "
-            permission = way if facts else ""
+            allowed = f"with {restarting(facts)} if its data was moved or made anew, "
+            allowed = allowed if facts else ""
             raise UserError(
                 f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
-                f"Train with the options of that run, {permission}or into another "
+                f"Train with the options of that run, {allowed}or into another "
                 "--output_dir."
             )
         return None

@@ -37,11 +37,14 @@ class Fact:
     earlier: dict = dataclasses.field(default_factory=dict)
     """Values that earlier versions stored for the same; a warning, by value."""
     to_restart: str = ""
-    """Advice to who passes `RESTART_DATA` to a run with this value."""
+    """Advice to who passes `RESTART_DATA` to a run that has it."""
 
 
-def flag_facts(options):
-    """Returns the `Fact`s of all flags of a dataclass of `command_line.option`s."""
+def flag_facts(options, **to_restart):
+    """Returns the `Fact`s of all flags of a dataclass of `command_line.option`s.
+
+    `to_restart` has advice by flag.
+    """
     return tuple(
         Fact(
             field.name,
@@ -49,6 +52,7 @@ def flag_facts(options):
             f"--{field.name}",
             field.metadata["may_change"],
             UNKNOWN if field.default is dataclasses.MISSING else field.default,
+            to_restart=to_restart.get(field.name, ""),
         )
         for field in dataclasses.fields(options)
     )
@@ -78,9 +82,9 @@ def stored_values(facts):
 
 
 def restarting(facts):
-    """Names the flag `RESTART_DATA`, with the advice of `Fact`s in brackets."""
-    advice = (f" ({fact.to_restart})" for fact in facts if fact.to_restart)
-    return "".join([f"--{RESTART_DATA}", *advice])
+    """Names the flag `RESTART_DATA`, with the advice of `Fact`s that are set."""
+    advice = [f.to_restart for f in facts if f.to_restart and f.value is not None]
+    return " ".join([f"--{RESTART_DATA}", *map("({})".format, advice)])
 
 
 def check_facts(facts, earlier, directory):
@@ -106,13 +110,12 @@ def check_facts(facts, earlier, directory):
         if isinstance(before, str) and before in fact.earlier:
             logging.warning("The run in %s: %s.", directory, fact.earlier[before])
             continue
-        permission = ""
+        allowed = ""
         if fact.may_change == RESTART_DATA:
-            way = restarting(facts)
-            permission = f", pass {way} to read the data from its beginning"
+            allowed = f", pass {restarting(facts)} to read the data from its beginning"
         raise UserError(
             f"{fact.label} is {_shown(now)}, but the run in {directory} has "
-            f"{_shown(before)}; go on with that{permission}, or choose another "
+            f"{_shown(before)}; go on with that{allowed}, or choose another "
             "--output_dir."
         )
 

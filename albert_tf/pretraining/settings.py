@@ -86,20 +86,11 @@ def resolve(options, num_train_steps=None):
             num_train_steps=options.num_train_steps,
             eval_steps=options.eval_steps,
             best_metric=KINDS[options.objective].best_metric,
-            facts=_facts(options),
+            facts=flag_facts(options, final_masked_lm_prob=_TO_RESTART),
             restart_data=options.restart_data,
         ),
         flags=dataclasses.asdict(options),
     )
-
-
-def _facts(options):
-    """Returns the `Fact`s of the flags; a share that moves has advice of its own."""
-    facts = {fact.name: fact for fact in flag_facts(options)}
-    if options.final_masked_lm_prob is not None:
-        fact = facts["final_masked_lm_prob"]
-        facts[fact.name] = dataclasses.replace(fact, to_restart=_TO_RESTART)
-    return tuple(facts.values())
 
 
 def _check(options):

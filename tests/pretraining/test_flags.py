@@ -113,9 +113,36 @@ def test_mask_rate(options, material, dynamic):
         batches = itertools.islice(stage.dataset, 8)
         masked.append(sum(b["masked_lm_weights"].numpy().sum() for b in batches))
     assert masked[1] > 1.5 * masked[0]
-    chosen = options(masked_lm_prob=0.2)
-    with pytest.raises(UserError, match="make the data with"):
+    chosen = options(masked_lm_prob=0.1, final_masked_lm_prob=0.2)
+    with pytest.raises(UserError, match=" final_masked_lm_prob=0.2 comes too late"):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
+
+
+def test_a_share_without_room_is_blamed_on_its_flag(options, material, dynamic):
+    """The greatest share that fits is said, and is taken."""
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+
+    def check(**shares):
+        shares |= {"input_file": dynamic / "train.tfrecord", "eval_file": None}
+        PretrainingData(resolve(options(**shares)).data, tokenizer).check()
+
+    two = {"masked_lm_prob": 0.3, "final_masked_lm_prob": 0.3}
+    for flag, shares in (
+        ("masked_lm_prob", {"masked_lm_prob": 0.3}),
+        ("masked_lm_prob", {**two, "final_masked_lm_prob": 0.1}),
+        ("final_masked_lm_prob", {**two, "masked_lm_prob": 0.1}),
+    ):
+        with pytest.raises(UserError) as error:
+            check(**shares)
+        assert str(error.value) == (
+            f"{flag}=0.3 of 16 tokens, as the data set in {dynamic} has them, needs 5 "
+            "predictions a sequence, but training asks for max_predictions_per_seq=3; "
+            "lower it to 0.2187 or less, or pass max_predictions_per_seq=5."
+        )
+    check(masked_lm_prob=0.2187)
+    check(masked_lm_prob=0.3, max_predictions_per_seq=5)
+    with pytest.raises(UserError, match="masked_lm_prob=0.2188 .* needs 4 predictio"):
+        check(masked_lm_prob=0.2188)
 
 
 def test_mask_rate_by_step(options, material, dynamic):
@@ -159,7 +186,7 @@ def test_a_mask_rate_that_moves_goes_on_as_advised(options):
         r"pass --restart_data \(leave --final_masked_lm_prob out, and give "
         r"--masked_lm_prob the share to go on with\) to read the data from its beg"
     )
-    for changes in ({"final_masked_lm_prob": 0.2}, {"train_batch_size": 8}):
+    for changes in ({"final_masked_lm_prob": 0}, {"train_batch_size": 8}):
         with pytest.raises(UserError, match=advice):
             check_facts(facts(**{"final_masked_lm_prob": 0.1, **changes}), before, "o")
     with pytest.raises(UserError, match="pass --restart_data to read"):
