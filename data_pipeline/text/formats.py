@@ -6,11 +6,12 @@ high)`, which yields (its place in the file, segments) of each document that sta
 within these bytes, read and cut by a `corpus.Reader`.
 """
 
-import json
 import re
 
 from albert_tf.errors import UserError
 from albert_tf.io import parquet_rows
+from albert_tf.io.files import RepeatedNameError
+from albert_tf.io.files import parse_json
 from albert_tf.io.table_rows import JSON_LINES
 from data_pipeline.text import input_files
 
@@ -91,8 +92,14 @@ class JsonLines:
             if not line.strip():
                 continue
             try:
-                text = json.loads(line)[reader.text_field]
-            except (ValueError, KeyError, TypeError, RecursionError):
+                text = parse_json(line)[reader.text_field]
+            except RepeatedNameError as error:
+                lines = enumerate(reader.lines(file.path, 0, self._max_line_bytes), 1)
+                line = next(number for number, (at, _) in lines if at >= position)
+                raise UserError(
+                    f"{file.path}, line {line}: {error}; correct it, or leave it out."
+                ) from error
+            except (ValueError, KeyError, TypeError):
                 text = None
             if not isinstance(text, str):
                 reader.count(WITHOUT_TEXT)
