@@ -134,9 +134,8 @@ def _check_share(info, where, flag, share, lengths):
     fits = [n / 1e4 for n in range(10_001) if lengths_of(info, n / 1e4)[_ROOM] <= most]
     lower = f"lower it to {fits[-1]:g} or less, or " if fits else ""
     raise UserError(
-        f"{flag}={share:g} of {info['max_seq_length']} tokens, as the data set in "
-        f"{where} has them, needs {needed} predictions a sequence, but training asks "
-        f"for {_ROOM}={most}; {lower}pass {_ROOM}={needed}."
+        f"{flag}={share:g} of {info['max_seq_length']} tokens, as {where} has them, "
+        f"needs {needed} predictions, but {_ROOM}={most}; {lower}pass {_ROOM}={needed}."
     )
 
 

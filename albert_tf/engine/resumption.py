@@ -41,10 +41,7 @@ class Fact:
 
 
 def flag_facts(options, **to_restart):
-    """Returns the `Fact`s of all flags of a dataclass of `command_line.option`s.
-
-    `to_restart` has advice by flag.
-    """
+    """Returns the `Fact`s of a dataclass of `option`s; `to_restart` by flag."""
     return tuple(
         Fact(
             field.name,

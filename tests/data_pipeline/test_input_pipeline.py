@@ -172,7 +172,7 @@ def test_permuted_data_has_twice_the_predictions(make_options, tokenizer, tmp_pa
         weights = next(iter(dataset))["masked_lm_weights"]
         assert weights.shape == (8, 10)
         assert tf.reduce_max(tf.reduce_sum(weights, axis=1)) > 5
-    with pytest.raises(UserError, match="asks for max_predictions_per_seq=1; pass max"):
+    with pytest.raises(UserError, match="but max_predictions_per_seq=1; pass max"):
         pretraining_dataset(str(path), tokenizer, 8, 32, 1, 1, True, masked_lm_prob=0.1)
 
 

@@ -135,9 +135,9 @@ def test_a_share_without_room_is_blamed_on_its_flag(options, material, dynamic):
         with pytest.raises(UserError) as error:
             check(**shares)
         assert str(error.value) == (
-            f"{flag}=0.3 of 16 tokens, as the data set in {dynamic} has them, needs 5 "
-            "predictions a sequence, but training asks for max_predictions_per_seq=3; "
-            "lower it to 0.2187 or less, or pass max_predictions_per_seq=5."
+            f"{flag}=0.3 of 16 tokens, as {dynamic} has them, needs 5 predictions, but "
+            "max_predictions_per_seq=3; lower it to 0.2187 or less, or pass "
+            "max_predictions_per_seq=5."
         )
     check(masked_lm_prob=0.2187)
     check(masked_lm_prob=0.3, max_predictions_per_seq=5)
