@@ -17,6 +17,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.inference.loading import load
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
+from albert_tf.io.near_misses import refusing_keywords
 from albert_tf.models.base import seeded
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -34,6 +35,7 @@ from albert_tf.tokenization.features import lists_of_texts
 _LONGEST = 512  # tokens of a text, where neither the model nor its training says more
 
 
+@refusing_keywords
 class TextEmbedder:
     """Turns texts into vectors, and learns from pairs of texts.
 

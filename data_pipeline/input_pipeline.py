@@ -19,6 +19,7 @@ from data_pipeline.sequences.masking import mask_tokens
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
 
+_ROOM = "max_predictions_per_seq"
 _OPEN_FILES = 16
 _SHUFFLE_BUFFER = 8192
 _PREFETCHED = 4
@@ -38,6 +39,7 @@ def pretraining_dataset(
     masked_lm_prob=None,
     masked_share=None,
     vocab_size=None,
+    share_flag="masked_lm_prob",
 ):
     """Reads the files of create_pretraining_data, or of the official script.
 
@@ -60,6 +62,7 @@ def pretraining_dataset(
             data.
         vocab_size: the model's, which ids have to be below; by default the
             tokenizer's, if there is one.
+        share_flag: the name of `masked_lm_prob` in errors.
 
     Returns:
         A `tf.data.Dataset` of dicts: int32 input_ids, input_mask, segment_ids
@@ -81,6 +84,7 @@ def pretraining_dataset(
     paths, descriptions = folders.open_data(input_file)
     for folder, info in descriptions.items():
         if info is not None:
+            _check_share(info, folder or ".", share_flag, masked_lm_prob, lengths)
             _check(info, folder or ".", tokenizer, lengths, masked_lm_prob, training)
     info = folders.in_common(descriptions, paths)
     share = num_input_pipelines, input_pipeline_id
@@ -97,7 +101,7 @@ def pretraining_dataset(
         if masked_lm_prob is not None:
             raise UserError(
                 f"{input_file} was masked when it was made, so "
-                f"masked_lm_prob={masked_lm_prob:g} comes too late; leave it out, or "
+                f"{share_flag}={masked_lm_prob:g} comes too late; leave it out, or "
                 "make the data with create_pretraining_data --masking=dynamic."
             )
         dataset = _parse(dataset, lengths, vocab_size, info)
@@ -122,15 +126,28 @@ def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
         )
 
 
+def _check_share(info, where, flag, share, lengths):
+    """Refuses a share of dynamic data's tokens that there is no room to predict."""
+    needed, most = lengths_of(info, share)[_ROOM], lengths[PREDICTIONS]
+    if share is None or info["kind"] != "dynamic" or needed <= most:
+        return
+    fits = [n / 1e4 for n in range(10_001) if lengths_of(info, n / 1e4)[_ROOM] <= most]
+    lower = f"lower it to {fits[-1]:g} or less, or " if fits else ""
+    raise UserError(
+        f"{flag}={share:g} of {info['max_seq_length']} tokens, as {where} has them, "
+        f"needs {needed} predictions, but {_ROOM}={most}; {lower}pass {_ROOM}={needed}."
+    )
+
+
 def lengths_of(info, masked_lm_prob=None):
     """Returns the lengths, by flag, that the data of a dataset_info.json takes.
 
     Of dynamic data, `masked_lm_prob` may be another than it was made for.
     """
-    lengths = {n: info[n] for n in ("max_seq_length", "max_predictions_per_seq")}
+    lengths = {n: info[n] for n in ("max_seq_length", _ROOM)}
     if masked_lm_prob is not None and info["kind"] == "dynamic":
         once = default_max_predictions(info["max_seq_length"], masked_lm_prob)
-        lengths["max_predictions_per_seq"] = once * _passes(info["masking"])
+        lengths[_ROOM] = once * _passes(info["masking"])
     return lengths
 
 

@@ -72,7 +72,7 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         unexpected=tuple(name for name in tensors if name not in variables),
         wrong_shape=tuple(name for name in common if name not in set(fits)),
     )
-    _check(report, variables, tensors, allowed, model.family)
+    _check(report, variables, tensors, allowed, model)
     require_finite({name: tensors[name] for name in fits}, source)
     for name in fits:
         variables[name].assign(tensors[name])
@@ -97,8 +97,8 @@ def require_finite(weights, source):
             )
 
 
-def _check(report, variables, tensors, allowed, family):
-    source = report.source
+def _check(report, variables, tensors, allowed, model):
+    source, family = report.source, model.family
     if not report.loaded:
         raise UserError(
             f"{source} holds no tensor that fits the model; is it a checkpoint of this "
@@ -121,9 +121,13 @@ def _check(report, variables, tensors, allowed, family):
         )
     missing = [name for name in report.missing if not name.startswith(allowed)]
     if missing:
+        parts = dict.fromkeys("/".join(name.split("/")[:2]) for name in missing)
+        form = "" if model.head_may_be_new else f" --model_class={type(model).__name__}"
         raise UserError(
-            f"{source} lacks {_shortened(missing)}; name them in allow_missing if "
-            "they may keep their initial values."
+            f"{source} lacks {_shortened(missing)}; where they may begin with random "
+            f"values, write a model that has them (python -m albert_tf.convert "
+            f"--from={source} --to=FOLDER{form} --allow_missing={','.join(parts)}) "
+            "and name that, or in Python name them in allow_missing."
         )
 
 

@@ -33,6 +33,7 @@ from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.layer_sharing import merge_adapters
 from albert_tf.io import storage
+from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 
 
@@ -144,8 +145,7 @@ def read_checkpoint(path):
     if prefix:
         family, config = read_tf1_config(prefix)
         read = functools.cache(functools.partial(_tensors_of_tf1, prefix, family))
-        read_as = family and family.read_as
-        return Checkpoint(prefix, config, read, read_as, path=path)
+        return Checkpoint(prefix, config, read, family and family.read_as, path=path)
     pickled = [n for n in PICKLED_FILES if storage.exists(os.path.join(path, n))]
     if pickled:
         raise UserError(
@@ -194,8 +194,8 @@ def _tensors_of_tf1(prefix, family):
 def load_pretrained(model_class, path, arguments, allow_missing=()):
     """Loads a model for `from_pretrained` of what `read_checkpoint` takes."""
     fields = {own.name for own in dataclasses.fields(model_class.family.config_class)}
-    known = loading_arguments(model_class)
-    refuse_arguments(model_class.__name__, arguments, known)
+    own = (*loading_arguments(model_class), *arguments_of(model_class.from_pretrained))
+    refuse_arguments(model_class.__name__, arguments, own)
     changes = {k: value for k, value in arguments.items() if k in fields}
     arguments = {k: value for k, value in arguments.items() if k not in fields}
     checkpoint, is_as_saved = read_checkpoint(path), False

@@ -11,6 +11,7 @@ from absl import logging
 
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import restarting
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -134,11 +135,12 @@ class Checkpointing:
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
-            permission = "with --restart_data if its data was moved or made anew, "
-            permission = "" if restart_data or not self._record.facts else permission
+            facts = () if restart_data else self._record.facts
+            allowed = f"with {restarting(facts)} if its data was moved or made anew, "
+            allowed = allowed if facts else ""
             raise UserError(
                 f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
-                f"Train with the options of that run, {permission}or into another "
+                f"Train with the options of that run, {allowed}or into another "
                 "--output_dir."
             )
         return None

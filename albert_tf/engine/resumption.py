@@ -36,10 +36,12 @@ class Fact:
     """The value in a run that was stored before there was this fact."""
     earlier: dict = dataclasses.field(default_factory=dict)
     """Values that earlier versions stored for the same; a warning, by value."""
+    to_restart: str = ""
+    """Advice to who passes `RESTART_DATA` to a run that has it."""
 
 
-def flag_facts(options):
-    """Returns the `Fact`s of all flags of a dataclass of `command_line.option`s."""
+def flag_facts(options, **to_restart):
+    """Returns the `Fact`s of a dataclass of `option`s; `to_restart` by flag."""
     return tuple(
         Fact(
             field.name,
@@ -47,6 +49,7 @@ def flag_facts(options):
             f"--{field.name}",
             field.metadata["may_change"],
             UNKNOWN if field.default is dataclasses.MISSING else field.default,
+            to_restart=to_restart.get(field.name, ""),
         )
         for field in dataclasses.fields(options)
     )
@@ -69,6 +72,12 @@ def teacher_fact(model):
 def stored_values(facts):
     """Returns the values of `Fact`s to store: a dict for JSON."""
     return {fact.name: fact.value for fact in facts if fact.value is not UNKNOWN}
+
+
+def restarting(facts):
+    """Names the flag `RESTART_DATA`, with the advice of `Fact`s that are set."""
+    advice = [f.to_restart for f in facts if f.to_restart and f.value is not None]
+    return " ".join([f"--{RESTART_DATA}", *map("({})".format, advice)])
 
 
 def check_facts(facts, earlier, directory):
@@ -95,12 +104,12 @@ def check_facts(facts, earlier, directory):
         if isinstance(before, str) and before in fact.earlier:
             logging.warning("The run in %s: %s.", directory, fact.earlier[before])
             continue
-        permission = ""
+        allowed = ""
         if fact.may_change == RESTART_DATA:
-            permission = f", pass --{RESTART_DATA} to read the data from its beginning"
+            allowed = f", pass {restarting(facts)} to read the data from its beginning"
         raise UserError(
             f"{fact.label} is {_shown(now)}, but the run in {directory} has "
-            f"{_shown(before)}; go on with that{permission}, or choose another "
+            f"{_shown(before)}; go on with that{allowed}, or choose another "
             "--output_dir."
         )
 

@@ -101,12 +101,16 @@ def read_file(path):
         raise unreadable(path, error) from error
 
 
+class RepeatedNameError(ValueError):
+    """A JSON object that has a name twice."""
+
+
 def parse_json(text):
     """Parses JSON; `text` is a str or bytes.
 
     Raises:
-        ValueError: it is not JSON, is nested more deeply than can be read, or an object
-            has a name twice, which is no comment ("//").
+        ValueError: it is not JSON, or is nested more deeply than can be read.
+        RepeatedNameError: an object has a name twice, which is no comment ("//").
     """
     try:
         return json.loads(text, object_pairs_hook=_each_once)
@@ -128,7 +132,7 @@ def _each_once(pairs):
         counts = collections.Counter(name for name, _ in pairs)
         for name, count in counts.items():
             if count > 1 and not name.startswith("//"):
-                raise ValueError(f"it sets {name!r} twice in one object")
+                raise RepeatedNameError(f"it sets {name!r} twice in one object")
     return values
 
 

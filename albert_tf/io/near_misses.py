@@ -43,9 +43,15 @@ _ARGUMENTS = {
     r"id2label|label2id": 'labels=["sad", "glad"], in the order of their ids',
     r"num_classes": "num_labels=…",
     r"problem_type": "label_kind=…",
-    r"return_dict|preprocessor|torch_dtype|device_map|use_safetensors|from_pt": (
+    r"return_dict|preprocessor|torch_dtype|device(_map)?|use_safetensors|from_pt"
+    r"|trust_remote_code|show_progress_bar|convert_to_\w+|shuffle": (
         "nothing in its place"
     ),
+    r"num_(train_)?epochs": "epochs=…",
+    r"(per_device_)?train_batch_size": "batch_size=…",
+    r"lr|weight_decay|warmup_\w+": "learning_rate=… or optimizer=…",
+    r"eval_data(set)?": "validation_data=…",
+    r"validation_(data|split)|metrics": "evaluate(…)",
     r"output_hidden_states": 'model(features)["hidden_states"], always there',
     r"output_attentions": "AlbertModel.from_pretrained(path, return_attentions=True)",
     r"return_tensors": "nothing in its place: models take what the tokenizer returns",
@@ -56,7 +62,6 @@ _ARGUMENTS = {
     ),
     r"do_lower_case|keep_accents": "albert_tf.load_tokenizer(path, do_lower_case=…)",
 }
-
 # Names and values of configurations: ModernBERT's, BERT's and others'.
 _CONFIGURATION = {
     r"(attention|mlp|norm|ffn|qkv|linear)_bias|bias|no_bias": "use_bias",
@@ -141,36 +146,57 @@ def of_configuration(name):
     return _meant(name, _CONFIGURATION)
 
 
-def refuse_arguments(owner, arguments, known):
+def refuse_arguments(owner, arguments, known, maker=None):
     """Says what to type in place of arguments of others, and of misspelt ones.
 
     Args:
         owner: the callable that does not take them.
         arguments: names.
         known: names of those that it takes.
+        maker: the class that takes others, if the callable is a method of it.
 
     Raises:
         UserError: there is such an argument.
     """
-    for name in arguments:
+    for name in (name for name in arguments if name not in known):
         meant = _meant(name, _ARGUMENTS)
-        if meant is None and name in known:
-            continue
-        close = close_name(name, known)
+        close = close_name(name, (*known, *(arguments_of(maker) if maker else ())))
+        if close and close not in known and not meant:
+            meant = f"{maker.__name__}(path, {close}=…)"
         hint = f"did you mean {close}?" if close else f"it takes {', '.join(known)}."
         hint = f"use {meant}." if meant else hint
         raise UserError(f"{owner} takes no {name}; {hint}")
+
+
+def refusing_keywords(maker):
+    """Lets the methods of a class refuse keywords, as `refuse_arguments`."""
+    for name, method in [*vars(maker).items()]:
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(maker, name, _refusing(method, maker))
+    return maker
+
+
+def _refusing(method, maker):
+    known = {*arguments_of(method)}
+    if inspect.getfullargspec(method).varkw:  # handed on to `keras.Model.fit`
+        known |= {"callbacks", "class_weight", "initial_epoch", "steps_per_epoch"}
+        known |= {"validation_batch_size", "validation_freq", "validation_steps"}
+        known.add("verbose")
+
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        refuse_arguments(method.__qualname__, kwargs, sorted(known), maker)
+        return method(*args, **kwargs)
+
+    return call
 
 
 @functools.cache
 def arguments_of(*functions):
     """Returns the names of the arguments that functions or classes take, a tuple."""
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    found = set()
-    for function in functions:
-        parameters = inspect.signature(function).parameters.values()
-        found |= {parameter.name for parameter in parameters if parameter.kind in kinds}
-    return tuple(sorted(found - {"self"}))
+    found = [p for f in functions for p in inspect.signature(f).parameters.values()]
+    return tuple(sorted({p.name for p in found if p.kind in kinds} - {"self"}))
 
 
 def _message(owner, name, table, prefix=""):

@@ -213,9 +213,9 @@ class PermutationLM(MaskedLM):
                     f"reuse_len to {reused}, or mem_len to 0 for no memory."
                 )
 
-    def dataset(self, *arguments, masked_lm_prob=None, masked_share=None, **reading):
-        """Makes the dataset as `stream_dataset`."""
-        return stream_dataset(*arguments, **reading)
+    def dataset(self, *arguments, max_gram, vocab_size=None, **masked):
+        """Makes the dataset as `stream_dataset`; nothing of it is masked."""
+        return stream_dataset(*arguments, max_gram=max_gram, vocab_size=vocab_size)
 
 
 KINDS = {

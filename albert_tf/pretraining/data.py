@@ -190,6 +190,7 @@ class PretrainingData:
         )
 
     def _dataset(self, input_file, phase, batch_size, training, number=0, **masked):
+        is_first = self._flags.most_masked == self._flags.masked_lm_prob
         return KINDS[self._flags.objective].dataset(
             input_file,
             self._tokenizer,
@@ -199,6 +200,7 @@ class PretrainingData:
             training,
             max_gram=self._flags.max_gram,
             vocab_size=self._vocab_size,
+            share_flag="masked_lm_prob" if is_first else "final_masked_lm_prob",
             **masked,
         )
 

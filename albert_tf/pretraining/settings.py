@@ -25,6 +25,10 @@ from albert_tf.pretraining.run_flags import RunFlags
 from albert_tf.pretraining.run_flags import ScheduleFlags
 
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
+_TO_RESTART = (
+    "leave --final_masked_lm_prob out, and give --masked_lm_prob the share to go on "
+    "with"
+)
 _FLAGS_OF = {
     ("masked_lm",): (
         "sentence_objective",
@@ -82,7 +86,7 @@ def resolve(options, num_train_steps=None):
             num_train_steps=options.num_train_steps,
             eval_steps=options.eval_steps,
             best_metric=KINDS[options.objective].best_metric,
-            facts=flag_facts(options),
+            facts=flag_facts(options, final_masked_lm_prob=_TO_RESTART),
             restart_data=options.restart_data,
         ),
         flags=dataclasses.asdict(options),
@@ -106,9 +110,7 @@ def _check(options):
     if options.final_masked_lm_prob is not None and options.restart_data:
         raise UserError(
             "--restart_data reads the data from its first batch, at which the share of "
-            f"tokens would be {options.masked_lm_prob:g} again; leave "
-            "--final_masked_lm_prob out, and give --masked_lm_prob the share to go on "
-            "with."
+            f"tokens would be {options.masked_lm_prob:g} again; {_TO_RESTART}."
         )
     if options.eval_steps and not options.eval_file:
         raise UserError(

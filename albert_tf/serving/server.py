@@ -7,7 +7,6 @@ import asyncio
 import base64
 import contextlib
 import functools
-import json
 import time
 
 import prometheus_client
@@ -18,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import parse_json
 from albert_tf.serving.gathering import Busy
 from albert_tf.serving.gathering import Gathering
 from albert_tf.tasks.serving import EXIT_LAYER
@@ -143,8 +143,8 @@ class Server:
             if len(content) > most:
                 raise _Refused(413, f"The request has more than {most} bytes.")
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            body = parse_json(content)
+        except ValueError as error:
             raise UserError(f"The request is no JSON: {error}.") from error
         if not isinstance(body, dict):
             raise UserError("The request is no JSON object.")

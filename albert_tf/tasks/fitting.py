@@ -5,8 +5,6 @@ import math
 import keras
 import tensorflow as tf
 
-from albert_tf.io.near_misses import arguments_of
-from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -50,11 +48,7 @@ def fit(
 
     Returns:
         Keras' `History`.
-
-    Raises:
-        UserError: an option that it does not take.
     """
-    refuse_arguments("fit", options, arguments_of(fit, keras.Model.fit))
     steps = math.ceil(len(examples) / batch_size) * epochs
     if optimizer is None:
         warmup = int(steps * _WARMUP)

@@ -6,13 +6,14 @@ segments) of each document that starts within these bytes, read and cut by a
 """
 
 import functools
-import json
 import re
 import typing
 from collections.abc import Callable
 
 from albert_tf.errors import UserError
 from albert_tf.io import parquet_rows
+from albert_tf.io.files import RepeatedNameError
+from albert_tf.io.files import parse_json
 from albert_tf.io.table_rows import JSON_LINES
 from data_pipeline.text import input_files
 
@@ -75,8 +76,14 @@ def _json_lines(reader, file, low, high):
         if not line.strip():
             continue
         try:
-            text = json.loads(line)[reader.text_field]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            text = parse_json(line)[reader.text_field]
+        except RepeatedNameError as error:
+            lines = enumerate(reader.lines(file.path, 0, _MAX_JSON_BYTES), 1)
+            number = next(number for number, (at, _) in lines if at >= position)
+            raise UserError(
+                f"{file.path}, line {number}: {error}; correct it, or leave it out."
+            ) from error
+        except (ValueError, KeyError, TypeError):
             text = None
         if not isinstance(text, str):
             reader.count(WITHOUT_TEXT)

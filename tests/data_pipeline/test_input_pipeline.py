@@ -155,6 +155,13 @@ def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset, c
     assert not caplog.text
 
 
+def test_a_share_for_which_there_is_no_room(make_dataset):
+    """The greatest share that fits is said, if one does."""
+    with pytest.raises(UserError, match=r"^masked_lm_prob=0.4 .* 13 pred.* it to 0.17"):
+        make_dataset("dynamic", masked_lm_prob=0.4)
+    make_dataset("dynamic", masked_lm_prob=0.1718)
+
+
 def test_permuted_data_has_twice_the_predictions(make_options, tokenizer, tmp_path):
     for kind in ("static", "dynamic"):
         path = tmp_path / "permuted" / kind / "x"
@@ -165,6 +172,8 @@ def test_permuted_data_has_twice_the_predictions(make_options, tokenizer, tmp_pa
         weights = next(iter(dataset))["masked_lm_weights"]
         assert weights.shape == (8, 10)
         assert tf.reduce_max(tf.reduce_sum(weights, axis=1)) > 5
+    with pytest.raises(UserError, match="but max_predictions_per_seq=1; pass max"):
+        pretraining_dataset(str(path), tokenizer, 8, 32, 1, 1, True, masked_lm_prob=0.1)
 
 
 def test_mask_rate_of_dynamic_data_can_be_changed(make_dataset):

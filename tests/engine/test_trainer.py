@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine.device_loop import Stage
+from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.optimizers import create_optimizer
 
@@ -123,6 +124,10 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_linear_trainer, batches):
     with pytest.raises(UserError, match=match) as error:
         make_linear_trainer(4).train(batches())
     assert "--restart_data" not in str(error.value)  # no flags of data are known
+    known = {"facts": (Fact("share", 1, "--share", to_restart="leave --share out"),)}
+    advice = r", with --restart_data \(leave --share out\) if its data was moved or"
+    with pytest.raises(UserError, match=advice):
+        make_linear_trainer(4, options=known).train(batches())
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import did_you_mean
-from albert_tf.tasks.fitting import fit
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
@@ -169,6 +168,8 @@ def test_arguments_of_a_model(tiny_config, tmp_path):
             model_class(tiny_config(), num_labels=2, **arguments)
     config = {"num_labels": 2, "hidden_dropout_prob": 0.1}
     assert model_class.from_pretrained(tmp_path, **config).config.hidden_dropout_prob
+    with pytest.raises(UserError, match="takes no revison; did you mean revision"):
+        model_class.from_pretrained(tmp_path, revison="main")
     with pytest.raises(UserError, match="takes no num_label; did you mean num_labels"):
         model_class.from_pretrained(tmp_path, num_label=2)
     with pytest.raises(UserError, match="takes no traineble; did you mean trainable"):
@@ -197,8 +198,42 @@ def test_arguments_of_what_takes_texts(name, argument, meant, tiny_config, tmp_p
         getattr(albert_tf, name)(tmp_path, **{argument: 16})
 
 
-def test_arguments_of_fit(tiny_config):
-    model = albert_tf.AlbertForSequenceClassification(tiny_config(), num_labels=2)
-    for asked, meant in (("learnin_rate", "learning_rate"), ("verbos", "verbose")):
-        with pytest.raises(UserError, match=f"no {asked}; did you mean {meant}"):
-            fit(model, [], None, 8, 1, 1, 1e-3, **{asked: 1})
+@pytest.mark.parametrize(
+    ("method", "asked", "hint"),
+    [
+        ("TextClassifier.fit", "learnin_rate", "did you mean learning_rate?"),
+        ("TextClassifier.fit", "verbos", "did you mean verbose?"),
+        ("TextClassifier.fit", "max_length", "use TextClassifier(path, max_length=…)."),
+        ("TextClassifier.fit", "max_len", "use TextClassifier(path, max_length=…)."),
+        ("TextClassifier.fit", "num_train_epochs", "use epochs=…."),
+        ("TextClassifier.fit", "shuffle", "use nothing in its place."),
+        ("TextClassifier.fit", "held_out", "it takes batch_size, callbacks, class_we"),
+        ("TextClassifier.predict", "max_length", "use TextClassifier(path, max_length"),
+        ("TextClassifier.predict", "verbose", "it takes batch_size, text_pairs, tex"),
+        ("TextClassifier.evaluate", "batchsize", "did you mean batch_size?"),
+        ("TextClassifier.save_pretrained", "fromat", "did you mean format?"),
+        ("TextEmbedder.fit", "validation_data", "use evaluate(…)."),
+        ("TextEmbedder.fit", "max_seq_length", "use TextEmbedder(path, max_seq_length"),
+        ("TextEmbedder.encode", "normalize_embeddings", "use TextEmbedder(path, norm"),
+        ("TextEmbedder.encode", "dimension", "did you mean dimensions?"),
+        ("TextEmbedder.search", "top_k", "it takes corpus, k, queries."),
+        ("TextEmbedder.similarity", "secnd", "did you mean second?"),
+        ("TextEmbedder.evaluate", "score", "did you mean scores?"),
+    ],
+)
+def test_arguments_of_methods(method, asked, hint):
+    """The sentence comes before anything is computed."""
+    name, _, own = method.partition(".")
+    with pytest.raises(UserError) as error:
+        getattr(getattr(albert_tf, name), own)(None, **{asked: 1})
+    assert str(error.value).startswith(f"{method} takes no {asked}; {hint}")
+
+
+def test_methods_hand_on_what_keras_takes(tiny_config, tokenizer, tmp_path):
+    albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path, tokenizer)
+    classifier = albert_tf.TextClassifier(tmp_path)
+    history = classifier.fit(
+        ["good", "film"], labels=["x", "y"], verbose=0, epochs=2, initial_epoch=1
+    )
+    assert history.epoch == [1]
+    assert len(classifier.predict(["good"], batch_size=1)) == 1

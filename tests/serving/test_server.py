@@ -124,6 +124,11 @@ def test_both_forms_of_a_request(port, path, body, answer):
     ("raw", "status", "message"),
     [
         ("{", 400, "The request is no JSON: "),
+        (
+            '{"instances": [{"text": "a", "text": "b"}]}',
+            400,
+            "The request is no JSON: it sets 'text' twice in one object.",
+        ),
         ("[]", 400, "The request is no JSON object."),
         ("{}", 400, 'Give "inputs" (by column) or "instances" (by row).'),
         ('{"instances": []}', 400, '"instances" must be a list of rows.'),

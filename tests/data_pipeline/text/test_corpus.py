@@ -39,6 +39,20 @@ def test_json_lines(tmp_path):
     assert read(path, text_field="body")[0] == [["x"]]
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("shares", [1, 3])
+def test_a_json_line_with_two_texts_is_an_error(tmp_path, name, shares):
+    """Neither is taken, and the line is that of the file, in each share."""
+    good, twice = '{"text": "Oné."}\n\nno json\n', '{"text": "Two.", "text": "Three."}'
+    for text, line in ((f"{good}{twice}\n{good}", 4), (f"\ufeff{twice}", 1)):
+        data = text.encode()
+        (tmp_path / name).write_bytes(gzip.compress(data) if "gz" in name else data)
+        message = f"{name}, line {line}: it sets 'text' twice in one object; correct"
+        with pytest.raises(UserError, match=message):
+            for share in range(shares):
+                read(tmp_path / name, share, shares)
+
+
 @pytest.mark.parametrize(
     "name", ["a.ndjson", "a.jsonlines", "a.JSONL", "a.NDJSON", "a.Json", "a.JSONL.GZ"]
 )
