@@ -42,14 +42,9 @@ _SCOPES = (
     ),
     ("bert/pooler/dense", "albert.pooler"),
 )
+_TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
 _WHOLE_NAMES = {
-    "bert/embeddings/word_embeddings": "albert.embeddings.word_embeddings.weight",
-    "bert/embeddings/token_type_embeddings": (
-        "albert.embeddings.token_type_embeddings.weight"
-    ),
-    "bert/embeddings/position_embeddings": (
-        "albert.embeddings.position_embeddings.weight"
-    ),
+    f"bert/embeddings/{table}": f"albert.embeddings.{table}.weight" for table in _TABLES
 }
 _OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
 
@@ -58,12 +53,9 @@ def encoder_variables(albert):
     """Returns an `AlbertModel`'s variables by official name, in network order."""
     embeddings = albert.embeddings
     scope = "bert/embeddings"
-    variables = {
-        f"{scope}/word_embeddings": embeddings.word_embeddings,
-        f"{scope}/token_type_embeddings": embeddings.token_type_embeddings,
-    }
-    if embeddings.position_embeddings is not None:
-        variables[f"{scope}/position_embeddings"] = embeddings.position_embeddings
+    tables = {f"{scope}/{name}": getattr(embeddings, name) for name in _TABLES}
+    # With rotary positions there is no table of them.
+    variables = {name: table for name, table in tables.items() if table is not None}
     variables |= _layer_norm_variables(f"{scope}/LayerNorm", embeddings.layer_norm)
     if albert.embedding_mapping is not None:
         scope = "bert/encoder/embedding_hidden_mapping_in"
@@ -77,10 +69,9 @@ def encoder_variables(albert):
         )
     if transformer.adapters is not None:
         variables |= _adapter_variables(transformer.adapters)
-    final_norm = transformer.final_norm
-    if final_norm is not None:
+    if transformer.final_norm is not None:
         scope = "bert/encoder/final_LayerNorm"
-        variables |= _layer_norm_variables(scope, final_norm)
+        variables |= _layer_norm_variables(scope, transformer.final_norm)
     return variables | _dense_variables("bert/pooler/dense", albert.pooler)
 
 
@@ -135,8 +126,7 @@ def _layer_norm_variables(scope, layer):
 
 def block_scope(key):
     """Returns the scope of the parameters "g_j": inner block j of group g."""
-    group, inner = key.split("_")
-    return f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
+    return _BLOCK.format(*key.split("_"))
 
 
 def huggingface_name(official):

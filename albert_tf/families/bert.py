@@ -14,6 +14,7 @@ from albert_tf.families.albert_names import block_scope
 from albert_tf.families.base import our_activation
 from albert_tf.families.base import require_entries
 from albert_tf.io.files import read_json_object
+from albert_tf.model_config import LAYER_NORM_EPS
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
@@ -39,14 +40,14 @@ _DEFAULTS = {
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
 }
-# Under other values their model computes another function than ours.
-_REQUIRED = {
-    "layer_norm_eps": 1e-12,
+# Under other values their models, RoBERTa too, compute another function than ours.
+REQUIRED = {
     "position_embedding_type": "absolute",
     "tie_word_embeddings": True,
     "is_decoder": False,
     "add_cross_attention": False,
 }
+_REQUIRED = {"layer_norm_eps": LAYER_NORM_EPS, **REQUIRED}
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
 SUBLAYERS = {
     "attention/self/query": "attention_1/self/query",
