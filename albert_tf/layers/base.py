@@ -54,6 +54,15 @@ class ConfiguredLayer(keras.layers.Layer):
             name=name,
         )
 
+    def _block_norm(self, name):
+        """Creates a layer norm of blocks, which have biases if the config says so."""
+        return LayerNorm(
+            self.config,
+            use_bias=self.config.use_bias,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
     def _float32_weight(self, name, shape, initializer):
         """Adds a weight of float32 computations, even in a model of bfloat16."""
         return self.add_weight(
@@ -179,6 +188,12 @@ class DepthAdapters(ConfiguredLayer):
             sublayer: {name: (down[i], up[i]) for name, (down, up) in pairs.items()}
             for sublayer, pairs in self.pairs.items()
         }
+
+
+def projection(config, units, **arguments):
+    """Creates a `Dense` layer with the official initialiser, and other arguments."""
+    initializer = truncated_normal(config.initializer_range)
+    return Dense(units, kernel_initializer=initializer, **arguments)
 
 
 def truncated_normal(standard_deviation):
