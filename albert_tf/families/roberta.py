@@ -11,6 +11,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import require_entries
+from albert_tf.families.base import turned
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import KEYS
 from albert_tf.families.bert import REQUIRED
@@ -97,8 +98,7 @@ class RobertaFamily(BertFamily):
             if is_pooler and not is_classifier and architecture not in _POOLED:
                 continue
             name = head_names.get(official) or _huggingface_name(official)
-            turned = tensor.T if official.endswith("/kernel") else tensor
-            theirs[_their_head(name, is_classifier)] = turned
+            theirs[_their_head(name, is_classifier)] = turned(official, tensor)
         return {**REQUIRED, **self._entries(config)}, theirs
 
     def _entries(self, config):
