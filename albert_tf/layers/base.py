@@ -63,6 +63,10 @@ class ConfiguredLayer(keras.layers.Layer):
             name=name,
         )
 
+    def _weight(self, name, shape):
+        """Adds a weight with the layer's initialiser."""
+        return self.add_weight(name=name, shape=shape, initializer=self._initializer())
+
     def _float32_weight(self, name, shape, initializer):
         """Adds a weight of float32 computations, even in a model of bfloat16."""
         return self.add_weight(
@@ -168,11 +172,7 @@ class DepthAdapters(ConfiguredLayer):
         config = self.config
         blocks = config.num_hidden_layers * config.inner_group_num
         rank = config.depth_adapter_rank
-        down = self.add_weight(
-            name=f"{name}_down",
-            shape=(blocks, inputs, rank),
-            initializer=self._initializer(),
-        )
+        down = self._weight(f"{name}_down", (blocks, inputs, rank))
         up = self.add_weight(
             name=f"{name}_up", shape=(blocks, rank, outputs), initializer="zeros"
         )

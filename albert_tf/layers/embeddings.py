@@ -41,12 +41,7 @@ class Embeddings(ConfiguredLayer):
             rows["position_embeddings"] = config.position_rows
         self.position_embeddings = None
         for name, count in rows.items():
-            table = self.add_weight(
-                name=name,
-                shape=(count, config.embedding_size),
-                initializer=self._initializer(),
-            )
-            setattr(self, name, table)
+            setattr(self, name, self._weight(name, (count, config.embedding_size)))
         self.layer_norm.build((None, None, config.embedding_size))
 
     def call(self, input_ids, segment_ids, seed=None, positions=None):

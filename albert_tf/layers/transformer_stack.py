@@ -152,13 +152,15 @@ class TransformerStack(ConfiguredLayer):
         """
         blocks = itertools.chain.from_iterable(self.layer_schedule)
         return [
-            self.attention[key].probabilities(
-                hidden, view.of_block(i), self._adapters(i).get("attention")
-            )
-            for i, ((key, _), hidden) in enumerate(
+            self._probabilities(key, hidden, view, index)
+            for index, ((key, _), hidden) in enumerate(
                 zip(blocks, block_inputs, strict=True)
             )
         ]
+
+    def _probabilities(self, key, hidden, view, index):
+        adapters = self._adapters(index).get("attention")
+        return self.attention[key].probabilities(hidden, view.of_block(index), adapters)
 
     def _layers_between(self, first, last):
         """Lists the blocks `first` to `last - 1`, a list for each layer."""

@@ -21,11 +21,10 @@ from albert_tf.models.xlnet.layers import XLNetEmbeddings
 from albert_tf.models.xlnet.layers import XLNetStack
 from albert_tf.models.xlnet.view import attention_view
 from albert_tf.models.xlnet.view import position_codes
+from albert_tf.row_layout import FEATURES
 
 READ = (
-    "input_ids",
-    "input_mask",
-    "segment_ids",
+    *FEATURES,
     "perm_mask",
     "query_order",
     "key_order",
