@@ -23,6 +23,7 @@ PARAMETER_SHARING = ("all", "attention", "ffn", "none")
 
 _LARGEST = sys.float_info.max
 _MOST_BLOCKS = 10_000  # the deepest network published has 1,000
+_LONGEST_ROW = 512  # tokens, where neither the model nor its training says more
 _SHORTEST_ROW = 5  # two texts of a token each, and the special tokens
 
 
@@ -97,6 +98,23 @@ class ModelConfig:
         """Returns `wanted` tokens, or the number of positions, if that is less."""
         positions = self.max_position_embeddings
         return wanted if positions is None else min(wanted, positions)
+
+    def row_length(self, asked: int | None, infos: list[dict]) -> int:
+        """Returns the tokens of a row that models are to read at most.
+
+        Args:
+            asked: `max_seq_length` of the user, if any.
+            infos: what the trainings of the models recorded, which counts then; else
+                all positions count, or 512 tokens where there is no table of them.
+
+        Raises:
+            UserError: as `check_row`.
+        """
+        longest = self.max_position_embeddings or _LONGEST_ROW
+        told = min(info.get("max_seq_length", longest) for info in infos)
+        length = told if asked is None else asked
+        self.check_row("max_seq_length", length)
+        return length
 
     def check_row(self, name: str, tokens: int) -> None:
         """Refuses a length, called `name`, without room or beyond the positions."""

@@ -32,8 +32,6 @@ from albert_tf.tokenization.features import elements
 from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.features import lists_of_texts
 
-_LONGEST = 512  # tokens of a text, where neither the model nor its training says more
-
 
 @refusing_keywords
 class TextEmbedder:
@@ -86,10 +84,8 @@ class TextEmbedder:
             self.model, self.tokenizer = load(
                 class_of, directory, **arguments, **changes
             )
-        config, told = self.model.config, self.model.task_info() or {}
-        length = max_seq_length or told.get("max_seq_length")
-        length = length or config.max_position_embeddings or _LONGEST
-        config.check_row("max_seq_length", length)
+        told = [self.model.task_info() or {}]
+        length = self.model.config.row_length(max_seq_length or None, told)
         self._max_seq_length = length
         self._predict = OutputsPredictor(self.model, 1, length)
         self._remember(Similarity(name="custom", **self._pooling()))

@@ -9,10 +9,9 @@ from albert_tf.costs.albert import encoder_parameters
 from albert_tf.families.albert_names import huggingface_name
 from albert_tf.families.albert_names import official_name
 from albert_tf.families.base import ModelFamily
-from albert_tf.families.base import as_float32
 from albert_tf.families.base import our_activation
 from albert_tf.families.base import require_entries
-from albert_tf.families.base import untied
+from albert_tf.families.base import turned
 from albert_tf.families.layer_sharing import unshare
 
 # Their "gelu" is the exact function; the official code's is "gelu_new".
@@ -24,7 +23,7 @@ OUR_ACTIVATIONS = {
     "tanh": "tanh",
 }
 _THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in OUR_ACTIVATIONS.items()}
-_SAME_KEYS = (
+SAME_KEYS = (
     "vocab_size",
     "embedding_size",
     "hidden_size",
@@ -50,12 +49,7 @@ _MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 
 
 class AlbertFamily(ModelFamily):
-    """The models with an ALBERT encoder.
-
-    Attributes:
-        tied: the names of tied tensors by the names of the copies that some versions of
-            Hugging Face's library wrote.
-    """
+    """The models with an ALBERT encoder."""
 
     config_class = AlbertConfig
     config_file = AlbertConfig.file_name
@@ -68,7 +62,6 @@ class AlbertFamily(ModelFamily):
     }
 
     def official_name(self, theirs):
-        """Returns the official ALBERT name of a tensor of theirs; None if unknown."""
         return official_name(theirs)
 
     def encoder_parameters(self, config):
@@ -81,25 +74,13 @@ class AlbertFamily(ModelFamily):
 
     def config_from_huggingface(self, entries, path):
         require_entries(entries, _REQUIRED, path)
-        ours = {key: entries[key] for key in _SAME_KEYS if key in entries}
+        ours = {key: entries[key] for key in SAME_KEYS if key in entries}
         ours["hidden_act"] = our_activation(
             entries, "hidden_act", "gelu_new", OUR_ACTIVATIONS, path
         )
         config = AlbertConfig.from_dict(ours, source=path)
         equal = config.embedding_size == config.hidden_size
         return dataclasses.replace(config, always_map_embeddings=equal)
-
-    def tensors_from_huggingface(self, tensors, head_names, path):
-        theirs = untied(tensors, self.tied, path)
-        theirs.pop(f"{self.encoder}.embeddings.position_ids", None)
-        heads = {name: official for official, name in head_names.items()}
-        found = {}
-        for name, tensor in theirs.items():
-            official = heads.get(name) or self.official_name(name) or name
-            if official.endswith("/kernel"):
-                tensor = tensor.T  # theirs are [out, in]
-            found[official] = as_float32(tensor, name, path)
-        return found
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
         """Converts as `to_official`; adds an identity as the embeddings' mapping."""
@@ -117,10 +98,10 @@ class AlbertFamily(ModelFamily):
         theirs = {}
         for official, tensor in tensors.items():
             name = head_names.get(official) or huggingface_name(official)
-            theirs[name] = tensor.T if official.endswith("/kernel") else tensor
+            theirs[name] = turned(official, tensor)
         entries = {
             **_REQUIRED,
-            **{key: getattr(config, key) for key in _SAME_KEYS},
+            **{key: getattr(config, key) for key in SAME_KEYS},
             "hidden_act": _THEIR_ACTIVATIONS[config.hidden_act],
             **_SPECIAL_TOKENS,
         }

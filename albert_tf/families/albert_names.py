@@ -7,20 +7,20 @@ from albert_tf.errors import UserError
 ADAPTERS = "bert/encoder/transformer/depth_adapters"
 _BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
-# Scopes of the projections below a block's, by sublayer and attribute.
-_PROJECTIONS = {
-    "attention": {
-        "query": "attention_1/self/query",
-        "key": "attention_1/self/key",
-        "value": "attention_1/self/value",
-        "output_dense": "attention_1/output/dense",
-    },
-    "feed_forward": {
-        "intermediate": "ffn_1/intermediate/dense",
-        "gate": "ffn_1/intermediate/gate",
-        "output_dense": "ffn_1/intermediate/output/dense",
-    },
-}
+# The layers of a block, in order: sublayer, attribute, scope below the block's, and
+# Hugging Face's scope if their model has such a layer.
+_LAYERS = (
+    ("attention", "query", "attention_1/self/query", "attention.query"),
+    ("attention", "key", "attention_1/self/key", "attention.key"),
+    ("attention", "value", "attention_1/self/value", "attention.value"),
+    ("attention", "output_dense", "attention_1/output/dense", "attention.dense"),
+    ("attention", "layer_norm", "LayerNorm", "attention.LayerNorm"),
+    ("feed_forward", "intermediate", "ffn_1/intermediate/dense", "ffn"),
+    ("feed_forward", "gate", "ffn_1/intermediate/gate", None),
+    ("feed_forward", "output_dense", "ffn_1/intermediate/output/dense", "ffn_output"),
+    ("feed_forward", "layer_norm", "LayerNorm_1", "full_layer_layer_norm"),
+)
+_SCOPES_IN_BLOCK = {(kind, name): scope for kind, name, scope, _ in _LAYERS}
 _SCOPES = (
     ("bert/embeddings/LayerNorm", "albert.embeddings.LayerNorm"),
     (
@@ -29,27 +29,14 @@ _SCOPES = (
     ),
     *(
         (f"{_BLOCK}/{ours}", f"{_THEIR_BLOCK}.{theirs}")
-        for ours, theirs in (
-            ("attention_1/self/query", "attention.query"),
-            ("attention_1/self/key", "attention.key"),
-            ("attention_1/self/value", "attention.value"),
-            ("attention_1/output/dense", "attention.dense"),
-            ("LayerNorm", "attention.LayerNorm"),
-            ("ffn_1/intermediate/dense", "ffn"),
-            ("ffn_1/intermediate/output/dense", "ffn_output"),
-            ("LayerNorm_1", "full_layer_layer_norm"),
-        )
+        for *_, ours, theirs in _LAYERS
+        if theirs
     ),
     ("bert/pooler/dense", "albert.pooler"),
 )
+_TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
 _WHOLE_NAMES = {
-    "bert/embeddings/word_embeddings": "albert.embeddings.word_embeddings.weight",
-    "bert/embeddings/token_type_embeddings": (
-        "albert.embeddings.token_type_embeddings.weight"
-    ),
-    "bert/embeddings/position_embeddings": (
-        "albert.embeddings.position_embeddings.weight"
-    ),
+    f"bert/embeddings/{table}": f"albert.embeddings.{table}.weight" for table in _TABLES
 }
 _OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
 
@@ -58,47 +45,36 @@ def encoder_variables(albert):
     """Returns an `AlbertModel`'s variables by official name, in network order."""
     embeddings = albert.embeddings
     scope = "bert/embeddings"
-    variables = {
-        f"{scope}/word_embeddings": embeddings.word_embeddings,
-        f"{scope}/token_type_embeddings": embeddings.token_type_embeddings,
-    }
-    if embeddings.position_embeddings is not None:
-        variables[f"{scope}/position_embeddings"] = embeddings.position_embeddings
-    variables |= _layer_norm_variables(f"{scope}/LayerNorm", embeddings.layer_norm)
-    if albert.embedding_mapping is not None:
-        scope = "bert/encoder/embedding_hidden_mapping_in"
-        variables |= _dense_variables(scope, albert.embedding_mapping)
+    tables = {f"{scope}/{name}": getattr(embeddings, name) for name in _TABLES}
+    # With rotary positions there is no table of them.
+    variables = {name: table for name, table in tables.items() if table is not None}
+    variables |= _variables_of(f"{scope}/LayerNorm", embeddings.layer_norm)
+    scope = "bert/encoder/embedding_hidden_mapping_in"
+    variables |= _variables_of(scope, albert.embedding_mapping)
     transformer = albert.transformer
-    for key, attention in transformer.attention.items():
-        variables |= _sublayer_variables(key, "attention", attention, "LayerNorm")
-    for key, feed_forward in transformer.feed_forward.items():
-        variables |= _sublayer_variables(
-            key, "feed_forward", feed_forward, "LayerNorm_1"
-        )
+    for kind in ("attention", "feed_forward"):
+        for key, sublayer in getattr(transformer, kind).items():
+            variables |= _sublayer_variables(key, kind, sublayer)
     if transformer.adapters is not None:
         variables |= _adapter_variables(transformer.adapters)
-    final_norm = transformer.final_norm
-    if final_norm is not None:
-        scope = "bert/encoder/final_LayerNorm"
-        variables |= _layer_norm_variables(scope, final_norm)
-    return variables | _dense_variables("bert/pooler/dense", albert.pooler)
+    variables |= _variables_of("bert/encoder/final_LayerNorm", transformer.final_norm)
+    return variables | _variables_of("bert/pooler/dense", albert.pooler)
 
 
-def _sublayer_variables(key, kind, sublayer, norm):
+def _sublayer_variables(key, kind, sublayer):
     variables = {}
-    for name, part in _PROJECTIONS[kind].items():
-        projection = getattr(sublayer, name)
-        if projection is not None:
-            variables |= _dense_variables(f"{block_scope(key)}/{part}", projection)
-    norm = _layer_norm_variables(f"{block_scope(key)}/{norm}", sublayer.layer_norm)
-    return variables | norm
+    for (own_kind, name), scope in _SCOPES_IN_BLOCK.items():
+        if own_kind == kind:
+            layer = getattr(sublayer, name)
+            variables |= _variables_of(f"{block_scope(key)}/{scope}", layer)
+    return variables
 
 
 def _adapter_variables(adapters):
     variables = {}
     for kind, pairs in adapters.pairs.items():
         for name, pair in pairs.items():
-            names = adapter_names(_PROJECTIONS[kind][name])
+            names = adapter_names(_SCOPES_IN_BLOCK[kind, name])
             variables |= dict(zip(names, pair, strict=True))
     return variables
 
@@ -115,28 +91,22 @@ def adapter_names(projection):
 def adapted_scopes(config):
     """Lists the scopes, below a block's, of the products that have adapters."""
     return [
-        _PROJECTIONS[kind][name]
+        _SCOPES_IN_BLOCK[kind, name]
         for kind, products in config.adapted_products().items()
         for name in products
     ]
 
 
-def _dense_variables(scope, layer):
-    """Returns the variables of a Keras `Dense` layer."""
-    bias = {} if layer.bias is None else {f"{scope}/bias": layer.bias}
-    return {f"{scope}/kernel": layer.kernel, **bias}
-
-
-def _layer_norm_variables(scope, layer):
-    """Returns the variables of a `LayerNorm`."""
-    beta = {} if layer.beta is None else {f"{scope}/beta": layer.beta}
-    return {**beta, f"{scope}/gamma": layer.gamma}
+def _variables_of(scope, layer):
+    """Returns the variables of a `Dense`, of a `LayerNorm`, or of no layer, None."""
+    names = ("kernel", "bias", "beta", "gamma")
+    found = {f"{scope}/{name}": getattr(layer, name, None) for name in names}
+    return {name: variable for name, variable in found.items() if variable is not None}
 
 
 def block_scope(key):
     """Returns the scope of the parameters "g_j": inner block j of group g."""
-    group, inner = key.split("_")
-    return f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
+    return _BLOCK.format(*key.split("_"))
 
 
 def huggingface_name(official):

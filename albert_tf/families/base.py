@@ -22,6 +22,8 @@ class ModelFamily(abc.ABC):
         huggingface_type: the `model_type` in Hugging Face's `config.json`.
         encoder: the attribute that holds the encoder in a model with a head; the
             Hugging Face names of its variables begin with it.
+        tied: Hugging Face's names of tied tensors by those of the copies that some
+            versions of the library wrote.
         known_heads: beginnings of the official names of heads that a checkpoint may
             hold; a model without that head skips them.
         alone: the fields of a config by which its model reads texts one by one, when a
@@ -32,6 +34,7 @@ class ModelFamily(abc.ABC):
     config_file: str
     huggingface_type: str
     encoder: str
+    tied: Mapping
     known_heads: tuple
     alone: Mapping = types.MappingProxyType({})
 
@@ -92,7 +95,10 @@ class ModelFamily(abc.ABC):
             UserError: a value under which their model computes another function.
         """
 
-    @abc.abstractmethod
+    def official_name(self, theirs):
+        """Returns the official name of Hugging Face's tensor; None if unknown."""
+        raise NotImplementedError
+
     def tensors_from_huggingface(self, tensors, head_names, path):
         """Returns float32 arrays by official name; an unnamed tensor keeps its own.
 
@@ -104,6 +110,14 @@ class ModelFamily(abc.ABC):
         Raises:
             UserError: a tensor contradicts another one.
         """
+        theirs = untied(tensors, self.tied, path)
+        theirs.pop(f"{self.encoder}.embeddings.position_ids", None)
+        heads = {name: official for official, name in head_names.items()}
+        found = {}
+        for name, tensor in theirs.items():
+            official = heads.get(name) or self.official_name(name) or name
+            found[official] = as_float32(turned(official, tensor), name, path)
+        return found
 
     @abc.abstractmethod
     def to_huggingface(self, config, tensors, head_names, architecture=None):
@@ -176,6 +190,12 @@ def untied(tensors, tied, path):
         if tensor is not None and not np.array_equal(tensor, kept.get(original)):
             raise UserError(f"{path} holds a {copy} that differs from {original}.")
     return kept
+
+
+def turned(official, tensor):
+    """Turns kernels between our form, `[in, out]`, and theirs; not XLNet's of heads."""
+    is_kernel = official.endswith("/kernel") and tensor.ndim == 2
+    return tensor.T if is_kernel else tensor
 
 
 def as_float32(tensor, name, path):

@@ -9,27 +9,20 @@ import re
 from albert_tf.config import AlbertConfig
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import OUR_ACTIVATIONS
+from albert_tf.families.albert import SAME_KEYS
 from albert_tf.families.albert import AlbertFamily
 from albert_tf.families.albert_names import block_scope
 from albert_tf.families.base import our_activation
 from albert_tf.families.base import require_entries
 from albert_tf.io.files import read_json_object
+from albert_tf.model_config import LAYER_NORM_EPS
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
 THEIR_ACTIVATIONS = {**OUR_ACTIVATIONS, "gelu_pytorch_tanh": "gelu"}
-KEYS = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "max_position_embeddings",
-    "type_vocab_size",
-    "initializer_range",
-)
+# Of the embeddings' mapping, and of what layers share.
+_ONLY_ALBERT = ("embedding_size", "num_hidden_groups", "inner_group_num")
+KEYS = tuple(key for key in SAME_KEYS if key not in _ONLY_ALBERT)
 # What Google's code and Hugging Face's have where a file says nothing.
 _DEFAULTS = {
     "hidden_size": 768,
@@ -39,14 +32,14 @@ _DEFAULTS = {
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
 }
-# Under other values their model computes another function than ours.
-_REQUIRED = {
-    "layer_norm_eps": 1e-12,
+# Under other values their models, RoBERTa too, compute another function than ours.
+REQUIRED = {
     "position_embedding_type": "absolute",
     "tie_word_embeddings": True,
     "is_decoder": False,
     "add_cross_attention": False,
 }
+_REQUIRED = {"layer_norm_eps": LAYER_NORM_EPS, **REQUIRED}
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
 SUBLAYERS = {
     "attention/self/query": "attention_1/self/query",

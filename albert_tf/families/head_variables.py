@@ -18,21 +18,21 @@ transposed. huggingface: its name there, or None if their library has no such he
 
 def dense(attribute, official, huggingface=None):
     """Lists the variables of a Keras `Dense` layer."""
-    return _two(
-        attribute, official, huggingface, ("kernel", "weight"), ("bias", "bias")
-    )
+    names = ("kernel", "weight"), ("bias", "bias")
+    return _two(attribute, f"{official}/", huggingface, *names)
 
 
 def layer_norm(attribute, official, huggingface=None):
     """Lists the variables of a `LayerNorm`."""
-    return _two(attribute, official, huggingface, ("beta", "bias"), ("gamma", "weight"))
+    names = ("beta", "bias"), ("gamma", "weight")
+    return _two(attribute, f"{official}/", huggingface, *names)
 
 
-def _two(attribute, official, huggingface, *names):
+def _two(attribute, official_scope, huggingface, *names):
     return tuple(
         HeadVariable(
             f"{attribute}.{ours}",
-            f"{official}/{ours}",
+            f"{official_scope}{ours}",
             huggingface and f"{huggingface}.{theirs}",
         )
         for ours, theirs in names
@@ -41,18 +41,8 @@ def _two(attribute, official, huggingface, *names):
 
 def classification(attribute, huggingface, official_scope=""):
     """Lists a `ClassificationHead`'s variables; the scope ends in "/" or is empty."""
-    return (
-        HeadVariable(
-            f"{attribute}.output_weights",
-            f"{official_scope}output_weights",
-            f"{huggingface}.weight",
-        ),
-        HeadVariable(
-            f"{attribute}.output_bias",
-            f"{official_scope}output_bias",
-            f"{huggingface}.bias",
-        ),
-    )
+    names = ("output_weights", "weight"), ("output_bias", "bias")
+    return _two(attribute, official_scope, huggingface, *names)
 
 
 def masked_lm(attribute):

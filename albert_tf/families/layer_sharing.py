@@ -165,7 +165,7 @@ def move_layers_and_adapters(tensors, source, target, rule):
     own, _ = move_layers(tensors, source, unshared, rule)
     for scope in adapted_scopes(target):
         name = f"{scope}/kernel"
-        shared = [moved[f"{block}/{name}"] for block in _shared_scopes(target, scope)]
+        shared = [moved[f"{block}/{name}"] for block in _scopes(target, scope)]
         blocks = [own[f"{block}/{name}"] for block in _scopes(unshared)]
         pairs = [
             _decomposed(np.subtract(block, of_all), rank, target.initializer_range)
@@ -176,12 +176,7 @@ def move_layers_and_adapters(tensors, source, target, rule):
     return moved, origins
 
 
-def _scopes(config):
-    """Lists the scope of the attention of each block, in order."""
-    return _shared_scopes(config, "attention")
-
-
-def _shared_scopes(config, projection):
+def _scopes(config, projection="attention"):
     """Lists the scope of the block whose product `projection` each block computes."""
     part = 0 if projection.startswith("attention") else 1
     return [

@@ -11,21 +11,16 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import require_entries
+from albert_tf.families.base import turned
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import KEYS
+from albert_tf.families.bert import REQUIRED
 from albert_tf.families.bert import SUBLAYERS
 from albert_tf.families.bert import THEIR_ACTIVATIONS
 from albert_tf.families.bert import BertFamily
 from albert_tf.families.bert import bert_config
 from albert_tf.families.layer_sharing import as_unshared
 
-# Under other values their model computes another function than ours.
-_REQUIRED = {
-    "position_embedding_type": "absolute",
-    "tie_word_embeddings": True,
-    "is_decoder": False,
-    "add_cross_attention": False,
-}
 # What theirs has where a file says nothing.
 _DEFAULTS = {"layer_norm_eps": 1e-5, "pad_token_id": 1}
 _OUR_HEADS = {
@@ -57,11 +52,9 @@ class RobertaFamily(BertFamily):
 
     def config_from_huggingface(self, entries, path):
         entries = {**_DEFAULTS, **entries}
-        require_entries(entries, _REQUIRED, path)
-        rows, padding = (
-            entries.get("max_position_embeddings", 514),
-            entries["pad_token_id"],
-        )
+        require_entries(entries, REQUIRED, path)
+        rows = entries.get("max_position_embeddings", 514)
+        padding = entries["pad_token_id"]
         if type(rows) is not int or type(padding) is not int or rows <= padding + 1:
             raise UserError(
                 f"{path} sets max_position_embeddings to {rows!r} and pad_token_id to "
@@ -105,9 +98,8 @@ class RobertaFamily(BertFamily):
             if is_pooler and not is_classifier and architecture not in _POOLED:
                 continue
             name = head_names.get(official) or _huggingface_name(official)
-            turned = tensor.T if official.endswith("/kernel") else tensor
-            theirs[_their_head(name, is_classifier)] = turned
-        return {**_REQUIRED, **self._entries(config)}, theirs
+            theirs[_their_head(name, is_classifier)] = turned(official, tensor)
+        return {**REQUIRED, **self._entries(config)}, theirs
 
     def _entries(self, config):
         activations = {ours: theirs for theirs, ours in THEIR_ACTIVATIONS.items()}

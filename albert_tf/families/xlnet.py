@@ -13,7 +13,7 @@ from albert_tf.families.base import ModelFamily
 from albert_tf.families.base import as_float32
 from albert_tf.families.base import our_activation
 from albert_tf.families.base import require_entries
-from albert_tf.families.base import untied
+from albert_tf.families.base import turned
 from albert_tf.families.xlnet_config import XLNetConfig
 
 # Their "gelu" is the exact function; the official code's is "gelu_new".
@@ -36,7 +36,6 @@ _KEYS = (
 # Under other values their model computes another function than ours.
 _REQUIRED = {"attn_type": "bi", "layer_norm_eps": 1e-12, "tie_word_embeddings": True}
 _SPECIAL_TOKENS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 5}
-_TIED = "lm_loss.weight"
 _TASK = re.compile(r"model/(?:classification|regression)_[^/]+/")
 
 
@@ -47,6 +46,7 @@ class XLNetFamily(ModelFamily):
     config_file = XLNetConfig.file_name
     huggingface_type = "xlnet"
     encoder = "transformer"
+    tied = {"lm_loss.weight": names.huggingface_name(names.TABLE)}
     known_heads = ()
     alone = types.MappingProxyType({"mem_len": 0, "reuse_len": 0, "bi_data": False})
 
@@ -91,18 +91,19 @@ class XLNetFamily(ModelFamily):
         # Their model never ties the biases of attention, whatever the file says.
         return XLNetConfig.from_dict({"d_head": None, **ours}, source=path)
 
+    def official_name(self, theirs):
+        return names.official_name(theirs)
+
     def tensors_from_huggingface(self, tensors, head_names, path):
-        theirs = untied(tensors, {_TIED: names.huggingface_name(names.TABLE)}, path)
-        heads = {name: official for official, name in head_names.items()}
-        found, stacked = {}, {}
-        for name, tensor in theirs.items():
-            tensor = as_float32(tensor, name, path)
-            place = names.stacked_name(name)
-            if place is not None:
-                stacked.setdefault(place[0], {})[place[1]] = tensor
-                continue
-            official = heads.get(name) or names.official_name(name) or name
-            found[official] = _turned(official, tensor)
+        others, stacked = {}, {}
+        for name, tensor in tensors.items():
+            if place := names.stacked_name(name):
+                official, layer = place
+                rows = stacked.setdefault(official, {})
+                rows[layer] = as_float32(tensor, name, path)
+            else:
+                others[name] = tensor
+        found = super().tensors_from_huggingface(others, head_names, path)
         return found | {n: _stack(rows, n, path) for n, rows in stacked.items()}
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
@@ -128,7 +129,7 @@ class XLNetFamily(ModelFamily):
                     theirs[names.huggingface_stacked_name(official, i)] = row
                 continue
             name = head_names.get(official) or names.huggingface_name(official)
-            theirs[name] = _turned(official, tensor)
+            theirs[name] = turned(official, tensor)
         entries = {
             **_REQUIRED,
             **{key: getattr(config, name) for name, key, _ in _KEYS},
@@ -184,12 +185,6 @@ def unshared(config, tensors):
         elif name != names.MAPPING:
             found[name] = tensor
     return plain, found
-
-
-def _turned(official, tensor):
-    """Turns kernels between our form and theirs, all but attention's."""
-    is_turned = official.endswith("/kernel") and tensor.ndim == 2
-    return tensor.T if is_turned else tensor
 
 
 def _stack(rows, official, path):

@@ -48,25 +48,20 @@ def encoder_variables(xlnet):
         scope = layer_scope(i, "rel_attn")
         for name in "qkvor":
             variables[f"{scope}{name}/kernel"] = getattr(attention, f"{name}_kernel")
-        variables |= _norm_variables(scope, attention.layer_norm)
+        norm = attention.layer_norm
+        variables |= _variables_of(f"{scope}LayerNorm", norm, "gamma", "beta")
     for i, feed_forward in enumerate(stack.feed_forward.values()):
         scope = layer_scope(i, "ff")
-        dense = {
-            "layer_1": feed_forward.intermediate,
-            "layer_2": feed_forward.output_dense,
-        }
-        for name, layer in dense.items():
-            variables[f"{scope}{name}/kernel"] = layer.kernel
-            variables[f"{scope}{name}/bias"] = layer.bias
-        variables |= _norm_variables(scope, feed_forward.layer_norm)
+        inner, outer = feed_forward.intermediate, feed_forward.output_dense
+        norm = feed_forward.layer_norm
+        variables |= _variables_of(f"{scope}layer_1", inner, "kernel", "bias")
+        variables |= _variables_of(f"{scope}layer_2", outer, "kernel", "bias")
+        variables |= _variables_of(f"{scope}LayerNorm", norm, "gamma", "beta")
     return variables
 
 
-def _norm_variables(scope, layer):
-    return {
-        f"{scope}LayerNorm/gamma": layer.gamma,
-        f"{scope}LayerNorm/beta": layer.beta,
-    }
+def _variables_of(scope, layer, *names):
+    return {f"{scope}/{name}": getattr(layer, name) for name in names}
 
 
 def layer_scope(layer, part):

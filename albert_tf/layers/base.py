@@ -54,6 +54,19 @@ class ConfiguredLayer(keras.layers.Layer):
             name=name,
         )
 
+    def _block_norm(self, name):
+        """Creates a layer norm of blocks, which have biases if the config says so."""
+        return LayerNorm(
+            self.config,
+            use_bias=self.config.use_bias,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _weight(self, name, shape):
+        """Adds a weight with the layer's initialiser."""
+        return self.add_weight(name=name, shape=shape, initializer=self._initializer())
+
     def _float32_weight(self, name, shape, initializer):
         """Adds a weight of float32 computations, even in a model of bfloat16."""
         return self.add_weight(
@@ -159,11 +172,7 @@ class DepthAdapters(ConfiguredLayer):
         config = self.config
         blocks = config.num_hidden_layers * config.inner_group_num
         rank = config.depth_adapter_rank
-        down = self.add_weight(
-            name=f"{name}_down",
-            shape=(blocks, inputs, rank),
-            initializer=self._initializer(),
-        )
+        down = self._weight(f"{name}_down", (blocks, inputs, rank))
         up = self.add_weight(
             name=f"{name}_up", shape=(blocks, rank, outputs), initializer="zeros"
         )
@@ -179,6 +188,12 @@ class DepthAdapters(ConfiguredLayer):
             sublayer: {name: (down[i], up[i]) for name, (down, up) in pairs.items()}
             for sublayer, pairs in self.pairs.items()
         }
+
+
+def projection(config, units, **arguments):
+    """Creates a `Dense` layer with the official initialiser, and other arguments."""
+    initializer = truncated_normal(config.initializer_range)
+    return Dense(units, kernel_initializer=initializer, **arguments)
 
 
 def truncated_normal(standard_deviation):

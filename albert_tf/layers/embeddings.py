@@ -7,7 +7,6 @@ from albert_tf.layers.base import EMBEDDING_SITE
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
-from albert_tf.layers.base import truncated_normal
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -40,17 +39,9 @@ class Embeddings(ConfiguredLayer):
         }
         if config.position_embedding_type == "learned":
             rows["position_embeddings"] = config.position_rows
-        tables = {
-            name: self.add_weight(
-                name=name,
-                shape=(count, config.embedding_size),
-                initializer=truncated_normal(config.initializer_range),
-            )
-            for name, count in rows.items()
-        }
-        self.word_embeddings = tables["word_embeddings"]
-        self.token_type_embeddings = tables["token_type_embeddings"]
-        self.position_embeddings = tables.get("position_embeddings")
+        self.position_embeddings = None
+        for name, count in rows.items():
+            setattr(self, name, self._weight(name, (count, config.embedding_size)))
         self.layer_norm.build((None, None, config.embedding_size))
 
     def call(self, input_ids, segment_ids, seed=None, positions=None):

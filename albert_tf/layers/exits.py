@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from albert_tf.exit_rule import EXIT_RULES
-from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.heads import ClassificationHead
 
 _SAME_LABEL = 0.5  # a predicted label is 1, others are 0
@@ -26,20 +25,8 @@ class ExitClassifiers(ClassificationHead):
     """
 
     @property
-    def output_shape(self):
-        """Shape of the logits, as `summary` of a model shows it."""
-        return (None, self.config.num_hidden_layers - 1, self.num_labels)
-
-    def build(self, input_shape=None):
-        layers = self.config.num_hidden_layers - 1
-        self.output_weights = self._float32_weight(
-            "output_weights",
-            (layers, self.num_labels, self.config.hidden_size),
-            truncated_normal(self.initializer_range),
-        )
-        self.output_bias = self._float32_weight(
-            "output_bias", (layers, self.num_labels), "zeros"
-        )
+    def stacked(self):
+        return (self.config.num_hidden_layers - 1,)
 
     def call(self, pooled):
         pooled = ops.cast(pooled, "float32")
@@ -131,7 +118,7 @@ def confidence(logits, name, kind):
         float32 `[rows]`.
     """
     several = kind == "multi_label"
-    logits = _two_sided(logits) if several else logits
+    logits = two_sided(logits) if several else logits
     shares = ops.softmax(logits)
     if name == "probability":
         largest = ops.max(shares, axis=-1)
@@ -140,6 +127,6 @@ def confidence(logits, name, kind):
     return ops.max(entropies, axis=-1) if several else entropies
 
 
-def _two_sided(logits):
+def two_sided(logits):
     """Makes `[rows, labels, 2]`, whose softmax is a label's sigmoid and its rest."""
     return ops.stack([logits, ops.zeros_like(logits)], axis=-1)

@@ -25,14 +25,17 @@ class ClassificationHead(ConfiguredLayer):
     Args:
         config: an `AlbertConfig`.
         num_labels: width of the output.
-        initializer_range: standard deviation of the initial weights.
+        initializer_range: standard deviation of the initial weights; by default that of
+            the official classifiers, which ignore the config's.
 
     Call: `[..., hidden]` to float32 `[..., labels]`.
     """
 
     own_arguments = ("num_labels", "initializer_range")
+    stacked = ()
+    """Axes of the weights before those of one head."""
 
-    def __init__(self, config, num_labels, initializer_range, **kwargs):
+    def __init__(self, config, num_labels, initializer_range=0.02, **kwargs):
         super().__init__(config, **kwargs)
         self.num_labels = num_labels
         self.initializer_range = initializer_range
@@ -40,17 +43,16 @@ class ClassificationHead(ConfiguredLayer):
     @property
     def output_shape(self):
         """Shape of the logits, as `summary` of a model shows it."""
-        return (None, self.num_labels)
+        return (None, *self.stacked, self.num_labels)
 
     def build(self, input_shape=None):
+        shape = (*self.stacked, self.num_labels)
         self.output_weights = self._float32_weight(
             "output_weights",
-            (self.num_labels, self.config.hidden_size),
+            (*shape, self.config.hidden_size),
             truncated_normal(self.initializer_range),
         )
-        self.output_bias = self._float32_weight(
-            "output_bias", (self.num_labels,), "zeros"
-        )
+        self.output_bias = self._float32_weight("output_bias", shape, "zeros")
 
     def call(self, pooled):
         # In float32, as the weights: bfloat16 would round a logit of 5 by 0.02.
@@ -136,17 +138,11 @@ class AnswerBeamsHead(ConfiguredLayer):
         width = config.hidden_size
         self.start = self._dense(1, "start", "float32")
         self.end_hidden = self._dense(width, "end_hidden")
-        norm_dtype = self.dtype_policy
-        self.end_norm = self.norm_class(config, dtype=norm_dtype, name="end_norm")
+        policy = self.dtype_policy
+        self.end_norm = self.norm_class(config, dtype=policy, name="end_norm")
         self.end = self._dense(1, "end", "float32")
         self.answer_hidden = self._dense(width, "answer_hidden")
-        self.answer = keras.layers.Dense(
-            1,
-            use_bias=False,
-            kernel_initializer=self._initializer(),
-            dtype="float32",
-            name="answer",
-        )
+        self.answer = self._dense(1, "answer", "float32", use_bias=False)
 
     def build(self, input_shape=None):
         width = self.config.hidden_size

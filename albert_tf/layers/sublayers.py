@@ -8,7 +8,6 @@ from keras import ops
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.activations import GATED_FUNCTIONS
 from albert_tf.layers.base import ConfiguredLayer
-from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.view import query_tokens
@@ -47,14 +46,6 @@ class Sublayer(ConfiguredLayer):
             "output_dense",
             use_bias=config.use_bias,
             initializer=initializer,
-        )
-
-    def _norm(self):
-        return LayerNorm(
-            self.config,
-            use_bias=self.config.use_bias,
-            dtype=self.dtype_policy,
-            name="layer_norm",
         )
 
     def _inputs(self, hidden):
@@ -99,7 +90,7 @@ class SelfAttention(Sublayer):
         self.key = self._projection(config.hidden_size, "key")
         self.value = self._projection(config.hidden_size, "value")
         self.output_dense = self._output_projection()
-        self.layer_norm = self._norm()
+        self.layer_norm = self._block_norm("layer_norm")
 
     @property
     def projections(self):
@@ -251,7 +242,7 @@ class FeedForward(Sublayer):
         if config.is_gated:
             self.gate = self._projection(config.intermediate_size, "gate")
         self.output_dense = self._output_projection()
-        self.layer_norm = self._norm()
+        self.layer_norm = self._block_norm("layer_norm")
 
     @property
     def projections(self):

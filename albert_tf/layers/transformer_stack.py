@@ -8,7 +8,6 @@ from albert_tf.errors import UserError
 from albert_tf.layers.base import SITES_PER_BLOCK
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import DepthAdapters
-from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import fold_seed
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
@@ -56,19 +55,19 @@ class TransformerStack(ConfiguredLayer):
         self.depth_loop = depth_loop
         self.rematerialize = rematerialize
         self.layer_schedule = config.layer_schedule()
-        attention, feed_forward = {}, {}
-        for blocks in self.layer_schedule:
-            for attention_key, feed_forward_key in blocks:
-                if attention_key not in attention:
-                    attention[attention_key] = self._sublayer(
-                        self.attention_class, "attention", attention_key
+        classes = {
+            "attention": self.attention_class,
+            "feed_forward": self.feed_forward_class,
+        }
+        made = {kind: {} for kind in classes}
+        # Block by block: the order decides which weights a seed draws for each.
+        for block in itertools.chain.from_iterable(self.layer_schedule):
+            for kind, key in zip(classes, block, strict=True):
+                if key not in made[kind]:
+                    made[kind][key] = classes[kind](
+                        config, dtype=self.dtype_policy, name=f"{kind}_{key}"
                     )
-                if feed_forward_key not in feed_forward:
-                    feed_forward[feed_forward_key] = self._sublayer(
-                        self.feed_forward_class, "feed_forward", feed_forward_key
-                    )
-        self.attention = attention
-        self.feed_forward = feed_forward
+        self.attention, self.feed_forward = made["attention"], made["feed_forward"]
         self.adapters = None
         if config.depth_adapter_rank:
             self.adapters = DepthAdapters(
@@ -76,26 +75,15 @@ class TransformerStack(ConfiguredLayer):
             )
         self.final_norm = None
         if config.norm == "pre":
-            self.final_norm = LayerNorm(
-                config,
-                use_bias=config.use_bias,
-                dtype=self.dtype_policy,
-                name="final_layer_norm",
-            )
-
-    def _sublayer(self, layer_class, kind, key):
-        return layer_class(self.config, dtype=self.dtype_policy, name=f"{kind}_{key}")
+            self.final_norm = self._block_norm("final_layer_norm")
 
     @property
     def output_shape(self):
         """Shape of each block's output, as `summary` of a model shows it."""
         return (None, None, self.config.hidden_size)
 
-    def _sublayers(self):
-        return [*self.attention.values(), *self.feed_forward.values()]
-
     def build(self, input_shape=None):
-        for layer in self._sublayers():
+        for layer in (*self.attention.values(), *self.feed_forward.values()):
             layer.build()
         if self.adapters is not None:
             self.adapters.build()
@@ -164,13 +152,15 @@ class TransformerStack(ConfiguredLayer):
         """
         blocks = itertools.chain.from_iterable(self.layer_schedule)
         return [
-            self.attention[key].probabilities(
-                hidden, view.of_block(i), self._adapters(i).get("attention")
-            )
-            for i, ((key, _), hidden) in enumerate(
+            self._probabilities(key, hidden, view, index)
+            for index, ((key, _), hidden) in enumerate(
                 zip(blocks, block_inputs, strict=True)
             )
         ]
+
+    def _probabilities(self, key, hidden, view, index):
+        adapters = self._adapters(index).get("attention")
+        return self.attention[key].probabilities(hidden, view.of_block(index), adapters)
 
     def _layers_between(self, first, last):
         """Lists the blocks `first` to `last - 1`, a list for each layer."""

@@ -1,5 +1,6 @@
 """The encoder."""
 
+import functools
 from typing import Any
 
 import keras
@@ -9,13 +10,13 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
-from albert_tf.layers.base import Dense
-from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.base import projection
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.transformer_stack import TransformerStack
 from albert_tf.layers.view import gather_positions
 from albert_tf.layers.view import view_of
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 
 
@@ -84,20 +85,16 @@ class AlbertModel(PretrainedModel):
         )
         self.embedding_mapping = None
         if config.has_embedding_mapping:
-            self.embedding_mapping = self._dense("embedding_mapping")
+            self.embedding_mapping = projection(
+                config, config.hidden_size, dtype=policy, name="embedding_mapping"
+            )
         self.transformer = TransformerStack(
             config, dtype=policy, name="transformer", **self.execution
         )
-        self.pooler = self._dense("pooler")
-        self.build((None, None))
-
-    def _dense(self, name):
-        return Dense(
-            self.config.hidden_size,
-            kernel_initializer=truncated_normal(self.config.initializer_range),
-            dtype=self.dtype_policy,
-            name=name,
+        self.pooler = projection(
+            config, config.hidden_size, dtype=policy, name="pooler"
         )
+        self.build((None, None))
 
     @property
     def output_shape(self):
@@ -156,14 +153,11 @@ class AlbertModel(PretrainedModel):
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
         self._check_length(input_ids.shape[1])
-        input_mask = features.get("input_mask")
-        if input_mask is None:
-            input_mask = ops.ones_like(input_ids)
         segment_ids = features.get("segment_ids")
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
         segment_ids = ops.cast(segment_ids, "int32")
-        view = view_of(self.config, input_mask, features.get("pair_ids"))
+        view = view_of(self.config, mask_of(features), features.get("pair_ids"))
         embedding_output = self.embeddings(
             input_ids, segment_ids, seed=seed, positions=view.positions
         )
@@ -190,20 +184,13 @@ class AlbertModel(PretrainedModel):
         if one:
             cls_positions = ops.zeros_like(hidden[:, :1, 0], dtype="int32")  # [B, 1]
         pooled = ops.shape(cls_positions)[1]
-        if one and masked_positions is None:
-
-            def pick(sequence):
-                return sequence[:, :1]  # [B, 1, width]
-
-        else:
+        pick = _first_tokens
+        if not one or masked_positions is not None:
             positions = [ops.cast(cls_positions, "int32")]
             if masked_positions is not None:
                 positions.append(ops.cast(masked_positions, "int32"))
             positions = ops.concatenate(positions, axis=1)  # [B, pairs + P]
-
-            def pick(sequence):
-                return gather_positions(sequence, positions)
-
+            pick = functools.partial(gather_positions, positions=positions)
         states = self.transformer(hidden, view=view, seed=seed, pick=pick)
         output = self.transformer.output_of(states[-1])  # [B, pairs + P, H]
         first = output[:, 0] if one else output[:, :pooled]
@@ -219,11 +206,9 @@ class AlbertModel(PretrainedModel):
         for start in range(0, last, blocks):
             hidden = self.transformer.run(hidden, view, start, start + blocks, seed)[-1]
             firsts.append(hidden[:, 0])
-
-        def pick(sequence):
-            return sequence[:, :1]
-
-        output = self.transformer(hidden, view=view, seed=seed, pick=pick, first=last)
+        output = self.transformer(
+            hidden, view=view, seed=seed, pick=_first_tokens, first=last
+        )
         firsts.append(output[-1][:, 0])
         return self._pool(self.transformer.output_of(ops.stack(firsts, axis=1)))
 
@@ -275,6 +260,10 @@ class AlbertWithHead(PretrainedModel):
     def unused_variables(self):
         """Beginnings of names of weights that a checkpoint may lack."""
         return () if self.reads_pooler else ("bert/pooler",)
+
+
+def _first_tokens(sequence):
+    return sequence[:, :1]  # [B, 1, width]
 
 
 def loop_without_attentions():

@@ -107,10 +107,11 @@ class PretrainedModel(keras.Model):
 
     def head_variables(self):
         """Returns the variables beside the encoder's, by official TF1 name."""
-        return {
-            entry.official: operator.attrgetter(entry.attribute)(self)
-            for entry in self.head_table
-        }
+        return self._variables_of(self.head_table)
+
+    def _variables_of(self, table):
+        named = {entry.official: entry.attribute for entry in table}
+        return {name: operator.attrgetter(own)(self) for name, own in named.items()}
 
     def head_config(self):
         """Returns the constructor arguments that the head depends on."""

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import keras
-from keras import ops
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import dropout
+from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.labels import TextLabels
 from albert_tf.models.labels import TokenLabels
@@ -89,8 +89,7 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
             return self.logits(features, training, dropout_seed, all_layers)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
-        mask = features.get("input_mask", ops.ones_like(features["input_ids"]))
-        vectors = text_vectors(encoded, mask, self.pooling, normalize=True)
+        vectors = text_vectors(encoded, mask_of(features), self.pooling, normalize=True)
         rate = self.classifier_dropout_prob
         return self.classifier(dropout(vectors, rate, seed, CLASSIFIER_SITE))
 

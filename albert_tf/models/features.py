@@ -114,6 +114,12 @@ def named_features(inputs, read=READ):
     return features
 
 
+def mask_of(features):
+    """Returns the `input_mask` of `named_features`: ones if it is absent."""
+    mask = features.get("input_mask")
+    return ops.ones_like(features["input_ids"]) if mask is None else mask
+
+
 def called_features(args, named):
     """Returns the arguments of a call, of which features may be given by name.
 

@@ -15,8 +15,6 @@ from albert_tf.layers.heads import ClassificationHead
 from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 
-# The official classifiers ignore the config's initializer_range.
-_HEAD_INITIALIZER_RANGE = 0.02
 # Before the official names of the layers' own heads, which only this project has.
 EXIT_SCOPE = "exit_heads/"
 
@@ -55,11 +53,7 @@ class LinearClassifier(AlbertWithHead):
     ):
         super().__init__(config, **kwargs)
         self.classifier_dropout_prob = classifier_dropout_prob
-        head = {
-            "num_labels": num_outputs,
-            "initializer_range": _HEAD_INITIALIZER_RANGE,
-            "dtype": self.dtype_policy,
-        }
+        head = {"num_labels": num_outputs, "dtype": self.dtype_policy}
         self.classifier = ClassificationHead(config, name="classifier", **head)
         self.exit_heads, self.exit_classifiers = exit_heads, None
         self.exit_rule = exit_rule_of(exit_rule)

@@ -11,10 +11,8 @@ from albert_tf.families import head_variables
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.models.albert import AlbertWithHead
+from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
-
-# The official head ignores the config's initializer_range.
-_HEAD_INITIALIZER_RANGE = 0.02
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -51,11 +49,7 @@ class AlbertForQuestionAnswering(AlbertWithHead):
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.span_head = ClassificationHead(
-            config,
-            num_labels=2,
-            initializer_range=_HEAD_INITIALIZER_RANGE,
-            dtype=self.dtype_policy,
-            name="span_head",
+            config, num_labels=2, dtype=self.dtype_policy, name="span_head"
         )
         self.build()
 
@@ -109,12 +103,22 @@ class AnswersInBeams:
     def build(self, input_shape=None):
         self.answer_beams_head.build((None, None, self.config.hidden_size))
 
-    def lacks_p_mask(self):
-        """Returns the error of features that do not tell where answers may be."""
-        return UserError(
-            f"{type(self).__name__} needs p_mask or segment_ids, which tell it where "
-            "answers may be."
-        )
+    def _p_mask(self, features, input_mask, mark):
+        """Returns the feature `p_mask`, or marks that follow from the segments.
+
+        Args:
+            features: of the call.
+            input_mask: theirs, or ones.
+            mark: a function of the mask and the segments, as `no_answer_mask`.
+        """
+        if "p_mask" in features:
+            return features["p_mask"]
+        if "segment_ids" not in features:
+            raise UserError(
+                f"{type(self).__name__} needs p_mask or segment_ids, which tell it "
+                "where answers may be."
+            )
+        return mark(input_mask, features["segment_ids"])
 
     def head_config(self):
         return {
@@ -157,23 +161,15 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
         encoded = self.albert(features, training=training, dropout_seed=seed)
         return self.answer_beams_head(
             encoded["sequence_output"],
-            self._p_mask(features),
+            self._p_mask(features, mask_of(features), no_answer_mask),
             start_positions=features.get("start_positions"),
             dropout_seed=seed,
         )
 
-    def _p_mask(self, features):
-        if "p_mask" in features:
-            return features["p_mask"]
-        input_mask = features.get("input_mask")
-        if input_mask is None:
-            input_mask = ops.ones_like(features["input_ids"])
-        if self.config.is_roberta:
-            second = second_text(features["input_ids"], input_mask)
-            return no_answer_mask(input_mask, second)
-        if "segment_ids" not in features:
-            raise self.lacks_p_mask()
-        return no_answer_mask(input_mask, features["segment_ids"])
+    def _p_mask(self, features, input_mask, mark):
+        if self.config.is_roberta and "p_mask" not in features:
+            return mark(input_mask, second_text(features["input_ids"], input_mask))
+        return super()._p_mask(features, input_mask, mark)
 
 
 def second_text(input_ids, input_mask):

@@ -1,7 +1,6 @@
 """The model of replaced-token detection: a discriminator and its small generator."""
 
 import dataclasses
-import operator
 from typing import Any
 
 import keras
@@ -11,8 +10,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
-from albert_tf.layers.base import Dense
-from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.base import projection
 from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.albert import AlbertWithHead
@@ -72,8 +70,10 @@ class AlbertForReplacedTokens(AlbertWithHead):
     ) -> None:
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        self.transform = self._dense(config.hidden_size, "transform")
-        self.decision = self._dense(1, "decision")
+        self.transform = projection(
+            config, config.hidden_size, dtype=policy, name="transform"
+        )
+        self.decision = projection(config, 1, dtype=policy, name="decision")
         self.generator_changes = generator
         self.keep_generator = keep_generator
         self.generator = None
@@ -89,14 +89,6 @@ class AlbertForReplacedTokens(AlbertWithHead):
             self.generator.pooler.trainable = False
             self.generator_head = MaskedLMHead(own, dtype=policy, name="generator_head")
         self.build()
-
-    def _dense(self, units, name):
-        return Dense(
-            units,
-            kernel_initializer=truncated_normal(self.config.initializer_range),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def build(self, input_shape=None):
         shape = (None, None, self.config.hidden_size)
@@ -138,12 +130,8 @@ class AlbertForReplacedTokens(AlbertWithHead):
             for name, variable in self.generator.official_variables().items()
             if not name.startswith(_SHARED)
         }
-        head = {
-            entry.official.replace("cls/", "generator_", 1): operator.attrgetter(
-                entry.attribute
-            )(self)
-            for entry in head_variables.masked_lm("generator_head")
-        }
+        head = self._variables_of(head_variables.masked_lm("generator_head"))
+        head = {n.replace("cls/", "generator_", 1): v for n, v in head.items()}
         return {**variables, **own, **head}
 
     def head_config(self):

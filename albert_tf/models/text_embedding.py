@@ -1,6 +1,5 @@
 """Encoders that give a vector for each text."""
 
-import dataclasses
 from typing import Any
 
 import keras
@@ -14,9 +13,10 @@ from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_names import MASK_EMB
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.flags import POOLINGS
-from albert_tf.models.xlnet.encoder import XLNetModel
+from albert_tf.models.xlnet.encoder import content_encoder
 from albert_tf.row_layout import FEATURES
 
 
@@ -120,13 +120,11 @@ class TextEmbedding(PretrainedModel):
             name: ops.reshape(value, (-1, shape[-1]))  # [B * texts, T]
             for name, value in features.items()
         }
-        mask = rows.get("input_mask")
-        mask = ops.ones_like(rows["input_ids"]) if mask is None else mask
         encoded = self.encoder()(rows, training=training, dropout_seed=seed)
         # Rows that end with [CLS] are padded before their tokens.
         cls = -1 if self.config.row_layout.cls_last else 0
         vectors = text_vectors(
-            encoded, mask, self.pooling, self.layer, self.normalize, cls
+            encoded, mask_of(rows), self.pooling, self.layer, self.normalize, cls
         )
         return ops.reshape(vectors, (*shape[:-1], self.config.hidden_size))
 
@@ -232,10 +230,4 @@ class XLNetForTextEmbedding(TextEmbedding):
     _unread = (MASK_EMB,)
 
     def _make_encoder(self, execution):
-        alone = dataclasses.replace(self.config, **XLNET.alone)
-        encoder = XLNetModel(
-            alone, dtype=self.dtype_policy, name="transformer", **execution
-        )
-        # No loss depends on it.
-        encoder.embeddings.mask_emb.trainable = False
-        return encoder
+        return content_encoder(self.config, dtype=self.dtype_policy, **execution)

@@ -132,6 +132,13 @@ class Objective:
         return losses, metrics
 
 
+def weighted_sums(losses, right, weights, metric):
+    """Sums losses and right answers, bool or float32, as `LossTerm.sums`."""
+    right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
+    total = tf.reduce_sum(weights)
+    return tf.reduce_sum(losses * weights), {metric: (right, total)}
+
+
 def example_weights(batch):
     """Returns float32 `[batch]`: 1 for a real row, 0 for one that is padding."""
     rows = tf.shape(batch["input_ids"])[0]

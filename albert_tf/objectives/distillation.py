@@ -4,6 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
+from albert_tf.layers.exits import two_sided
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import example_weights
 from albert_tf.objectives.masked_lm import MASKED_LM
@@ -34,11 +35,7 @@ def softmax_distances(logits, teacher, temperature):
 
 def sigmoid_distances(logits, teacher, temperature):
     """Computes `softmax_distances` of yes and no of each logit: float32 `[…]`."""
-
-    def both(values):
-        return tf.stack([values, tf.zeros_like(values)], axis=-1)
-
-    return softmax_distances(both(logits), both(teacher), temperature)
+    return softmax_distances(two_sided(logits), two_sided(teacher), temperature)
 
 
 class TeacherWords(LossTerm):

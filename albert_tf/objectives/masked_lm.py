@@ -12,6 +12,7 @@ import tensorflow as tf
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.objectives.base import example_weights
+from albert_tf.objectives.base import weighted_sums
 from data_pipeline.records.schema import model_inputs
 
 _MEMORIES = "memories"
@@ -52,9 +53,7 @@ class HeadTerm(LossTerm):
             labels=labels, logits=logits
         )
         right = tf.argmax(logits, axis=-1, output_type=labels.dtype) == labels
-        right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
-        metrics = {f"{self.name}_accuracy": (right, tf.reduce_sum(weights))}
-        return tf.reduce_sum(cross_entropy * weights), metrics
+        return weighted_sums(cross_entropy, right, weights, f"{self.name}_accuracy")
 
 
 MASKED_LM = HeadTerm(

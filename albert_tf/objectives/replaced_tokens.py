@@ -8,6 +8,7 @@ from albert_tf.layers.base import fold_seed
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.objectives.base import example_weights
+from albert_tf.objectives.base import weighted_sums
 from albert_tf.objectives.masked_lm import MASKED_LM
 from data_pipeline.records.schema import model_inputs
 
@@ -35,19 +36,11 @@ class ReplacedTokens(LossTerm):
         logits, labels = outputs["replaced_logits"], outputs["is_replaced"]
         weights = self.weights(batch)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
-        right = tf.cast((logits > 0) == (labels > 0), tf.float32) * weights
-        replaced = labels * weights
-        metrics = {
-            "replaced_tokens_accuracy": (
-                tf.reduce_sum(right),
-                tf.reduce_sum(weights),
-            ),
-            "replaced_tokens_recall": (
-                tf.reduce_sum(right * replaced),
-                tf.reduce_sum(replaced),
-            ),
-        }
-        return tf.reduce_sum(losses * weights), metrics
+        accuracy, recall = self.metric_names
+        right = (logits > 0) == (labels > 0)
+        total, metrics = weighted_sums(losses, right, weights, accuracy)
+        _, of_replaced = weighted_sums(losses, right, weights * labels, recall)
+        return total, {**metrics, **of_replaced}
 
 
 class ReplacedTokensObjective(Objective):

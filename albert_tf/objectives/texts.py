@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
+from albert_tf.objectives.base import weighted_sums
 from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.row_layout import FEATURES
 
@@ -49,12 +50,11 @@ class TextTerm(LossTerm):
         labels, weights = batch["labels"], self.weights(batch)
         # [B, outputs], or all that a model with several outputs returns.
         logits = tf.nest.map_structure(lambda v: tf.cast(v, tf.float32), outputs)
-        loss = tf.reduce_sum(self._task.losses(logits, labels) * weights)
-        metrics = {}
-        if self.metric_names:
-            right = tf.reduce_sum(self._task.right(logits, labels) * weights)
-            metrics["accuracy"] = (right, tf.reduce_sum(weights))
-        return loss, metrics
+        losses = self._task.losses(logits, labels)
+        if not self.metric_names:
+            return tf.reduce_sum(losses * weights), {}
+        right = self._task.right(logits, labels)
+        return weighted_sums(losses, right, weights, "accuracy")
 
 
 class ExitsTerm(TextTerm):

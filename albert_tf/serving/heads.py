@@ -10,6 +10,7 @@ from albert_tf.families import registry
 from albert_tf.models.text_embedding import text_vectors
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import rows_of
 from albert_tf.tasks.similarity.serving import TextEmbeddingHead
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.features import TextFeatures
@@ -130,14 +131,14 @@ class MaskedLMHead(Head):
 
     def answer(self, outputs):
         """Returns the guesses for each [MASK]."""
-        columns = ("token", "token_id", "probability")
-        names = ("tokens", "token_ids", "probabilities")
+        names = {
+            "token": "tokens",
+            "token_id": "token_ids",
+            "probability": "probabilities",
+        }
         masks = [
-            [
-                dict(zip(columns, (token, int(number), float(share)), strict=True))
-                for token, number, share in zip(*of_mask, strict=True)
-            ]
-            for of_mask in zip(*(outputs[name] for name in names), strict=True)
+            rows_of({name: outputs[name][place] for name in names.values()}, names)
+            for place in range(len(outputs["tokens"]))
         ]
         # Where a text has fewer, there is no token.
         return {"masks": [mask for mask in masks if mask[0]["token"]]}

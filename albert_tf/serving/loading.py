@@ -24,8 +24,6 @@ from albert_tf.token_files import TokenFile
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
-_LONGEST = 512  # tokens of a row, where neither the model nor its training says more
-
 
 def build_module(
     model_dir,
@@ -86,7 +84,7 @@ def _one_head(directory, task, tokenizer, execution):
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}
     tokenizer = tokenizer_for_model(tokenizer, model.config, directory)
     head = head_class(without_adapters(model), tuned_for, tokenizer)
-    return head, {**facts, **_task_facts(tuned_for)}, [info]
+    return head, facts, [info]
 
 
 def _several_heads(directories, tokenizer, execution):
@@ -125,7 +123,7 @@ def build_module_of(model, tokenizer, task="auto", exit_rule=None):
     tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
     head = head_class(served, tuned_for, tokenizer)
     _choose_exit(head, exit_rule, source)
-    return _module(head, _task_facts(tuned_for), [info])
+    return _module(head, {}, [info])
 
 
 def build_module_of_file(path, facts):
@@ -211,15 +209,13 @@ def _choose_exit(head, asked, source, serving_options=()):
         )
 
 
-def _task_facts(task):
-    return {} if task is None else {"task": task.to_dict()}
-
-
 def _module(head, facts, infos, max_seq_length=None, serving_options=()):
-    length = _length(head.config, infos, max_seq_length)
+    length = head.config.row_length(max_seq_length, infos)
     head.longest = head.config.max_position_embeddings or length
+    task = {} if head.task is None else {"task": head.task.to_dict()}
     facts = {
         **facts,
+        **task,
         "serves": head.name,
         "max_seq_length": length,
         "text_inputs": list(head.text_inputs),
@@ -249,12 +245,3 @@ def _tasks_of_heads(model_dirs):
         tasks[name] = task
         infos.append(info)
     return tasks, infos
-
-
-def _length(config, infos, max_seq_length):
-    length = max_seq_length
-    if length is None:
-        longest = config.max_position_embeddings or _LONGEST
-        length = min(info.get("max_seq_length", longest) for info in infos)
-    config.check_row("max_seq_length", length)
-    return length

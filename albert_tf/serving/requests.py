@@ -8,6 +8,7 @@ with every optimization. Servers pass the sentence on.
 import tensorflow as tf
 
 from albert_tf.row_layout import FEATURES
+from albert_tf.tasks.serving import at_least
 from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import moved_right
 
@@ -98,15 +99,8 @@ def token_features(features, head):
         checks.append(require(ends, message))
     with tf.control_dependencies(checks):
         features = {n: tf.cast(tf.identity(v), tf.int32) for n, v in features.items()}
-    missing = tf.maximum(1 - tokens, 0)
-
-    def with_a_column(values):
-        return tf.pad(values, [*[[0, 0]] * (values.shape.rank - 1), [0, missing]])
-
-    return {
-        name: with_a_column(values) if name in limits else values
-        for name, values in features.items()
-    }
+    own = {name: values for name, values in features.items() if name in limits}
+    return {**features, **at_least(own, 1)}
 
 
 def _range_checks(features, limits, nowhere):

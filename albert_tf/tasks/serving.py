@@ -147,22 +147,16 @@ class Head:
         raise NotImplementedError
 
 
-class FeaturesOnly(tf.Module):
-    """Maps strings to the features of their windows alone.
+def at_least(features, count, axis=-1):
+    """Pads a dict of tensors with zeros to `count` items along an axis."""
 
-    Args:
-        windows: a module whose results have `features`.
+    def padded(values):
+        missing = tf.maximum(count - tf.shape(values)[axis], 0)
+        padding = [[0, 0]] * values.shape.rank
+        padding[axis] = [0, missing]
+        return tf.pad(values, padding)
 
-    Call: as of `windows`. Returns int32 `input_ids`, `input_mask`, `segment_ids`
-    `[windows, tokens]`.
-    """
-
-    def __init__(self, windows):
-        super().__init__()
-        self.windows = windows
-
-    def __call__(self, *texts, **named):
-        return self.windows(*texts, **named).features
+    return {name: padded(values) for name, values in features.items()}
 
 
 def require(condition, message):

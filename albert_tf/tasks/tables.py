@@ -81,25 +81,20 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
             UTF-8, an empty text (in a labelled file; without a label an empty text is
             a legitimate question), a value that is no label.
     """
-    examples, rows, skipped = [], [], 0
-    for row, example in _examples(path, columns, parse_label, skip_bad_rows):
-        if example is None:
-            skipped += 1
-            continue
-        examples.append(example)
-        rows.append(row)
-    if not rows:
+    found = dict(_examples(path, columns, parse_label, skip_bad_rows))
+    good = {row: example for row, example in found.items() if example is not None}
+    if not good:
         raise UserError(f"{path} holds no usable row; expected one example per row.")
-    texts, pairs, labels, negatives = map(list, zip(*examples, strict=True))
+    texts, pairs, labels, negatives = map(list, zip(*good.values(), strict=True))
     return Table(
         path=str(path),
         texts=texts,
         text_pairs=None if columns.text_pair is None else pairs,
         labels=None if columns.label is None else _stack(labels),
-        rows=np.asarray(rows, np.int32),
+        rows=np.array([*good], np.int32),
         negatives=None if columns.negative is None else negatives,
         role=role,
-        num_skipped=skipped,
+        num_skipped=len(found) - len(good),
     )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answer_tokens import characters
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -56,7 +55,7 @@ def _windows(recorded, tokenizer, is_training):
     """Makes our windows of all questions, and their rows by question id and number."""
     path = recorded.path("train" if is_training else "dev")
     paragraphs = read_paragraphs(path)
-    made = windows_of(paragraphs, tokenizer, recorded.sizes, Notices(), is_training)
+    made = windows_of(paragraphs, tokenizer, recorded.sizes, {}, is_training)
     parts = list(made)
     if not parts:
         raise UserError(f"{path} holds no question.")

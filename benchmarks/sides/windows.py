@@ -8,7 +8,6 @@ the file as it is read.
 import json
 import sys
 
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -23,7 +22,7 @@ def main(setting):
     paragraphs = []
 
     def make(some):
-        return sum(map(len, windows_of(some, tokenizer, sizes, Notices())))
+        return sum(map(len, windows_of(some, tokenizer, sizes, {})))
 
     def take_turn(request):
         if request == "memory":

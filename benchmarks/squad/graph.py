@@ -69,16 +69,13 @@ def _random_logits():
 def _in_numpy(paragraphs, tokenizer):
     from albert_tf.tasks.question_answering.answers import SpanScores
     from albert_tf.tasks.question_answering.answers import predict
-    from albert_tf.tasks.question_answering.question_file import Notices
     from albert_tf.tasks.question_answering.windows import Windows
     from albert_tf.tasks.question_answering.windows import WindowSizes
     from albert_tf.tasks.question_answering.windows import windows_of
 
     logits = _random_logits()
     start = time.process_time()
-    windows = Windows.joined(
-        list(windows_of(paragraphs, tokenizer, WindowSizes(), Notices()))
-    )
+    windows = Windows.joined(list(windows_of(paragraphs, tokenizer, WindowSizes(), {})))
     logits = logits[:, : len(windows)]
     predictions = predict(windows, SpanScores.of_logits(*logits, 20, windows.lengths))
     return time.process_time() - start, [p.answer() for p in predictions]
@@ -91,7 +88,7 @@ def _in_graph(paragraphs, tokenizer):
     from albert_tf.tasks.question_answering.in_graph import WindowFeatures
     from albert_tf.tasks.question_answering.windows import WindowSizes
 
-    windows_of = WindowFeatures(tokenizer, WindowSizes())
+    windows_of = WindowFeatures(tokenizer, WindowSizes()).windows
 
     @tf.function(reduce_retracing=True)
     def answered(questions, contexts, logits):

@@ -11,7 +11,6 @@ from albert_tf.tasks.multiple_choice.questions import Question as Choice
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
@@ -34,7 +33,7 @@ def windows(xlnet_tokenizer):
         Question("2", "it", (), is_impossible=True),
     )
     paragraphs = [Paragraph(_CONTEXT, questions)]
-    [found] = windows_of(paragraphs, xlnet_tokenizer, _SIZES, Notices(), True)
+    [found] = windows_of(paragraphs, xlnet_tokenizer, _SIZES, {}, True)
     return found
 
 
@@ -77,7 +76,8 @@ def test_windows_are_padded_after_their_tokens(windows):
 
 def test_windows_in_a_graph(windows, xlnet_tokenizer):
     asked = tf.constant(["is it good", "it"])
-    found = WindowFeatures(xlnet_tokenizer, _SIZES)(asked, tf.constant([_CONTEXT] * 2))
+    features = WindowFeatures(xlnet_tokenizer, _SIZES)
+    found = features.windows(asked, tf.constant([_CONTEXT] * 2))
     expected = windows.features(10)
     for name, array in found.features.items():
         np.testing.assert_array_equal(array, expected[name], name)
@@ -139,7 +139,7 @@ def test_sentences_in_windows(xlnet_tokenizer):
         [0, 0, 0, 0, 0, 2],
         [0, 0, 0, 2, 3, 3],
     ]
-    found = RowFeatures(xlnet_tokenizer, 6, 3)(tf.constant([sentence.text]))
+    found = RowFeatures(xlnet_tokenizer, 6, 3).windows(tf.constant([sentence.text]))
     for name, array in found.features.items():
         np.testing.assert_array_equal(array, batch[name], name)
     assert found.word.numpy().tolist() == [

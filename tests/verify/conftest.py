@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -42,7 +41,7 @@ def made(material, tmp_path):
         read_paragraphs(tmp_path / "set_dev.json"),
         tokenizer,
         WindowSizes(**SIZES),
-        Notices(),
+        {},
         is_training=True,
     )
     assert len(windows) > 3

@@ -5,7 +5,6 @@ import json
 import numpy as np
 
 from albert_tf import verify
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -62,7 +61,7 @@ def record(folder, context, asked, width=24):
         read_paragraphs(folder / "set_dev.json"),
         tokenizer_of(folder, None, True),
         WindowSizes(**sizes),
-        Notices(),
+        {},
         is_training=True,
     )
     return windows, recorded_arrays(windows, width)

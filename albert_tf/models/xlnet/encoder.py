@@ -1,5 +1,6 @@
 """The two-stream encoder."""
 
+import dataclasses
 from typing import Any
 
 import keras
@@ -20,11 +21,10 @@ from albert_tf.models.xlnet.layers import XLNetEmbeddings
 from albert_tf.models.xlnet.layers import XLNetStack
 from albert_tf.models.xlnet.view import attention_view
 from albert_tf.models.xlnet.view import position_codes
+from albert_tf.row_layout import FEATURES
 
 READ = (
-    "input_ids",
-    "input_mask",
-    "segment_ids",
+    *FEATURES,
     "perm_mask",
     "query_order",
     "key_order",
@@ -246,6 +246,20 @@ class XLNetModel(PretrainedModel):
 
     def official_variables(self):
         return encoder_variables(self)
+
+
+def content_encoder(config, **arguments):
+    """Makes the `XLNetModel` of a model that reads texts one by one.
+
+    Args:
+        config: an `XLNetConfig`; see `FineTunedXLNet`.
+        **arguments: of `XLNetModel`.
+    """
+    alone = dataclasses.replace(config, **XLNET.alone)
+    encoder = XLNetModel(alone, name="transformer", **arguments)
+    # No loss depends on it.
+    encoder.embeddings.mask_emb.trainable = False
+    return encoder
 
 
 def _both_streams(output, embeddings, states, view):

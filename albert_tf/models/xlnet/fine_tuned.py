@@ -1,6 +1,5 @@
 """XLNet's models for tasks: classification of texts and tokens, multiple choice."""
 
-import dataclasses
 from typing import Any
 
 import keras
@@ -21,7 +20,7 @@ from albert_tf.models.labels import TextLabels
 from albert_tf.models.labels import TokenLabels
 from albert_tf.models.multiple_choice import ChoiceLogits
 from albert_tf.models.xlnet.encoder import READ
-from albert_tf.models.xlnet.encoder import XLNetModel
+from albert_tf.models.xlnet.encoder import content_encoder
 
 # How their model sums a text up, and what they call that.
 _REQUIRED = {
@@ -50,12 +49,9 @@ class FineTunedXLNet(PretrainedModel):
 
     def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
-        alone = dataclasses.replace(config, **XLNET.alone)
-        self.transformer = XLNetModel(
-            alone, dtype=self.dtype_policy, name="transformer", **self.execution
+        self.transformer = content_encoder(
+            config, dtype=self.dtype_policy, **self.execution
         )
-        # No loss depends on it.
-        self.transformer.embeddings.mask_emb.trainable = False
 
     def _dense(self, units, name, dtype=None):
         spread = self.config.initializer_range

@@ -1,7 +1,5 @@
 """The layers of XLNet: embeddings, relative attention, feed-forward and their stack."""
 
-import itertools
-
 import keras
 from keras import ops
 
@@ -62,18 +60,12 @@ class XLNetEmbeddings(XLNetLayer):
 
     def build(self, input_shape=None):
         config = self.config
-        self.word_embeddings = self.add_weight(
-            name="word_embeddings",
-            shape=(config.n_token, config.table_width),
-            initializer=self._initializer(),
-        )
+        shape = (config.n_token, config.table_width)
+        self.word_embeddings = self._weight("word_embeddings", shape)
         self.mapping_kernel = None
         if config.has_embedding_mapping:
-            self.mapping_kernel = self.add_weight(
-                name="mapping_kernel",
-                shape=(config.table_width, config.d_model),
-                initializer=self._initializer(),
-            )
+            shape = (config.table_width, config.d_model)
+            self.mapping_kernel = self._weight("mapping_kernel", shape)
         # The official code gives it no initialiser, so this is TensorFlow's.
         self.mask_emb = self.add_weight(
             name="mask_emb",
@@ -122,13 +114,9 @@ class RelativeAttention(XLNetLayer):
 
     def build(self, input_shape=None):
         config = self.config
+        shape = (config.d_model, config.n_head, config.d_head)
         for name in ("q_kernel", "k_kernel", "v_kernel", "o_kernel", "r_kernel"):
-            kernel = self.add_weight(
-                name=name,
-                shape=(config.d_model, config.n_head, config.d_head),
-                initializer=self._initializer(),
-            )
-            setattr(self, name, kernel)
+            setattr(self, name, self._weight(name, shape))
         self.layer_norm.build((None, None, config.d_model))
 
     def call(self, hidden, view, biases, memory=None, seed=None):
@@ -245,13 +233,8 @@ class XLNetStack(XLNetLayer, TransformerStack):
         sets = len(self.attention)
         shape = (sets, *head) if config.untie_r else head
         for name in _RELATIVE_BIASES:
-            bias = self.add_weight(
-                name=name, shape=shape, initializer=self._initializer()
-            )
-            setattr(self, name, bias)
-        self.seg_embed = self.add_weight(
-            name="seg_embed", shape=(sets, 2, *head), initializer=self._initializer()
-        )
+            setattr(self, name, self._weight(name, shape))
+        self.seg_embed = self._weight("seg_embed", (sets, 2, *head))
 
     def _variables(self, blocks):
         own = [getattr(self, name) for name in (*_RELATIVE_BIASES, "seg_embed")]
@@ -271,12 +254,8 @@ class XLNetStack(XLNetLayer, TransformerStack):
         )
         return feed_forward(hidden, seed)
 
-    def attentions(self, block_inputs, view):
-        blocks = itertools.chain.from_iterable(self.layer_schedule)
-        return [
-            self.attention[key].probabilities(hidden, view, self._biases(key))
-            for (key, _), hidden in zip(blocks, block_inputs, strict=True)
-        ]
+    def _probabilities(self, key, hidden, view, index):
+        return self.attention[key].probabilities(hidden, view, self._biases(key))
 
     def _biases(self, attention_key):
         row = list(self.attention).index(attention_key)

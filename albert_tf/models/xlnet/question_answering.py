@@ -9,6 +9,7 @@ from albert_tf.families import head_variables
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.view import gather_positions
+from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.question_answering import AnswersInBeams
 from albert_tf.models.question_answering import span_logits
@@ -96,12 +97,8 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features, READ)
         seed = self._dropout_seed(training, dropout_seed)
-        input_mask = features.get("input_mask")
-        if input_mask is None:
-            input_mask = ops.ones_like(features["input_ids"])
-        p_mask = features.get("p_mask")
-        if p_mask is None:
-            p_mask = self._p_mask(features, input_mask)
+        input_mask = mask_of(features)
+        p_mask = self._p_mask(features, input_mask, no_answer_mask)
         encoded = self.encoded(features, training, seed)
         return self.answer_beams_head(
             encoded["sequence_output"],
@@ -110,11 +107,6 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
             cls_positions=_last_tokens(input_mask),
             dropout_seed=seed,
         )
-
-    def _p_mask(self, features, input_mask):
-        if "segment_ids" not in features:
-            raise self.lacks_p_mask()
-        return no_answer_mask(input_mask, features["segment_ids"])
 
 
 def no_answer_mask(input_mask, segment_ids):

@@ -55,8 +55,7 @@ def _mnli(first, second):
     order = (first, second)
     return _task(
         "MNLI",
-        "sentence1",
-        "sentence2",
+        *_SENTENCES,
         "gold_label",
         labels=_NLI,
         dev={f"dev_{name}": f"dev_{name}.tsv" for name in order},
@@ -81,8 +80,7 @@ TASKS = {
     ),
     "sts-b": _task(
         "STS-B",
-        "sentence1",
-        "sentence2",
+        *_SENTENCES,
         "score",
         labels=(),
         metrics=_CORRELATIONS,

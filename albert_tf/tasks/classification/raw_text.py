@@ -66,9 +66,8 @@ def read_raw_texts(flags, pair):
     if pair is None:
         pair = flags.input_text_pair is not None
     if flags.input_text is not None:
-        rows = [[flags.input_text]]
-        if flags.input_text_pair is not None:
-            rows[0].append(flags.input_text_pair)
+        row = (flags.input_text, flags.input_text_pair)
+        rows = [[text for text in row if text is not None]]
     else:
         rows = _read_rows(flags.input_file, pair)
     expected = 2 if pair else 1

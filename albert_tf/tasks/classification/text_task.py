@@ -196,16 +196,14 @@ class TextTask(Task):
 
 def write_errors(path, task, table, predictions):
     """Writes the rows that `task` finds worth a look: row, label, prediction, texts."""
-    names = ["row", "label", "prediction", "text"]
+    columns = {"text": table.texts}
     if table.text_pairs is not None:
-        names.append("text_pair")
-    lines = [names]
+        columns["text_pair"] = table.text_pairs
+    lines = [["row", "label", "prediction", *columns]]
     for i in task.worth_a_look(table.labels, predictions):
-        texts = [table.texts[i]]
-        if table.text_pairs is not None:
-            texts.append(table.text_pairs[i])
-        values = (table.labels[i], predictions[i])
-        fields = [str(table.rows[i]), *map(task.label_text, values), *texts]
+        labels = map(task.label_text, (table.labels[i], predictions[i]))
+        texts = (texts[i] for texts in columns.values())
+        fields = [str(table.rows[i]), *labels, *texts]
         lines.append([" ".join(field.split()) for field in fields])
     _write_lines(path, lines)
 

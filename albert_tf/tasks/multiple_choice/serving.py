@@ -5,6 +5,7 @@ import tensorflow as tf
 from albert_tf.tasks.multiple_choice.rows import BLANK
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import at_least
 from albert_tf.tasks.serving import log_shares
 from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import dense_features
@@ -52,12 +53,11 @@ class ChoiceFeatures(tf.Module):
             self.ending_tokenizer.prepare(tf.gather_nd(options, places)),
         )
         first = tf.gather(self.tokenizer(context), row)  # [rows, (tokens)]
-        special_tokens = self.layout.special(True)
-        room = self.max_seq_length - special_tokens - second.row_lengths()
+        layout = self.layout
+        room = self.max_seq_length - layout.special(True) - second.row_lengths()
         first = first_tokens(first, tf.minimum(first.row_lengths(), room))
         special = tf.ones_like(room, tf.int32)[:, None]  # [rows, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
-        layout = self.layout
         parts = [first, *[sep] * layout.between, second, sep]
         parts = [*parts, cls] if layout.cls_last else [cls, *parts]
         rows = tf.concat(parts, axis=1)
@@ -119,13 +119,7 @@ class MultipleChoiceHead(Head):
 
     def compute(self, features):
         # Of no question there is no choice, but one has to be the best.
-        missing = tf.maximum(1 - tf.shape(features["input_ids"])[1], 0)
-        return super().compute(
-            {
-                name: tf.pad(values, [[0, 0], [0, missing], [0, 0]])
-                for name, values in features.items()
-            }
-        )
+        return super().compute(at_least(features, 1, axis=1))
 
     def numbers(self, outputs):
         return {"probabilities": tf.nn.softmax(outputs)}

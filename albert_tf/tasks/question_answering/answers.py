@@ -52,16 +52,14 @@ class SpanScores:
                 rank, so that its length does not matter. None to rank padding, too, as
                 the official code does.
         """
-        if lengths is not None:
-            padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
-            start_logits = np.where(padding, np.float32(_PADDING), start_logits)
-            end_logits = np.where(padding, np.float32(_PADDING), end_logits)
-        starts, ends = (
-            np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
-            for logits in (start_logits, end_logits)
-        )
-        start_scores = np.take_along_axis(start_logits, starts, axis=1)
-        end_scores = np.take_along_axis(end_logits, ends, axis=1)
+        found = []
+        for logits in (start_logits, end_logits):
+            if lengths is not None:
+                padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
+                logits = np.where(padding, np.float32(_PADDING), logits)
+            places = np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
+            found.append((places, np.take_along_axis(logits, places, axis=1)))
+        (starts, start_scores), (ends, end_scores) = found
         return cls(
             starts[:, :, None],
             start_scores[:, :, None],

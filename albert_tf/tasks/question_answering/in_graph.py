@@ -53,7 +53,8 @@ class WindowFeatures(tf.Module):
         sizes: a `WindowSizes`.
         min_tokens: length to which windows are padded at least.
 
-    Call: question and context, string `[batch]`, to `InGraphWindows`.
+    Call: question and context, string `[batch]`, to the windows' features, int32
+    `input_ids`, `input_mask`, `segment_ids` `[W, T]`.
     """
 
     def __init__(self, tokenizer, sizes, min_tokens=1):
@@ -65,6 +66,10 @@ class WindowFeatures(tf.Module):
         self.min_tokens = min_tokens
 
     def __call__(self, question, context):
+        return self.windows(question, context).features
+
+    def windows(self, question, context):
+        """Makes the `InGraphWindows` of the strings of a call."""
         asked = self.tokenizer(question)  # [B, (tokens)]
         kept = tf.minimum(asked.row_lengths(), self.sizes.max_query_length)  # [B]
         ids, starts, ends = self.tokenizer.with_offsets(context)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
+from albert_tf.objectives.base import weighted_sums
 from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.row_layout import FEATURES
 
@@ -46,9 +47,10 @@ class SpanTerm(LossTerm):
         kind = "logits" if self._version == 1 else "log_probs"
         scores = [outputs[f"start_{kind}"], outputs[f"end_{kind}"]]
         start, end = map(self._losses, scores, places)
-        hits = map(_hits, scores, places)
-        right = tf.reduce_all(tf.stack(list(hits)), axis=0)
-        return _sums(0.5 * (start + end), right, self.weights(batch), "span_accuracy")
+        best = tf.argmax(tf.stack(scores), axis=-1, output_type=tf.int32)  # [2, B]
+        right = tf.reduce_all(best == tf.stack(places), axis=0)
+        losses, weights = 0.5 * (start + end), self.weights(batch)
+        return weighted_sums(losses, right, weights, "span_accuracy")
 
     def _losses(self, scores, places):
         if self._version == 1:
@@ -68,7 +70,8 @@ class AnswerableTerm(LossTerm):
             labels=tf.cast(is_impossible, tf.float32), logits=logits
         )
         right = (logits > 0) == tf.cast(is_impossible, tf.bool)
-        return _sums(values, right, self.weights(batch), "answerable_accuracy")
+        weights = self.weights(batch)
+        return weighted_sums(values, right, weights, "answerable_accuracy")
 
 
 class QuestionAnsweringObjective(Objective):
@@ -104,14 +107,3 @@ class QuestionAnsweringObjective(Objective):
         real = features["input_mask"] > 0
         names = ("start_logits", "end_logits")
         return {name: tf.where(real, outputs[name], _MASKED) for name in names}
-
-
-def _sums(values, right, weights, metric):
-    """Sums losses and right answers as `LossTerm.sums`."""
-    right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
-    total = tf.reduce_sum(weights)
-    return tf.reduce_sum(values * weights), {metric: (right, total)}
-
-
-def _hits(scores, positions):
-    return tf.argmax(scores, axis=-1, output_type=tf.int32) == positions

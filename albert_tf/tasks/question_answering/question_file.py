@@ -72,11 +72,11 @@ class QuestionFile(Examples):
         return f"{self.digest()} {self.is_training}"  # windows of training know answers
 
     def notices(self):
-        """Makes the `Notices` of all oddities."""
-        notices = Notices()
+        """Lists ids of questions by their oddities, as `note` does."""
+        notices = {}
         for question, context in zip(self.questions, self.contexts, strict=True):
             for what in oddities(question, context):
-                notices.add(what, question.id)
+                note(notices, what, question.id)
         return notices
 
 
@@ -112,7 +112,7 @@ def question_file(found, version, role="dev", skip_bad_rows=False):
     kept, notices = dataclasses.replace(found, role=role), found.notices()
     if not skip_bad_rows:
         _check(kept, version, notices)
-    for line in notices.lines(() if kept.is_labelled else (UNANSWERED,)):
+    for line in notice_lines(notices, () if kept.is_labelled else (UNANSWERED,)):
         logging.warning("%s: %s", found.path, line)
     if skip_bad_rows and kept.is_labelled:
         paragraphs = [_without_bad_rows(p, role, version) for p in found.paragraphs]
@@ -126,12 +126,12 @@ def _check(found, version, notices):
     """Refuses questions that cannot be learned, or not be scored."""
     path, count = found.path, len(found)
     for what, action in _UNLEARNABLE.items() if found.is_training else ():
-        if ids := notices.ids(what):
+        if ids := notices.get(what):
             raise UserError(
                 f"{path}: {what} in {counted(ids)} of {count} ({listed(ids)}); "
                 f"{action}, or leave them out with --skip_bad_rows."
             )
-    ids = notices.ids(UNANSWERED)
+    ids = notices.get(UNANSWERED)
     if version == 1 and found.is_labelled and ids:
         raise UserError(
             f"{path} has no answer to {counted(ids)} of {count} ({listed(ids)}), which "
@@ -151,31 +151,23 @@ def _without_bad_rows(paragraph, role, version):
     )
 
 
-class Notices:
-    """Question ids by the oddities noted of them."""
+def note(notices, what, question_id):
+    """Adds a question to the ids of those for which `what` is so, a dict of lists."""
+    notices.setdefault(what, []).append(question_id)
 
-    def __init__(self):
-        self._ids = {}
 
-    def add(self, what, question_id):
-        """Notes `what` is so for a question, such as "there is no answer"."""
-        self._ids.setdefault(what, []).append(question_id)
+def notice_lines(notices, expected=()):
+    """Writes a line for each kind: "there is no answer: 2 questions (a, b)".
 
-    def ids(self, what):
-        """Returns the questions of which `what` was noted, in order."""
-        return list(self._ids.get(what, ()))
-
-    def lines(self, expected=()):
-        """Writes a line for each kind: "there is no answer: 2 questions (a, b)".
-
-        Args:
-            expected: kinds that are not odd here, and left out.
-        """
-        return [
-            f"{what}: {counted(ids)} ({listed(ids)})"
-            for what, ids in self._ids.items()
-            if what not in expected
-        ]
+    Args:
+        notices: ids of questions by what was noted of them.
+        expected: kinds that are not odd here, and left out.
+    """
+    return [
+        f"{what}: {counted(ids)} ({listed(ids)})"
+        for what, ids in notices.items()
+        if what not in expected
+    ]
 
 
 def counted(ids):

@@ -10,20 +10,18 @@ _FACTS = "<p>Expected: {gold}<br>Answered: {answer}<br>F1: {f1:.1f}</p>"
 _NO_ANSWER = "<i>no answer</i>"
 
 
-def write_error_page(
-    path, title, questions, contexts, predictions, version, threshold=None
-):
+def write_error_page(path, title, asked, predictions, version, threshold=None):
     """Writes an HTML page with every answer that is not an exact match.
 
     Args:
         path: the file.
         title: the name of the scored data.
-        questions: list of `Question`, with answers or without one.
-        contexts: the text of each question's paragraph.
+        asked: the `QuestionFile`, of questions with answers or without one.
         predictions: a `Prediction` for each question.
         version: 1 or 2, of SQuAD.
         threshold: null odds from which on the answer is none, or None.
     """
+    questions, contexts = asked.questions, asked.contexts
     texts = {p.question_id: p.answer(threshold) for p in predictions}
     scores = raw_scores(questions, texts, version)
     articles = [

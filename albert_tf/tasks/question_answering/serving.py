@@ -6,8 +6,8 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import in_graph
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.serving import FeaturesOnly
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import at_least
 from albert_tf.tasks.serving import rows_of
 
 _BEAMS = (
@@ -28,7 +28,7 @@ class Answering(tf.Module):
     """Strings to answers; windows, model and post-processing are in the graph.
 
     Args:
-        windows: a `WindowFeatures`.
+        text_features: a `WindowFeatures`.
         compute: maps int32 features `[windows, tokens]` to the outputs of an
             `AlbertForQuestionAnswering` or an `AlbertForAnswerableQuestions`.
         n_best_size: candidates among which probabilities are shared.
@@ -50,13 +50,15 @@ class Answering(tf.Module):
         UserError: `top_k` is not from 1 to `n_best_size`.
     """
 
-    def __init__(self, windows, compute, n_best_size=20, max_answer_length=30, top_k=3):
+    def __init__(
+        self, text_features, compute, n_best_size=20, max_answer_length=30, top_k=3
+    ):
         super().__init__()
         if not 1 <= top_k <= n_best_size:
             raise UserError(
                 f"top_k={top_k}: expected 1 to n_best_size={n_best_size} answers."
             )
-        self._windows = windows
+        self._text_features = text_features
         self._compute = compute
         self._limits = n_best_size, max_answer_length, top_k
 
@@ -64,7 +66,7 @@ class Answering(tf.Module):
         context = tf.strings.unicode_transcode(
             context, "UTF-8", "UTF-8", errors="replace"
         )
-        windows = self._windows(question, context)
+        windows = self._text_features.windows(question, context)
         outputs = self._compute(windows.features)
         always_answers = "start_logits" in outputs
         if always_answers:
@@ -112,11 +114,7 @@ class QuestionHead(Head):
 
     def compute(self, features):
         # The beams of the model need so many tokens.
-        tokens = tf.shape(features["input_ids"])[1]
-        missing = tf.maximum(self.task.min_tokens - tokens, 0)
-        return super().compute(
-            {n: tf.pad(v, [[0, 0], [0, missing]]) for n, v in features.items()}
-        )
+        return super().compute(at_least(features, self.task.min_tokens))
 
     def numbers(self, outputs):
         return dict(outputs)
@@ -124,12 +122,12 @@ class QuestionHead(Head):
     def text_features(self, max_seq_length):
         sizes = self.task.window_sizes(max_seq_length)
         # The windows hold whatever token the beams of the model name.
-        return FeaturesOnly(WindowFeatures(self.tokenizer, sizes, self.task.min_tokens))
+        return WindowFeatures(self.tokenizer, sizes, self.task.min_tokens)
 
     def string_answers(self, text_features, compute):
         task = self.task
         return Answering(
-            text_features.windows,
+            text_features,
             compute,
             task.n_best_size,
             task.max_answer_length,

@@ -13,7 +13,7 @@ from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.objective import span_distances
-from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.question_file import notice_lines
 from albert_tf.tasks.question_answering.results import write_error_page
 from albert_tf.tasks.question_answering.scores import GIVEN
 from albert_tf.tasks.question_answering.scores import evaluate_version_1
@@ -69,13 +69,12 @@ class SquadTask(Task):
         return WindowSizes(max_seq_length, self.doc_stride, self.max_query_length)
 
     def tokenize(self, examples, tokenizer, max_seq_length):
-        notices = Notices()
-        sizes = self.window_sizes(max_seq_length)
+        notices, sizes = {}, self.window_sizes(max_seq_length)
         parts = windows_of(
             examples.paragraphs, tokenizer, sizes, notices, examples.is_training
         )
         windows = Windows.joined(list(parts))
-        for line in notices.lines():
+        for line in notice_lines(notices):
             logging.warning("%s: %s", examples.path, line)
         if not examples.is_training:
             return windows
@@ -116,8 +115,7 @@ class SquadTask(Task):
         write_error_page(
             output_dir / f"{name}_errors.html",
             f"{self.name}: {examples.path}",
-            examples.questions,
-            examples.contexts,
+            examples,
             predictions,
             self.version,
             threshold,

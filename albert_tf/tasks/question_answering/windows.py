@@ -17,6 +17,7 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering.question_file import can_be_learned
+from albert_tf.tasks.question_answering.question_file import note
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.windows import Layout
@@ -165,7 +166,7 @@ def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
         paragraphs: iterable of `Paragraph`.
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         sizes: a `WindowSizes`.
-        notices: `Notices` of questions that are cut or left out.
+        notices: dict to `note` questions in that are cut or left out.
         is_training: add labels, of each question's first answer; questions that cannot
             be learned are left out.
     """
@@ -184,7 +185,7 @@ def _to_learn_from(paragraph, notices):
         if can_be_learned(question, paragraph.context):
             kept.append(question)
         else:
-            notices.add(LEFT_OUT, question.id)
+            note(notices, LEFT_OUT, question.id)
     return dataclasses.replace(paragraph, questions=tuple(kept))
 
 
@@ -198,7 +199,7 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     tokens = np.array([len(found) for found in spans])
     question_ids, question_tokens = tokenizer.encode_flat([q.text for q in questions])
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
-        notices.add(LONG_QUESTION, questions[index].id)
+        note(notices, LONG_QUESTION, questions[index].id)
     kept = np.minimum(question_tokens, sizes.max_query_length)
     layout = _layout(tokenizer, sizes, kept, tokens[paragraph])
     ids = layout.special_ids(tokenizer)
@@ -251,7 +252,7 @@ def _answers(questions, contexts, spans, layout, notices):
         if questions[index].answers:
             lost = answers[index] == answer_tokens.NONE
             what = NO_TOKEN_HAS_IT if lost else NO_WINDOW_HAS_IT
-            notices.add(what, questions[index].id)
+            note(notices, what, questions[index].id)
     return labels
 
 
@@ -262,5 +263,5 @@ def _answer_tokens(question, context, spans, notices):
     first, last = answer_tokens.first_and_last(context, spans, answer)
     end = answer.start + len(answer.text)
     if first >= 0 and (spans[first, 0] >= end or spans[last, 1] <= answer.start):
-        notices.add(MOVED, question.id)
+        note(notices, MOVED, question.id)
     return first, last

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.objectives.base import weighted_sums
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.objectives.texts import TextTerm
 
@@ -122,9 +123,9 @@ class SimilarityTerm(TextTerm):
 
     def sums(self, outputs, batch):
         losses, hits = self._task.losses(outputs, batch["labels"])
-        count = tf.reduce_sum(self.weights(batch))
-        metrics = {"accuracy": (tf.reduce_sum(hits), count)} if hits is not None else {}
-        return tf.reduce_sum(losses), metrics
+        if hits is None:
+            return tf.reduce_sum(losses), {}
+        return weighted_sums(losses, hits, self.weights(batch), "accuracy")
 
 
 class SimilarityObjective(TextObjective):

@@ -47,7 +47,8 @@ class RowFeatures(tf.Module):
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         max_seq_length, doc_stride: see `tokenize_sentences`.
 
-    Call: text, string `[B]`, valid UTF-8, to `InGraphRows`.
+    Call: text, string `[B]`, valid UTF-8, to the windows' features, int32 `input_ids`,
+    `input_mask`, `segment_ids` `[W, T]`.
     """
 
     def __init__(self, tokenizer, max_seq_length, doc_stride):
@@ -59,6 +60,10 @@ class RowFeatures(tf.Module):
         self.doc_stride = doc_stride
 
     def __call__(self, text):
+        return self.windows(text).features
+
+    def windows(self, text):
+        """Makes the `InGraphRows` of the texts of a call."""
         words, starts, ends = split_words(text)
         pieces = self.tokenizer.words(words.flat_values)  # [N, (pieces)]
         place = tf.ragged.range(pieces.row_lengths()).flat_values
@@ -84,7 +89,7 @@ class Entities(tf.Module):
     """Strings to entities; windows, model and decoding are in the graph.
 
     Args:
-        rows: a `RowFeatures`.
+        text_features: a `RowFeatures`.
         compute: maps int32 features `[W, T]` to a dict with `logits`, float32 `[W, T,
             L]`.
         labels, scheme, decoder: see `Tagging`.
@@ -97,9 +102,9 @@ class Entities(tf.Module):
         score: float32, the mean probability of the tags of its words
     """
 
-    def __init__(self, rows, compute, labels, scheme, decoder):
+    def __init__(self, text_features, compute, labels, scheme, decoder):
         super().__init__()
-        self._rows = rows
+        self._text_features = text_features
         self._compute = compute
         self._types = [type_of(tag, scheme) for tag in labels]
         self._is_entity = [is_entity(tag, scheme) for tag in labels]
@@ -110,7 +115,7 @@ class Entities(tf.Module):
 
     def __call__(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-        rows = self._rows(text)
+        rows = self._text_features.windows(text)
         log_probs = self._log_probs(rows, self._compute(rows.features)["logits"])
         tags = self._tags(rows.words, log_probs)  # [N]
         return self._entities(text, rows, tags, log_probs)

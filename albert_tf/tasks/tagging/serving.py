@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from albert_tf.tasks.serving import FeaturesOnly
 from albert_tf.tasks.serving import Head
 from albert_tf.tasks.serving import rows_of
 from albert_tf.tasks.tagging.in_graph_entities import Entities
@@ -37,14 +36,11 @@ class TaggingHead(Head):
         return {"logits": outputs}
 
     def text_features(self, max_seq_length):
-        stride = self.task.doc_stride
-        return FeaturesOnly(RowFeatures(self.tokenizer, max_seq_length, stride))
+        return RowFeatures(self.tokenizer, max_seq_length, self.task.doc_stride)
 
     def string_answers(self, text_features, compute):
         task = self.task
-        return Entities(
-            text_features.windows, compute, task.labels, task.scheme, task.decoder
-        )
+        return Entities(text_features, compute, task.labels, task.scheme, task.decoder)
 
     def meaning(self):
         order = ", ".join(self.task.labels)

@@ -9,7 +9,6 @@ from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -20,7 +19,7 @@ def windows(letters, squad):
     """Two questions on "a b c d e f", in two windows of four tokens each."""
     path = squad(("a b c d e f", [("1", "x", []), ("2", "y", [])]))
     sizes = WindowSizes(max_seq_length=8, doc_stride=2, max_query_length=1)
-    [found] = windows_of(read_paragraphs(path), letters, sizes, Notices())
+    [found] = windows_of(read_paragraphs(path), letters, sizes, {})
     assert found.first_lengths.tolist() == [3] * 4
     # "c" and "d" are seen best by the first window.
     best = found.padded(found.is_max_context, 8)[:2]

@@ -4,7 +4,9 @@ import html.parser
 
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import Prediction
+from albert_tf.tasks.question_answering.question_file import QuestionFile
 from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.results import write_error_page
 
@@ -39,8 +41,8 @@ class Marks(html.parser.HTMLParser):
 
 def page_of(tmp_path, questions, predictions, version, threshold=None):
     path = tmp_path / "dev_errors.html"
-    contexts = [CONTEXT] * len(questions)
-    write_error_page(path, "a<b", questions, contexts, predictions, version, threshold)
+    asked = QuestionFile("x", (Paragraph(CONTEXT, tuple(questions)),))
+    write_error_page(path, "a<b", asked, predictions, version, threshold)
     return Marks(path.read_text(encoding="utf-8"))
 
 
@@ -76,9 +78,8 @@ def test_a_page_without_errors_explains_no_colours(tmp_path):
 
 def test_scripts_of_the_other_direction_stand_apart(tmp_path):
     question = Question("1", "من كتب?", (Answer("محمد", 0), Answer("dog", 16)))
-    write_error_page(
-        tmp_path / "page.html", "t", [question], [CONTEXT], [predicted("1", 6, 9)], 1
-    )
+    asked = QuestionFile("x", (Paragraph(CONTEXT, (question,)),))
+    write_error_page(tmp_path / "page.html", "t", asked, [predicted("1", 6, 9)], 1)
     page = (tmp_path / "page.html").read_text("utf-8")
     assert '<h2><bdi>من كتب?</bdi> <span class="id">1</span>' in page
     assert "Expected: <bdi>محمد</bdi> | <bdi>dog</bdi><br>" in page

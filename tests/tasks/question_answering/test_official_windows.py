@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -26,7 +25,7 @@ def official(shared, name, part, tokenizer):
         )
     ]
     paragraphs = read_paragraphs(folder / f"{name}_{part}.json")
-    [found] = windows_of(paragraphs, tokenizer, sizes, Notices(), part == "train")
+    [found] = windows_of(paragraphs, tokenizer, sizes, {}, part == "train")
     return found, facts, expected, keys
 
 

@@ -7,6 +7,7 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.question_answering.question_file import notice_lines
 from albert_tf.tasks.question_answering.question_file import question_file
 from albert_tf.tasks.question_answering.question_file import read_question_file
 from albert_tf.tasks.question_answering.questions import Answer
@@ -112,7 +113,7 @@ def test_survey(squad):
     found = read_question_file(path)
     assert (len(found.paragraphs), len(found)) == (2, 3)
     assert (found.impossible, found.version) == (2, 2)
-    assert found.notices().lines() == [
+    assert notice_lines(found.notices()) == [
         "the question has no visible text: 1 question (2)",
         "the paragraph has no visible text: 1 question (3)",
     ]
@@ -154,7 +155,7 @@ def test_version_1(squad):
     found = read_question_file(squad(("a b", [("1", "who?", [("b", 2)])])))
     assert found.version == 1
     assert question_file(found, 1).questions == found.questions
-    assert found.notices().lines() == []
+    assert notice_lines(found.notices()) == []
 
 
 @pytest.mark.parametrize(

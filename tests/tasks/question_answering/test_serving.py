@@ -8,7 +8,6 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import read_paragraphs
@@ -32,7 +31,7 @@ def windows_of_pairs(pairs, tokenizer, sizes):
         Paragraph(context, (Question(str(i), question),))
         for i, (question, context) in enumerate(pairs)
     ]
-    return Windows.joined(list(windows_of(paragraphs, tokenizer, sizes, Notices())))
+    return Windows.joined(list(windows_of(paragraphs, tokenizer, sizes, {})))
 
 
 def strings(pairs):
@@ -43,8 +42,7 @@ def strings(pairs):
 def test_windows(stride, letters):
     sizes = WindowSizes(12, stride, 4)
     expected = windows_of_pairs(PAIRS, letters, sizes)
-    module = WindowFeatures(letters, sizes, 14)
-    found = module(*strings(PAIRS))
+    found = WindowFeatures(letters, sizes, 14).windows(*strings(PAIRS))
     for name, array in found.features.items():
         np.testing.assert_array_equal(array, expected.features(14)[name], name)
     np.testing.assert_array_equal(found.question, expected.question_index)

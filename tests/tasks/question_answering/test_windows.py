@@ -9,7 +9,6 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering import windows as windows_module
-from albert_tf.tasks.question_answering.question_file import Notices
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import SPECIAL
@@ -21,7 +20,7 @@ from albert_tf.tasks.windows import Layout
 
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):
     """The windows of a small file, all at once."""
-    notices = Notices() if notices is None else notices
+    notices = {} if notices is None else notices
     [found] = windows_of(
         read_paragraphs(path), tokenizer, sizes or WindowSizes(), notices, is_training
     )
@@ -139,7 +138,7 @@ def test_chunks_are_the_whole(letters, squad, monkeypatch):
     whole = made(path, letters, sizes, is_training=True)
     monkeypatch.setattr(windows_module, "_PARAGRAPHS", 2)
     parts = list(
-        windows_of(read_paragraphs(path), letters, sizes, Notices(), is_training=True)
+        windows_of(read_paragraphs(path), letters, sizes, {}, is_training=True)
     )
     assert len(parts) == 3
     joined = Windows.joined(parts)
@@ -163,7 +162,7 @@ def test_nothing_is_dropped_in_silence(letters, squad):
             ],
         ),
     )
-    notices = Notices()
+    notices = {}
     found = made(path, letters, WindowSizes(9, 3, 2), True, notices)
     assert [question.id for question in found.questions] == [
         "empty",
@@ -173,20 +172,20 @@ def test_nothing_is_dropped_in_silence(letters, squad):
     ]
     assert pieces(letters, found, 9)[0] == "]x]]"
     assert found.answers[0].tolist() == [0, 0, 1]
-    assert notices.ids(windows_module.LONG_QUESTION) == ["long"]
-    assert notices.ids(windows_module.LEFT_OUT) == ["misplaced"]
-    assert notices.ids(windows_module.NO_WINDOW_HAS_IT) == ["wide"]
-    notices = Notices()
+    assert notices[windows_module.LONG_QUESTION] == ["long"]
+    assert notices[windows_module.LEFT_OUT] == ["misplaced"]
+    assert notices[windows_module.NO_WINDOW_HAS_IT] == ["wide"]
+    notices = {}
     found = made(path, letters, WindowSizes(9, 3, 2), notices=notices)
     assert len(found.questions) == 5
-    assert notices.ids(windows_module.LEFT_OUT) == []
+    assert windows_module.LEFT_OUT not in notices
 
 
 def test_an_answer_within_a_word_is_learned_where_it_is_a_word(letters, squad):
     context = "i b as dish i is"
     questions = [("moved", "x", [("i", 8)]), ("suffix", "x", [("s", 5)])]
     path = squad((context, questions))
-    notices = Notices()
+    notices = {}
     found = made(path, letters, is_training=True, notices=notices)
     spans = [
         found.spans[start + label[0]].tolist()
@@ -194,7 +193,7 @@ def test_an_answer_within_a_word_is_learned_where_it_is_a_word(letters, squad):
     ]
     # The nearer of the two other places; a suffix is a token and stays where it is.
     assert spans == [[12, 13], [5, 6]]
-    assert notices.ids(windows_module.MOVED) == ["moved"]
+    assert notices[windows_module.MOVED] == ["moved"]
 
 
 def test_an_answer_is_not_moved_into_another_word(letters, squad):
