@@ -87,7 +87,7 @@ def test_pairs_are_learned_kept_and_served(embedder, tmp_path):
         pairs,
         epochs=40,
         batch_size=3,
-        learning_rate=1e-2,
+        learning_rate=5e-3,
         dimensions=(4, 12),
         verbose=0,
     )
