@@ -21,11 +21,6 @@ from albert_tf.optimizers import create_optimizer
 TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
 
 
-@pytest.fixture(scope="module", autouse=True)
-def traced_once(graphs_as_they_are):
-    """Saves what pays off for a graph that runs longer than a test's."""
-
-
 @pytest.fixture
 def rows():
     """Sixteen sequences with 0 to 3 masked tokens each."""

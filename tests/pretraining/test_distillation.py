@@ -19,8 +19,6 @@ from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.input_pipeline import pretraining_dataset
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 _PHASES = [types.SimpleNamespace(max_seq_length=16)]
 
 

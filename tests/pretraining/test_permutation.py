@@ -18,8 +18,6 @@ from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.stream_pipeline import stream_dataset
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 
 @pytest.fixture
 def run(flags, streams, material):

@@ -25,8 +25,6 @@ from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.run_flags import GeneratorFlags
 from albert_tf.pretraining.settings import resolve
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 SEED = tf.constant([3, 4])
 
 

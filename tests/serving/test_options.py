@@ -20,8 +20,6 @@ from tests.serving.answers import assert_same
 from tests.serving.answers import labelled_file
 from tests.serving.answers import signature
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimize_for", ["latency", "throughput"])

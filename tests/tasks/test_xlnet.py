@@ -16,8 +16,6 @@ from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.tagging import run as tagging
 from albert_tf.tasks.tagging.flags import TaggingOptions
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 _CONTEXT = "the film was very good and the plot was not very bad"
 _SIZES = {
     "max_seq_length": 14,

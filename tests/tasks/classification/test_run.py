@@ -15,8 +15,6 @@ from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 
 def _results(out):
     lines = (out / "eval_results.txt").read_text().splitlines()

@@ -10,8 +10,6 @@ import pytest
 import albert_tf
 from albert_tf.errors import UserError
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 
 @pytest.fixture
 def pretrained(xlnet_tokenizer, xlnet_config, tmp_path):

@@ -16,8 +16,6 @@ from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.answers import NBEST
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 _WORDS = [f"{a}{b}" for a in "bdfgklmn" for b in "aeiou"]
 _PIECES = ["after", "?", *_WORDS]
 _SIZES = {

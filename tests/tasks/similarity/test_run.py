@@ -84,6 +84,7 @@ def test_two_workers_equal_one(triplets, flags, command_line, workers, tmp_path)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("graphs_optimized")
 @pytest.mark.parametrize("loss", ["cosent", "cosine"])
 def test_scores_are_learned(write, flags, loss):
     write("train.tsv", _SCORED, scored(128, 0))

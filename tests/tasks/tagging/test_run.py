@@ -20,8 +20,6 @@ from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.schemes import is_legal
 from albert_tf.tokenization import load_tokenizer
 
-pytestmark = pytest.mark.usefixtures("graphs_as_they_are")
-
 
 def results(out):
     lines = (out / "eval_results.txt").read_text().splitlines()
