@@ -123,7 +123,7 @@ def main(argv=None):
         print(_PATH, end="")
         return
     if name in ("--help", "-h", "help"):
-        print(_USAGE + "\n".join(map(_line, COMMANDS)))
+        print(_USAGE + "\n".join(f"  {n:16}{c[1]}" for n, c in COMMANDS.items()))
         return
     if name == "--version":
         print(f"albert-tf {albert_tf.__version__}")
@@ -134,10 +134,6 @@ def main(argv=None):
         sys.exit(f"error: albert-tf has no command {name!r}; {meant}")
     run = pkgutil.resolve_name(COMMANDS[name][0])
     run([f"albert-tf {name}", *argv[2:]])
-
-
-def _line(name):
-    return f"  {name:16}{COMMANDS[name][1]}"
 
 
 if __name__ == "__main__":

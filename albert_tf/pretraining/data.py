@@ -256,14 +256,11 @@ def naming_unreadable(input_file):
         if isinstance(error, tf.errors.DataLossError):
             logging.warning("%s is damaged; searching for the file.", input_file)
             verify_data(input_file)
+        # TensorFlow's words on bytes that are no text are an error of their own.
+        reason = getattr(error, "message", str(error)).splitlines()[0]
         raise UserError(
             sentence_on(input_file, error)
             or f"{input_file} cannot be read as TFRecords of these lengths "
-            f"({_first_line(error)}); a file is damaged or has other lengths: make "
+            f"({reason}); a file is damaged or has other lengths: make "
             "it again, or pass its --max_seq_length and --max_predictions_per_seq."
         ) from error
-
-
-def _first_line(error):
-    # TensorFlow's words on bytes that are no text are an error of their own.
-    return getattr(error, "message", str(error)).splitlines()[0]

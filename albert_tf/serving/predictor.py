@@ -76,7 +76,7 @@ class Predictor:
             self._served, facts = _take(model, tokenizer, task, exit_rule)
         signature = self._served()
         self._inputs = _inputs(signature, facts)
-        self._signatures = {_names(signature): signature}
+        self._signatures = {frozenset(self._inputs.ranks): signature}
         self._answer = head_of(facts).answer
 
     @property
@@ -256,10 +256,6 @@ def _version(path):
 
 def _specs(signature):
     return tf.nest.flatten(signature.structured_input_signature)
-
-
-def _names(signature):
-    return frozenset(spec.name for spec in _specs(signature))
 
 
 def _inputs(signature, facts):

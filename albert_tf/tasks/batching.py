@@ -145,7 +145,7 @@ def features_and_labels(batch):
 
 def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
     """Turns batches of row numbers to batches of features; see `training_dataset`."""
-    widths = _widths(buckets, max_seq_length)
+    widths = (*(w for w in buckets if w < max_seq_length), max_seq_length)
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)
     first_lengths = tf.constant(examples.first_lengths)
@@ -204,7 +204,3 @@ def _targets(examples):
         return batch
 
     return gather
-
-
-def _widths(buckets, max_seq_length):
-    return (*(bucket for bucket in buckets if bucket < max_seq_length), max_seq_length)

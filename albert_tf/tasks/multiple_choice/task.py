@@ -136,9 +136,7 @@ def baseline_scores(questions):
         questions: list of `Question`, with labels.
     """
     count = len(questions)
-    longest = sum(
-        question.label == _longest(question.options) for question in questions
-    )
+    longest = sum(q.label == _longest(q.options) for q in questions)
     places = collections.Counter(question.label for question in questions)
     return {
         "random_accuracy": sum(1 / len(q.options) for q in questions) / count,
