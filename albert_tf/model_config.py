@@ -104,8 +104,9 @@ class ModelConfig:
 
         Args:
             asked: `max_seq_length` of the user, if any.
-            infos: what the trainings of the models recorded, which counts then; else
-                all positions count, or 512 tokens where there is no table of them.
+            infos: what the trainings of the models recorded, which counts where
+                nothing is asked; else all positions count, or 512 tokens where there
+                is no table of them.
 
         Raises:
             UserError: as `check_row`.

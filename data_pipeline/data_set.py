@@ -31,9 +31,9 @@ def make(options, write_shards):
     files = options.files()
     records = group_of(RecordFlags, options)
     records.masking_options()  # A bad vocabulary is reported before any work.
-    quality.check_sample(records, options.max_unknown, files)
     paths = shard_paths(options)
     folder = folder_of(paths["train"])
+    quality.check_sample(records, options.max_unknown, files)
     try:
         tf.io.gfile.makedirs(folder)
         with folder_lock(folder):

@@ -84,8 +84,11 @@ def pretraining_dataset(
     paths, descriptions = folders.open_data(input_file)
     for folder, info in descriptions.items():
         if info is not None:
-            _check_share(info, folder or ".", share_flag, masked_lm_prob, lengths)
-            _check(info, folder or ".", tokenizer, lengths, masked_lm_prob, training)
+            where = folder or "."
+            check_objective(info, where, "masked_lm")
+            check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
+            _check_share(info, where, share_flag, masked_lm_prob, lengths)
+            _check_lengths(info, where, lengths, masked_lm_prob, training)
     info = folders.in_common(descriptions, paths)
     share = num_input_pipelines, input_pipeline_id
     dataset = _batches(paths, batch_size, seed, training, share)
@@ -108,9 +111,7 @@ def pretraining_dataset(
     return dataset.prefetch(_PREFETCHED)
 
 
-def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
-    check_objective(info, where, "masked_lm")
-    check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
+def _check_lengths(info, where, lengths, masked_lm_prob, training):
     made = lengths_of(info, masked_lm_prob)
     for (name, least), wanted in zip(made.items(), lengths.values(), strict=True):
         # Dynamic records are not padded and not masked yet: more is not wrong.
@@ -129,7 +130,9 @@ def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
 def _check_share(info, where, flag, share, lengths):
     """Refuses a share of dynamic data's tokens that there is no room to predict."""
     needed, most = lengths_of(info, share)[_ROOM], lengths[PREDICTIONS]
-    if share is None or info["kind"] != "dynamic" or needed <= most:
+    # Rows that are too long are at fault themselves; `_check_lengths` says so.
+    is_at_fault = lengths[TOKENS] >= info["max_seq_length"] and needed > most
+    if share is None or info["kind"] != "dynamic" or not is_at_fault:
         return
     fits = [n / 1e4 for n in range(10_001) if lengths_of(info, n / 1e4)[_ROOM] <= most]
     lower = f"lower it to {fits[-1]:g} or less, or " if fits else ""

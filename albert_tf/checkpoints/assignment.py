@@ -1,6 +1,7 @@
 """Strict assignment of checkpoint tensors to a model, and a report of its results."""
 
 import dataclasses
+import shlex
 
 import numpy as np
 
@@ -121,14 +122,22 @@ def _check(report, variables, tensors, allowed, model):
         )
     missing = [name for name in report.missing if not name.startswith(allowed)]
     if missing:
-        parts = dict.fromkeys("/".join(name.split("/")[:2]) for name in missing)
-        form = "" if model.head_may_be_new else f" --model_class={type(model).__name__}"
-        raise UserError(
-            f"{source} lacks {_shortened(missing)}; where they may begin with random "
-            f"values, write a model that has them (python -m albert_tf.convert "
-            f"--from={source} --to=FOLDER{form} --allow_missing={','.join(parts)}) "
-            "and name that, or in Python name them in allow_missing."
-        )
+        ways = _ways(missing, source, model)
+        raise UserError(f"{source} lacks {_shortened(missing)}; {ways}")
+
+
+def _ways(missing, source, model):
+    """Says how a model gets variables that a checkpoint lacks."""
+    in_python = "name them in allow_missing"
+    if model.head_may_be_new and not set(missing).isdisjoint(model.head_variables()):
+        return f"{in_python} if they may keep their initial values."
+    parts = ",".join(dict.fromkeys("/".join(name.split("/")[:2]) for name in missing))
+    form = "" if model.head_may_be_new else f" --model_class={type(model).__name__}"
+    return (
+        "where they may begin with random values, write a model that has them (python "
+        f"-m albert_tf.convert --from={shlex.quote(source)} --to=FOLDER{form} "
+        f"--allow_missing={parts}) and name that, or in Python {in_python}."
+    )
 
 
 def _shortened(names):

@@ -146,10 +146,10 @@ def _sentence_of(error):
     """Says what an `OSError` of a path means; names the file in a folder's place."""
     if not error.filename:
         return f"{error.strerror}."
-    path = pathlib.Path(os.fsdecode(error.filename))
     if isinstance(error, FileExistsError | NotADirectoryError):
+        path = pathlib.Path(os.fsdecode(error.filename))
         for place in (path, *path.parents):
-            if place.is_file():
+            if os.path.isfile(place):
                 return f"{place} is a file, not a folder; name another path."
     return f"{error.filename}: {error.strerror}."
 

@@ -37,7 +37,7 @@ class Fact:
     earlier: dict = dataclasses.field(default_factory=dict)
     """Values that earlier versions stored for the same; a warning, by value."""
     to_restart: str = ""
-    """Advice to who passes `RESTART_DATA` to a run that has it."""
+    """Advice to whoever passes `RESTART_DATA` to a run that has it."""
 
 
 def flag_facts(options, **to_restart):

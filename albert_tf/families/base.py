@@ -96,7 +96,10 @@ class ModelFamily(abc.ABC):
         """
 
     def official_name(self, theirs):
-        """Returns the official name of Hugging Face's tensor; None if unknown."""
+        """Returns the official name of Hugging Face's tensor; None if unknown.
+
+        A family has this and `tied`, or its own `tensors_from_huggingface`.
+        """
         raise NotImplementedError
 
     def tensors_from_huggingface(self, tensors, head_names, path):

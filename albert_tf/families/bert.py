@@ -33,13 +33,13 @@ _DEFAULTS = {
     "attention_probs_dropout_prob": 0.1,
 }
 # Under other values their models, RoBERTa too, compute another function than ours.
-REQUIRED = {
+REQUIRED_OF_BOTH = {
     "position_embedding_type": "absolute",
     "tie_word_embeddings": True,
     "is_decoder": False,
     "add_cross_attention": False,
 }
-_REQUIRED = {"layer_norm_eps": LAYER_NORM_EPS, **REQUIRED}
+_REQUIRED = {"layer_norm_eps": LAYER_NORM_EPS, **REQUIRED_OF_BOTH}
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
 SUBLAYERS = {
     "attention/self/query": "attention_1/self/query",

@@ -14,7 +14,7 @@ from albert_tf.families.base import require_entries
 from albert_tf.families.base import turned
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import KEYS
-from albert_tf.families.bert import REQUIRED
+from albert_tf.families.bert import REQUIRED_OF_BOTH
 from albert_tf.families.bert import SUBLAYERS
 from albert_tf.families.bert import THEIR_ACTIVATIONS
 from albert_tf.families.bert import BertFamily
@@ -52,7 +52,7 @@ class RobertaFamily(BertFamily):
 
     def config_from_huggingface(self, entries, path):
         entries = {**_DEFAULTS, **entries}
-        require_entries(entries, REQUIRED, path)
+        require_entries(entries, REQUIRED_OF_BOTH, path)
         rows = entries.get("max_position_embeddings", 514)
         padding = entries["pad_token_id"]
         if type(rows) is not int or type(padding) is not int or rows <= padding + 1:
@@ -99,7 +99,7 @@ class RobertaFamily(BertFamily):
                 continue
             name = head_names.get(official) or _huggingface_name(official)
             theirs[_their_head(name, is_classifier)] = turned(official, tensor)
-        return {**REQUIRED, **self._entries(config)}, theirs
+        return {**REQUIRED_OF_BOTH, **self._entries(config)}, theirs
 
     def _entries(self, config):
         activations = {ours: theirs for theirs, ours in THEIR_ACTIVATIONS.items()}

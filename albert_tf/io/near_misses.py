@@ -47,11 +47,6 @@ _ARGUMENTS = {
     r"|trust_remote_code|show_progress_bar|convert_to_\w+|shuffle": (
         "nothing in its place"
     ),
-    r"num_(train_)?epochs": "epochs=…",
-    r"(per_device_)?train_batch_size": "batch_size=…",
-    r"lr|weight_decay|warmup_\w+": "learning_rate=… or optimizer=…",
-    r"eval_data(set)?": "validation_data=…",
-    r"validation_(data|split)|metrics": "evaluate(…)",
     r"output_hidden_states": 'model(features)["hidden_states"], always there',
     r"output_attentions": "AlbertModel.from_pretrained(path, return_attentions=True)",
     r"return_tensors": "nothing in its place: models take what the tokenizer returns",
@@ -61,6 +56,15 @@ _ARGUMENTS = {
         "tokenizer(texts, text_pairs, max_length=…, padding=…)"
     ),
     r"do_lower_case|keep_accents": "albert_tf.load_tokenizer(path, do_lower_case=…)",
+}
+# By names of others, the arguments of `fit`.
+_OF_FIT = {
+    r"num_(train_)?epochs|epochs": "epochs",
+    r"(per_device_)?train_batch_size": "batch_size",
+    r"lr|learning_rate": "learning_rate",
+    r"weight_decay|warmup_\w+": "optimizer",
+    r"eval_data(set)?|validation_data": "validation_data",
+    r"validation_split": "validation_split",
 }
 # Names and values of configurations: ModernBERT's, BERT's and others'.
 _CONFIGURATION = {
@@ -159,7 +163,7 @@ def refuse_arguments(owner, arguments, known, maker=None):
         UserError: there is such an argument.
     """
     for name in (name for name in arguments if name not in known):
-        meant = _meant(name, _ARGUMENTS)
+        meant = _meant(name, _ARGUMENTS) or _of_fit(name, owner, known)
         close = close_name(name, (*known, *(arguments_of(maker) if maker else ())))
         if close and close not in known and not meant:
             meant = f"{maker.__name__}(path, {close}=…)"
@@ -168,8 +172,19 @@ def refuse_arguments(owner, arguments, known, maker=None):
         raise UserError(f"{owner} takes no {name}; {hint}")
 
 
+def _of_fit(name, owner, known):
+    """Returns the place of an argument of training; None for another."""
+    own = _meant(name, _OF_FIT)
+    if own is None or own in known:
+        return own and f"{own}=…"
+    return "evaluate(…)" if owner.endswith(".fit") else f"fit(…, {own}=…)"
+
+
 def refusing_keywords(maker):
-    """Lets the methods of a class refuse keywords, as `refuse_arguments`."""
+    """Lets the methods of a class refuse keywords that they do not take.
+
+    See `refuse_arguments`.
+    """
     for name, method in [*vars(maker).items()]:
         if inspect.isfunction(method) and not name.startswith("_"):
             setattr(maker, name, _refusing(method, maker))

@@ -41,7 +41,7 @@ def install():
 
 
 class _Finder:
-    """Finds TensorFlow once, and quickens its import; `quiet` also takes its noise."""
+    """Finds TensorFlow once, and quickens its import; `quiet` silences it."""
 
     def __init__(self, quiet):
         self._quiet = quiet

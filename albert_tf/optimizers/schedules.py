@@ -20,6 +20,8 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         num_train_steps: `N`, where the decay ends; the rate stays there afterwards.
         num_warmup_steps: `W`; 0 for no warm-up.
         start_warmup_step: `s`.
+
+    Each public attribute of a subclass is an argument of its constructor.
     """
 
     def __init__(
@@ -55,8 +57,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return self.initial_learning_rate * factor
 
     def get_config(self):
-        # Each argument of the constructor is an attribute, and nothing else is.
-        return dict(vars(self))
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

@@ -213,7 +213,15 @@ class PermutationLM(MaskedLM):
                     f"reuse_len to {reused}, or mem_len to 0 for no memory."
                 )
 
-    def dataset(self, *arguments, max_gram, vocab_size=None, **masked):
+    def dataset(
+        self,
+        *arguments,
+        max_gram,
+        vocab_size=None,
+        masked_lm_prob=None,
+        masked_share=None,
+        share_flag=None,
+    ):
         """Makes the dataset as `stream_dataset`; nothing of it is masked."""
         return stream_dataset(*arguments, max_gram=max_gram, vocab_size=vocab_size)
 

@@ -76,7 +76,8 @@ class Predictor:
             self._served, facts = _take(model, tokenizer, task, exit_rule)
         signature = self._served()
         self._inputs = _inputs(signature, facts)
-        self._signatures = {frozenset(self._inputs.ranks): signature}
+        names = frozenset(spec.name for spec in _specs(signature))
+        self._signatures = {names: signature}
         self._answer = head_of(facts).answer
 
     @property

@@ -168,7 +168,7 @@ def encode_around(tokenizer, rows, id_of):
     """Encodes texts whose tokens of known ids are split off; returns lists of ids.
 
     Args:
-        tokenizer: of the text between two of these tokens, which counts by itself.
+        tokenizer: of the text between two of these tokens, each by itself.
         rows: the parts of each text, with these tokens at the odd places.
         id_of: function from such a token to its id.
     """

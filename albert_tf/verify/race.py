@@ -31,7 +31,7 @@ from albert_tf.verify.recordings import loss_and_gradients
 from albert_tf.verify.recordings import model_with_head
 from albert_tf.verify.recordings import names_in
 from albert_tf.verify.recordings import read_recording
-from albert_tf.verify.recordings import require_entries
+from albert_tf.verify.recordings import require_names
 from albert_tf.verify.recordings import tokenizer_of
 
 _INPUTS, _REAL = "inputs.npz", "is_real_example"
@@ -70,7 +70,7 @@ def _features(directory, role, suffix):
 def _compare_features(directory, role, articles, vocabulary):
     path = _features(directory, role, "json")
     facts = read_json_object(path)
-    require_entries(path, facts, (*_FACTS, *_TEXTS))
+    require_names(path, facts, (*_FACTS, *_TEXTS))
     parts = race_parts(articles, role)
     if not parts:
         raise UserError(f"{articles} has no {role} set, whose features {path} holds.")

@@ -78,7 +78,7 @@ def require_inputs(directory, inputs, *needed):
             raise UserError(f"{directory}/inputs.npz lacks {' or '.join(names)}.")
 
 
-def require_entries(path, entries, names):
+def require_names(path, entries, names):
     """Refuses a file, read as a dict, that lacks one of the names."""
     for name in names:
         if name not in entries:
@@ -150,8 +150,8 @@ class RecordedWindows:
         facts = read_json_object(f"{path}.json")
         self.arrays = read_arrays(f"{path}.npz")
         needed = (*_SIZES, "qids", "dropped", "do_lower_case")
-        require_entries(f"{path}.json", facts, needed)
-        require_entries(f"{path}.npz", self.arrays, _NEEDED)
+        require_names(f"{path}.json", facts, needed)
+        require_names(f"{path}.npz", self.arrays, _NEEDED)
         self.question_ids, self.dropped = facts["qids"], facts["dropped"]
         self.sizes = WindowSizes(**{key: facts[key] for key in _SIZES})
         self.do_lower_case = facts["do_lower_case"]

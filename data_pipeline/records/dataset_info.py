@@ -76,7 +76,7 @@ def check_description(path, info):
     if info.get("kind") == "packed":
         fields[("max_pairs_per_row",)] = _COUNT
     if info.get("kind") != PERMUTATION:
-        fields.update({("masking", name): MASKING[name] for name in MASKING})
+        fields.update({("masking", name): kind for name, kind in MASKING.items()})
         if _get(info, ("masking", "mask_smoothing")) is not None:
             fields.update(_of_smoothing(_get(info, ("tokenizer", "vocab_size"))))
     files = info.get("files")

@@ -26,7 +26,12 @@ KINDS = pytest.mark.parametrize("kind", ["static", "dynamic"])
         (
             "dynamic",
             {"masked_lm_prob": 0.3},
-            "max_predictions_per_seq=10, but training asks for 5; pass max_pred",
+            "masked_lm_prob=0.3 of 32 tokens, .* needs 10 predictions",
+        ),
+        (
+            "dynamic",
+            {"masked_lm_prob": 0.3, "max_seq_length": 16},
+            "with max_seq_length=32, but training asks",
         ),
         ("static", {"input_file": "no/such/*"}, "No pretraining data matches"),
         ("static", {"input_file": " ,"}, "' ,' names no pretraining data; pass"),

@@ -107,12 +107,12 @@ def test_without_sentence_objective_its_head_does_not_train(options):
 def test_mask_rate(options, material, dynamic):
     tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
     masked = []
-    for rate in (0.1, 0.2):
+    for rate in (0.05, 0.2):  # one of 16 tokens, and three
         chosen = options(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
         (stage,) = PretrainingData(resolve(chosen).data, tokenizer).stages()
         batches = itertools.islice(stage.dataset, 8)
         masked.append(sum(b["masked_lm_weights"].numpy().sum() for b in batches))
-    assert masked[1] > 1.3 * masked[0]  # short rows have the same number
+    assert masked[1] > 1.5 * masked[0]
     chosen = options(masked_lm_prob=0.1, final_masked_lm_prob=0.2)
     with pytest.raises(UserError, match=" final_masked_lm_prob=0.2 comes too late"):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
