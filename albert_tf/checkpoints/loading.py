@@ -193,12 +193,9 @@ def _tensors_of_tf1(prefix, family):
 
 def load_pretrained(model_class, path, arguments, allow_missing=()):
     """Loads a model for `from_pretrained` of what `read_checkpoint` takes."""
-    fields = {own.name for own in dataclasses.fields(model_class.family.config_class)}
-    taken = (
-        *loading_arguments(model_class),
-        *arguments_of(model_class.from_pretrained),
-    )
-    refuse_arguments(model_class.__name__, arguments, taken)
+    fields = {f.name for f in dataclasses.fields(model_class.family.config_class)}
+    own = (*loading_arguments(model_class), *arguments_of(model_class.from_pretrained))
+    refuse_arguments(model_class.__name__, arguments, own)
     changes = {k: value for k, value in arguments.items() if k in fields}
     arguments = {k: value for k, value in arguments.items() if k not in fields}
     checkpoint, is_as_saved = read_checkpoint(path), False
