@@ -66,6 +66,16 @@ _OF_FIT = {
     r"eval_data(set)?|validation_data": "validation_data",
     r"validation_split": "validation_split",
 }
+_HANDED_ON = {  # to `keras.Model.fit`
+    "callbacks",
+    "class_weight",
+    "initial_epoch",
+    "steps_per_epoch",
+    "validation_batch_size",
+    "validation_freq",
+    "validation_steps",
+    "verbose",
+}
 # Names and values of configurations: ModernBERT's, BERT's and others'.
 _CONFIGURATION = {
     r"(attention|mlp|norm|ffn|qkv|linear)_bias|bias|no_bias": "use_bias",
@@ -193,10 +203,8 @@ def refusing_keywords(maker):
 
 def _refusing(method, maker):
     known = {*arguments_of(method)}
-    if inspect.getfullargspec(method).varkw:  # handed on to `keras.Model.fit`
-        known |= {"callbacks", "class_weight", "initial_epoch", "steps_per_epoch"}
-        known |= {"validation_batch_size", "validation_freq", "validation_steps"}
-        known.add("verbose")
+    if inspect.getfullargspec(method).varkw:
+        known |= _HANDED_ON
 
     @functools.wraps(method)
     def call(*args, **kwargs):

@@ -1,6 +1,5 @@
 """Flags of run_pretraining.py beyond the official ones: each has its effect."""
 
-import itertools
 import json
 
 import pytest
@@ -9,8 +8,6 @@ import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.engine import compilation
-from albert_tf.engine.resumption import check_facts
-from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining import flags as pretraining_flags
@@ -102,101 +99,6 @@ def test_without_sentence_objective_its_head_does_not_train(options):
     names = {model.official_names()[v.path] for v in model.trainable_variables}
     assert not [n for n in names if "pooler" in n or "seq_relationship" in n]
     assert len(names) == len(model.weights) - 4
-
-
-def test_mask_rate(options, material, dynamic):
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    masked = []
-    for rate in (0.05, 0.2):  # one of 16 tokens, and three
-        chosen = options(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
-        (stage,) = PretrainingData(resolve(chosen).data, tokenizer).stages()
-        batches = itertools.islice(stage.dataset, 8)
-        masked.append(sum(b["masked_lm_weights"].numpy().sum() for b in batches))
-    assert masked[1] > 1.5 * masked[0]
-    chosen = options(masked_lm_prob=0.1, final_masked_lm_prob=0.2)
-    with pytest.raises(UserError, match=" final_masked_lm_prob=0.2 comes too late"):
-        PretrainingData(resolve(chosen).data, tokenizer).stages()
-
-
-def test_a_share_without_room_is_blamed_on_its_flag(options, material, dynamic):
-    """The greatest share that fits is said, and is taken."""
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-
-    def check(**shares):
-        shares |= {"input_file": dynamic / "train.tfrecord", "eval_file": None}
-        PretrainingData(resolve(options(**shares)).data, tokenizer).check()
-
-    two = {"masked_lm_prob": 0.3, "final_masked_lm_prob": 0.3}
-    for flag, shares in (
-        ("masked_lm_prob", {"masked_lm_prob": 0.3}),
-        ("masked_lm_prob", {**two, "final_masked_lm_prob": 0.1}),
-        ("final_masked_lm_prob", {**two, "masked_lm_prob": 0.1}),
-    ):
-        with pytest.raises(UserError) as error:
-            check(**shares)
-        assert str(error.value) == (
-            f"{flag}=0.3 of 16 tokens, as {dynamic} has them, needs 5 predictions, but "
-            "max_predictions_per_seq=3; lower it to 0.2187 or less, or pass "
-            "max_predictions_per_seq=5."
-        )
-    check(masked_lm_prob=0.2187)
-    check(masked_lm_prob=0.3, max_predictions_per_seq=5)
-    with pytest.raises(UserError, match="masked_lm_prob=0.2188 .* needs 4 predictio"):
-        check(masked_lm_prob=0.2188)
-
-
-def test_mask_rate_by_step(options, material, dynamic):
-    """The share moves on a line, through both phases."""
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    chosen = options(
-        input_file=dynamic / "train.tfrecord",
-        masked_lm_prob=0.4,
-        final_masked_lm_prob=0.1,
-        num_train_steps=4,
-        first_phase_steps=2,
-        max_seq_length=None,
-        max_predictions_per_seq=None,
-        second_phase_train_batch_size=8,
-    )
-    settings = resolve(chosen)
-    assert settings.data.phases()[0].max_predictions_per_seq == 6  # of 16 tokens
-    most = [
-        batch["masked_lm_weights"].numpy().sum(axis=1).max()
-        for stage in PretrainingData(settings.data, tokenizer).stages()
-        for batch in stage.dataset.take(2)
-    ]
-    # 16 tokens times 0.4, 0.3, 0.2 and 0.1; a row whose words do not fit has fewer.
-    assert most == [6, 5, 3, 2]
-
-
-def test_data_that_begins_again_would_begin_the_mask_rate_again(options):
-    rates = {"masked_lm_prob": 0.5, "final_masked_lm_prob": 0.1}
-    with pytest.raises(UserError, match="at which the share of tokens would be 0.5"):
-        resolve(options(restart_data=True, **rates))
-
-
-def test_a_mask_rate_that_moves_goes_on_as_advised(options):
-    """The first refusal says what the next one would ask for."""
-
-    def facts(**changes):
-        return resolve(options(**{"masked_lm_prob": 0.5, **changes})).trainer.facts
-
-    before = stored_values(facts(final_masked_lm_prob=0.1))
-    advice = (
-        r"pass --restart_data \(leave --final_masked_lm_prob out, and give "
-        r"--masked_lm_prob the share to go on with\) to read the data from its beg"
-    )
-    for changes in ({"final_masked_lm_prob": 0}, {"train_batch_size": 8}):
-        with pytest.raises(UserError, match=advice):
-            check_facts(facts(**{"final_masked_lm_prob": 0.1, **changes}), before, "o")
-    with pytest.raises(UserError, match="pass --restart_data to read"):
-        check_facts(facts(), before, "o")
-    check_facts(facts(masked_lm_prob=0.2, restart_data=True), before, "o")
-
-
-def test_a_last_mask_rate_needs_a_first_one(options):
-    with pytest.raises(UserError, match="=0.1 needs --masked_lm_prob, the share at"):
-        resolve(options(final_masked_lm_prob=0.1))
 
 
 @pytest.mark.usefixtures("untrained")
