@@ -23,6 +23,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
+from albert_tf.io.folder_lock import folder_lock
 from tools.demo.steps import demo_steps
 
 
@@ -41,6 +42,11 @@ class DemoOptions:
 def run_demo(options):
     """Runs the steps that are not finished yet, then prints the table."""
     output_dir = pathlib.Path(options.output_dir)
+    with folder_lock(output_dir):
+        _run_steps(output_dir, options)
+
+
+def _run_steps(output_dir, options):
     steps = demo_steps(output_dir, options.recipe)
     _check_steps(output_dir, options.recipe)
     for number, (name, command) in enumerate(steps, start=1):

@@ -20,6 +20,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run_with_texts
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
+from albert_tf.io.folder_lock import folder_lock
 
 _MOST_TOKENS = 64  # whose pieces can be read beside an attention map
 
@@ -68,10 +69,11 @@ def inspect_layers(options, texts=()):
     model, tokenizer = load(encoder_class, directory, return_attentions=True)
     length = model.config.longest_row(options.max_seq_length)
     features = tokenizer(list(texts), pairs, max_length=length)
-    write_layer_changes(options.output_dir, *layer_changes(model, features))
-    for number, text in enumerate(drawn, 1):
-        features = tokenizer(text, max_length=length)
-        write_attention(options.output_dir, number, model, tokenizer, features)
+    with folder_lock(options.output_dir):
+        write_layer_changes(options.output_dir, *layer_changes(model, features))
+        for number, text in enumerate(drawn, 1):
+            features = tokenizer(text, max_length=length)
+            write_attention(options.output_dir, number, model, tokenizer, features)
 
 
 def layer_changes(model, features):

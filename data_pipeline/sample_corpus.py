@@ -33,6 +33,7 @@ from albert_tf.errors import UserError
 from albert_tf.io import processes
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.tokenization.parallel import available_cores
 from data_pipeline.text import docstrings
 
@@ -81,7 +82,11 @@ def write_sample_corpus(options):
     masked = _masked_names(documents, labels, module_names)
     tables, held_back = _labelled_texts(documents, labels, masked, options)
     output_dir = pathlib.Path(options.output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
+    with folder_lock(output_dir):
+        _write(output_dir, options, tables, labels, documents, held_back)
+
+
+def _write(output_dir, options, tables, labels, documents, held_back):
     for split, rows in tables.items():
         lines = ["label\tsentence", *(f"{label}\t{text}" for label, text in rows)]
         write_atomically(output_dir / f"{split}.tsv", "\n".join(lines) + "\n")

@@ -13,6 +13,7 @@ from albert_tf.families import registry
 from albert_tf.families.roberta import family_that_writes
 from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
+from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.whole_folder import ChecksummedFolder
 
@@ -119,14 +120,14 @@ def read_huggingface_tensors(path, family, architectures):
 def _read_parts(index):
     """Reads the tensors that a `model.safetensors.index.json` lists."""
     files = read_json_object(index).get("weight_map")
-    names = set(files.values()) if isinstance(files, dict) else {None}
-    if not all(isinstance(n, str) and n == os.path.basename(n) for n in names):
+    names = files.values() if isinstance(files, dict) else [None]
+    if not all(map(storage.is_name, names)):
         raise UserError(
             f"{index} has no weight_map from tensors to files beside it; copy the file "
             "again."
         )
     folder = os.path.dirname(index)
-    parts = {name: _read_file(os.path.join(folder, name)) for name in sorted(names)}
+    parts = {name: _read_file(os.path.join(folder, name)) for name in {*names}}
     for tensor, name in files.items():
         if tensor not in parts[name]:
             raise UserError(

@@ -59,6 +59,11 @@ def read_pooling(directory, cls_last):
             f"{path} says that the encoder lies in {kinds['Transformer']}; move its "
             f"files to {directory}, and give it the path '' there."
         )
+    if not storage.is_inside(kinds["Pooling"]):
+        raise UserError(
+            f"{path} says that the pooling lies in {kinds['Pooling']!r}, expected a "
+            "folder beside it."
+        )
     settings = os.path.join(directory, kinds["Pooling"], _CONFIG)
     found = {"pooling": _pooling(settings, cls_last), "normalize": "Normalize" in kinds}
     longest = _longest(directory)

@@ -7,6 +7,7 @@ import this module, too.
 import glob
 import os
 import re
+import tempfile
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -87,30 +88,28 @@ def save_tf1_checkpoint(model, prefix):
     import tensorflow as tf
 
     prefix = os.fspath(prefix)
-    os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
     config, arrays = model.family.to_official(model.config, arrays)
     arrays["global_step"] = np.int64(0)
-    folder, config_file = os.path.dirname(prefix), model.family.config_file
-    temporary = f"{prefix}.tmp"
-    try:
+    folder, name = os.path.split(prefix)
+    config_file = model.family.config_file
+    with (
+        ChecksummedFolder(folder) as checksummed,
+        tempfile.TemporaryDirectory(dir=folder, prefix=f"{name}.tmp") as temporary,
+    ):
+        written = os.path.join(temporary, name)
         with storage.os_errors():
             tf.raw_ops.SaveV2(
-                prefix=temporary,
+                prefix=written,
                 tensor_names=list(arrays),
                 shape_and_slices=[""] * len(arrays),
                 tensors=list(arrays.values()),
             )
         for ending in ENDINGS:
-            os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
-    finally:
-        for left in storage.matching(folder, f"{os.path.basename(temporary)}.*"):
-            storage.remove_file(left)
-    with ChecksummedFolder(folder) as checksummed:
+            os.replace(f"{written}.{ending}", f"{prefix}.{ending}")
+            checksummed.add(f"{name}.{ending}")
         config.to_json_file(os.path.join(folder, config_file))
         checksummed.add(config_file)
-        for ending in ENDINGS:
-            checksummed.add(f"{os.path.basename(prefix)}.{ending}")
 
 
 def read_tf1_config(prefix):
@@ -168,18 +167,25 @@ def _latest_checkpoint(directory):
     if not os.path.isfile(state):
         return None
     try:
-        latest = tf.train.latest_checkpoint(directory)
+        found = tf.train.get_checkpoint_state(directory)
     except (tf.errors.OpError, ValueError) as error:
         raise UserError(
             f"{state} is damaged; name the checkpoint itself, such as "
             f"{directory}/{BEST_CHECKPOINT}."
         ) from error
-    if latest and not os.path.samefile(os.path.dirname(latest), directory):
-        raise UserError(
-            f"{state} names {latest}, which is in another folder; name the checkpoint "
-            "itself."
-        )
-    return latest
+    if found is None or not found.model_checkpoint_path:
+        return None
+    # The official code writes the whole path, which is another after a move.
+    folder, name = os.path.split(found.model_checkpoint_path)
+    latest = os.path.join(directory, name)
+    if os.path.isfile(f"{latest}.index"):
+        return latest
+    if storage.is_same(folder, directory):
+        return None
+    raise UserError(
+        f"{state} names {found.model_checkpoint_path}, which is in another folder; "
+        "name the checkpoint itself."
+    )
 
 
 def read_tf1_tensors(prefix):

@@ -8,6 +8,7 @@ import numpy as np
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.hub.downloads import shown
 
 UNKNOWN = object()
 """Stands for an unknown value; it is like any other."""
@@ -117,4 +118,4 @@ def check_facts(facts, earlier, directory):
 def _shown(value):
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
-    return "not set" if value is None else str(value)
+    return "not set" if value is None else shown(str(value))

@@ -27,8 +27,7 @@ from albert_tf.engine.reporting.reporter import RunReporter
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
 from albert_tf.errors import UserError
-from albert_tf.io import storage
-from albert_tf.io.folder_lock import folder_lock
+from albert_tf.io.whole_folder import writing
 
 # A run is looked at that often at least, so that it obeys a signal in time.
 _LOOP_SECONDS = 10.0
@@ -107,18 +106,18 @@ class Trainer:
     def _locked_folder(self):
         if not self.writes_outputs:
             return contextlib.nullcontext()
-        storage.make_folder(self.options.output_dir)
-        return folder_lock(self.options.output_dir)
+        return writing(self.options.output_dir)
 
     def _train_stages(self, stages, eval_dataset, save_best):
         runs = [self._run_of(stage) for stage in stages]
         checkpointing = self._checkpointing(runs)
+        # Nobody reads the folder before the one who writes has the lock.
+        self._check_same_step()
         with (
             checkpointing.told_of_when_stopped(),
             Interruption() as interruption,
             self.reporter.reporting(self.step),
         ):
-            self._check_same_step()
             if self.options.eval_at_start and self.step == 0:
                 self._evaluate(eval_dataset, save_best)
             logging.info("Training starts at step %d", self.step)

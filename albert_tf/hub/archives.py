@@ -15,11 +15,15 @@ import zlib
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.hub.downloads import UNENCRYPTED
 from albert_tf.hub.downloads import download
+from albert_tf.hub.downloads import shown
+from albert_tf.hub.downloads import unencrypted
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
+from albert_tf.io.whole_folder import UNFINISHED
 
 ENDINGS = (".tar.gz", ".tgz", ".tar")
 CACHE_VARIABLE = "ALBERT_TF_CACHE"
@@ -54,9 +58,9 @@ def download_archive(url):
     """Downloads and unpacks an archive, unless that was done before.
 
     Args:
-        url: of a tar archive. "#sha256=" and the archive's hash may follow: then the
-            archive must have it. Google's storage publishes an MD5 hash, which is
-            compared as well.
+        url: of a tar archive. "#sha256=" and the archive's hash may follow, and must
+            follow an address of "http": then the archive must have it. Google's storage
+            publishes an MD5 hash, which is compared as well.
 
     Returns:
         The folder with its files, a str.
@@ -66,6 +70,9 @@ def download_archive(url):
             or is not in the cache while `HF_HUB_OFFLINE` is set.
     """
     address, expected = _address_and_hash(url)
+    title = shown(address)
+    if expected is None and address.startswith(UNENCRYPTED):
+        raise unencrypted(title)
     record = os.path.join(
         cache_folder(), "urls", f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     )
@@ -74,22 +81,23 @@ def download_archive(url):
         return _root(_unpacked_folder(known))
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in _OFFLINE_VALUES:
         raise UserError(
-            f"{address} is not in {cache_folder()}, or is damaged there, and "
+            f"{title} is not in {cache_folder()}, or is damaged there, and "
             "HF_HUB_OFFLINE forbids downloading it; unset HF_HUB_OFFLINE to download "
             "it."
         )
-    with _in_the_cache(address) as work:
+    with _in_the_cache(title) as work:
         archive = os.path.join(work, "archive")
-        download(address, archive, functools.partial(_check_size, title=address))
+        check_size = functools.partial(_check_size, title=title)
+        download(address, archive, check_size, is_checked=expected is not None)
         digest = checksums.of_file(archive)
         if expected not in (None, digest):
             raise UserError(
-                f"{address} has the SHA-256 hash {digest}, not {expected}; it is "
+                f"{title} has the SHA-256 hash {digest}, not {expected}; it is "
                 "damaged, or another file: download it again, or correct the hash."
             )
-        folder = unpack_archive(archive, address)
+        folder = unpack_archive(archive, title)
         _discard_unless(os.path.isfile, record)
-        write_json(record, {"url": address, "sha256": digest})
+        write_json(record, {"url": title, "sha256": digest})
     return folder
 
 
@@ -101,8 +109,8 @@ def _address_and_hash(url):
     name, _, expected = fragment.lower().partition("=")
     if name != "sha256" or not _SHA256.fullmatch(expected):
         raise UserError(
-            f"{address} is followed by #{fragment}: expected nothing, or #sha256= and "
-            "the 64 hexadecimal digits of the file's SHA-256."
+            f"{shown(address)} is followed by #{fragment}: expected nothing, or "
+            "#sha256= and the 64 hexadecimal digits of the file's SHA-256."
         )
     return address, expected
 
@@ -174,6 +182,11 @@ def _extract(archive, target, title):
             raise UserError(
                 f"{title} is not safe to unpack: {member.name} is neither a file nor a "
                 "folder."
+            )
+        if {*UNFINISHED} & {*member.name.split("/")}:
+            raise UserError(
+                f"{title} is not safe to unpack: {member.name} is of a saving that was "
+                "interrupted; save the model again before you pack it."
             )
         total += member.size
         _check_size(total, free, title)

@@ -10,6 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.hub.archives import ENDINGS
 from albert_tf.hub.archives import download_archive
 from albert_tf.hub.archives import unpack_archive
+from albert_tf.hub.downloads import shown
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
 from albert_tf.hub.repositories import names_of_release
@@ -57,7 +58,7 @@ def local_directory(path, revision=None, weights=True):
     if revision is not None:
         raise UserError(
             f"revision={revision!r} works only with {REPOSITORY_SCHEME} names, not "
-            f"with {path}; leave it out."
+            f"with {shown(path)}; leave it out."
         )
     if path.startswith(_URL_SCHEMES):
         return _url(path)
@@ -81,8 +82,8 @@ def _with_known_scheme(path):
 
     if not scheme or scheme not in tf.io.gfile.get_registered_schemes():
         raise UserError(
-            f"{path} begins with none of {REPOSITORY_SCHEME}, http://, https:// and "
-            "gs://; download it by other means, and name the folder or the archive."
+            f"{shown(path)} begins with none of {REPOSITORY_SCHEME}, http://, https:// "
+            "and gs://; download it by other means, and name the folder or the archive."
         )
     return path
 
@@ -156,7 +157,7 @@ def _url(url):
     if url.startswith(_REPOSITORY_PAGES):
         name = "/".join(url.removeprefix(_REPOSITORY_PAGES).split("/")[:2])
         raise UserError(
-            f"{url} is a web page; write {REPOSITORY_SCHEME}{name} instead."
+            f"{shown(url)} is a web page; write {REPOSITORY_SCHEME}{name} instead."
         )
     if url.startswith(_MODULE_PAGES) and "?" not in url:
         raise UserError(

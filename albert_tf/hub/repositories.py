@@ -13,6 +13,7 @@ from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.table_rows import PARQUET
 from albert_tf.io.table_rows import SUFFIXES
+from albert_tf.io.whole_folder import UNFINISHED
 
 # Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
 _TOKENIZER_FILES = (
@@ -139,6 +140,11 @@ def _snapshot(name, revision, patterns, kind):
     except failures as error:
         raise UserError(_reason(library, title, error)) from error
     paths = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+    if any({*UNFINISHED} & {*path.parts} for path in paths):
+        raise UserError(
+            f"{title} holds files of a saving that was interrupted; whoever published "
+            "it has to save the model again."
+        )
     for path in paths:
         if path.name not in _WEIGHTS or checksums.verifies_weights():
             _check_hash(str(path), title)

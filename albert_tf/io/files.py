@@ -1,12 +1,17 @@
 """Readers of JSON and of recipes, and writers of files that nobody sees half of."""
 
 import collections
+import contextlib
+import glob
 import io
 import json
 import math
 import os
 import pathlib
+import re
+import secrets
 import tempfile
+import time
 import zipfile
 
 from albert_tf.errors import UserError
@@ -18,37 +23,58 @@ from albert_tf.io.near_misses import did_you_mean
 _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 # A wheel holds them inside the package, a checkout beside it.
 _RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
+# A file that nobody has written to for so long has lost its writer.
+_ABANDONED_SECONDS = 3600
 
 
 def write_atomically(path, data):
-    """Writes bytes, or a str as UTF-8, beside `path`, and renames that file to it.
+    """Writes bytes, or a str as UTF-8, as `replacing_file` does."""
+    with replacing_file(path) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
+@contextlib.contextmanager
+def replacing_file(path):
+    """Gives a file beside `path`, open for bytes, and renames it to `path` at the end.
 
     The disk then holds it: after a crash of the machine there is the earlier file or
-    this one, not an empty one. Folders that are missing are made.
+    this one, not an empty one. Of several writers at a time the last one counts.
+    Folders that are missing are made.
 
     Raises:
         OSError: the file cannot be written; `path` is as it was.
     """
-    data = data.encode() if isinstance(data, str) else data
+    path = os.fspath(path)
     storage.make_folder(os.path.dirname(path) or ".")
-    temporary = f"{path}.tmp"
+    temporary = f"{path}.{secrets.token_hex(4)}.tmp"
     if storage.is_remote(path):
         with tempfile.NamedTemporaryFile() as local, storage.remote_files() as gfile:
-            local.write(data)
+            yield local
             local.flush()
-            gfile.copy(local.name, temporary, overwrite=True)
+            gfile.copy(local.name, temporary)
             gfile.rename(temporary, path, overwrite=True)
         return
-    try:
-        with storage.naming(path):
-            with open(temporary, "wb") as file:
-                file.write(data)
+    _remove_leftovers(path)
+    with storage.naming(path, temporary):
+        # It fails where there is anything of that name, such as a link.
+        file = open(temporary, "xb")  # noqa: SIM115
+        try:
+            with file:
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.remove(temporary)
+        finally:
+            storage.remove_file(temporary)
+
+
+def _remove_leftovers(path):
+    """Removes the files that writers of `path` left when they were killed."""
+    for left in glob.glob(f"{glob.escape(path)}.*.tmp"):
+        is_ours = re.fullmatch(r"\.[0-9a-f]{8}\.tmp", left[len(path) :])
+        with contextlib.suppress(OSError):  # another process may have been sooner
+            if is_ours and time.time() - os.lstat(left).st_mtime > _ABANDONED_SECONDS:
+                os.remove(left)
 
 
 def write_json(path, values):

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import socket
+import threading
+import time
 
 from absl import logging
 
@@ -19,33 +21,65 @@ except ImportError:  # not on Windows
     fcntl = None
 
 _HOLDER = ".lock"  # says who; the lock is on the folder
+_PAUSE = 0.05  # seconds between two tries
+_HELD = {}  # by the folder, the thread of this process that holds its lock
 # Errors of file systems that have no locks.
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
 
 
 @contextlib.contextmanager
-def folder_lock(directory):
-    """Keeps other runs out of a folder, which exists, while a `with` block lasts.
+def folder_lock(directory, patience=0):
+    """Keeps other writers out of a folder, which is made, while a `with` block lasts.
 
     The operating system holds the lock, on the folder itself, and drops it with the
-    process, however that ends. A bucket has no locks; the folder is then free to all.
+    process, however that ends. The thread that holds it may take it again. A bucket has
+    no locks; the folder is then free to all.
+
+    Args:
+        directory: the folder; "" for the current one.
+        patience: seconds to wait for another writer; one that waits is brief itself,
+            and leaves no name.
 
     Raises:
-        UserError: another process holds the lock; the message names it.
+        UserError: another writer holds the lock; the message names its process.
     """
-    if fcntl is None or storage.is_remote(directory):
+    directory = os.fspath(directory) or "."
+    storage.make_folder(directory)
+    place = storage.identity(directory)
+    is_own = _HELD.get(place) == threading.get_ident()
+    if fcntl is None or storage.is_remote(directory) or is_own:
         yield
         return
     holder = os.path.join(directory, _HOLDER)
     descriptor = os.open(directory, os.O_RDONLY)
     try:
+        _lock(descriptor, directory, holder, time.monotonic() + patience)
+        _HELD[place] = threading.get_ident()
+        if not patience:
+            _write_name(holder)
+        try:
+            yield
+        finally:
+            del _HELD[place]
+            if not patience:
+                with contextlib.suppress(OSError):
+                    os.remove(holder)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor, directory, holder, deadline):
+    while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UserError(
-                f"{directory} is in use by {_name_in(holder)}; wait until that run "
-                "ends, or choose another folder."
-            ) from error
+            if time.monotonic() >= deadline:
+                raise UserError(
+                    f"{directory} is in use by {_name_in(holder)}; wait until that run "
+                    "ends, or choose another folder."
+                ) from error
+            time.sleep(_PAUSE)
+            continue
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -53,17 +87,31 @@ def folder_lock(directory):
                 "The file system of %s has no locks; start only one run there.",
                 directory,
             )
-        began = datetime.datetime.now().isoformat(sep=" ", timespec="seconds")
-        own = {"process": os.getpid(), "host": socket.gethostname(), "since": began}
-        with open(holder, "w", encoding="utf-8") as file:
+        return
+
+
+def _write_name(holder):
+    began = datetime.datetime.now().isoformat(sep=" ", timespec="seconds")
+    own = {"process": os.getpid(), "host": socket.gethostname(), "since": began}
+    # The lock holds without it, as where the folder cannot be written.
+    with contextlib.suppress(OSError):
+        storage.remove_file(holder)  # It may be a link, which must not be followed.
+        with open(holder, "x", encoding="utf-8") as file:
             json.dump(own, file)
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                os.remove(holder)
+
+
+def is_locked(directory):
+    """Returns whether a writer holds the lock of a folder on a disk, which exists."""
+    if fcntl is None:
+        return False
+    descriptor = os.open(directory or ".", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     finally:
         os.close(descriptor)
+    return False
 
 
 def _name_in(holder):

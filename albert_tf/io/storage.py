@@ -15,6 +15,8 @@ import tempfile
 from albert_tf.errors import UserError
 
 _GLOB_SIGNS = re.compile(r"[*?\[\\]")
+# What leads out of a folder in a path, makes no file of it, or ends it.
+_LEADS_AWAY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\\\0]")
 # The place in TensorFlow's graph, which stands around the message.
 _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
@@ -47,12 +49,17 @@ def os_errors():
 
 
 @contextlib.contextmanager
-def naming(path):
-    """Names a path in an `OSError` that names none, such as a full disk's."""
+def naming(path, temporary=None):
+    """Names a path in an `OSError` that names none, such as a full disk's, or another.
+
+    Args:
+        path: of a file or folder.
+        temporary: the path under which it is being written.
+    """
     try:
         yield
     except OSError as error:
-        if error.errno and error.filename is None:
+        if error.errno and error.filename in (None, temporary):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
@@ -64,6 +71,16 @@ def remote_files():
 
     with os_errors():
         yield tf.io.gfile
+
+
+def is_inside(path):
+    """Returns whether a path that a file holds leads to something in its folder."""
+    return isinstance(path, str) and not _LEADS_AWAY.search(path)
+
+
+def is_name(name):
+    """Returns whether a name that a file holds is that of something beside it."""
+    return is_inside(name) and "/" not in name
 
 
 def exists(path):
@@ -111,8 +128,10 @@ def names_in(folder):
 
 
 def remove_folder(path):
-    """Removes a folder with all that it holds, if it is there."""
+    """Removes a folder with all that it holds, if it is there; of a link, the link."""
     if not is_remote(path):
+        if os.path.islink(path):
+            os.remove(path)
         shutil.rmtree(path, ignore_errors=True)
         return
     import tensorflow as tf

@@ -3,16 +3,21 @@
 import contextlib
 import errno
 import os
+import time
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
+from albert_tf.io.folder_lock import folder_lock
+from albert_tf.io.folder_lock import is_locked
 
 # In the folder: files that are being written, and those that are to be put in place.
-_NEW, _READY = ".new", ".ready"
-_STALE = ".stale"  # there: the names of the files that go
+UNFINISHED = _NEW, _READY = ".new", ".ready"
+_STALE = ".stale"  # there, up to version 0.2.0: a list of names, which nothing reads
+_SAVING_SECONDS = 60.0  # that a writer waits for another, or a reader for a writer
+_PAUSE = 0.05
 # By folder, the blocks that are open in this process, the outer ones first.
 _OPEN = {}
 
@@ -22,9 +27,9 @@ def replacing(directory, is_stale):
     """Gives a folder to write into; its files then take the place of others.
 
     They are complete before the first of them is moved. A process that is killed before
-    leaves the earlier files, one that is killed later a move that the next reader
-    finishes: `require_whole`. In a bucket, which renames no folders, files are written
-    where they are to lie, one after the other.
+    leaves the earlier files, one that is killed later a move that the next writer
+    finishes: `writing`. In a bucket, which renames no folders, files are written where
+    they are to lie, one after the other.
 
     Args:
         directory: a folder on a disk or in a bucket; it need not exist. Files that
@@ -35,40 +40,87 @@ def replacing(directory, is_stale):
 
     Raises:
         OSError: a file cannot be written; it is named as in `directory`.
+        UserError: as `writing`.
     """
     directory = os.fspath(directory).rstrip("/") or os.fspath(directory)
     if storage.is_remote(directory):
         with _in_place(directory, is_stale):
             yield directory
         return
-    _settle(directory)
-    new = os.path.join(directory, _NEW)
-    storage.remove_folder(new)
-    storage.make_folder(new)
-    try:
-        with _named_as_in(directory, new):
-            yield new
-            _list(directory, new, is_stale)
-            os.rename(new, os.path.join(directory, _READY))
-    finally:
+    with writing(directory, _SAVING_SECONDS):
+        new = os.path.join(directory, _NEW)
         storage.remove_folder(new)
-    _settle(directory)
+        storage.make_folder(new)
+        try:
+            with _named_as_in(directory, new):
+                yield new
+                _list(directory, new, is_stale)
+                os.rename(new, os.path.join(directory, _READY))
+        finally:
+            storage.remove_folder(new)
+        _finish(directory)
+
+
+@contextlib.contextmanager
+def writing(directory, patience=0):
+    """Keeps other writers out of a folder, and finishes what a killed one left there.
+
+    Args:
+        directory: a folder, which is made.
+        patience: as of `folder_lock`.
+
+    Raises:
+        UserError: another writer is at work, or a file that is to be moved or removed
+            lies behind a link or elsewhere: it is not this program that left it.
+    """
+    with folder_lock(directory, patience):
+        _finish(directory)
+        yield
+
+
+def finish(directory):
+    """Finishes as `writing` what a killed writer left in a folder, if it left any."""
+    if _is_unfinished(directory):
+        with writing(directory, _SAVING_SECONDS):
+            pass
 
 
 def require_whole(directory):
-    """Refuses a folder without files of its `SHA256SUMS`; first finishes `replacing`.
+    """Refuses a folder without files of its `SHA256SUMS`, or with a half of them.
 
-    It need not exist, nor hold checksums.
+    It need not exist, nor hold checksums. Nothing in it is changed: anybody may have
+    made it. A writer that is at work is waited for.
     """
-    _settle(directory)
+    deadline = time.monotonic() + _SAVING_SECONDS
+    while _is_unfinished(directory):
+        if time.monotonic() < deadline and is_locked(directory):
+            time.sleep(_PAUSE)
+        elif _is_unfinished(directory):  # and not since its writer has finished
+            raise UserError(
+                f"{directory} holds files of a saving that was interrupted (in "
+                f"{_READY}); run the command that wrote it again, or save a model "
+                "there, which finishes it."
+            )
     checksums.require_all(directory)
 
 
+def _is_unfinished(directory):
+    ready = os.path.join(directory, _READY)
+    return not storage.is_remote(directory) and os.path.lexists(ready)
+
+
 def _list(directory, new, is_stale):
-    """Writes beside the new files which go, and the checksums of all that stay."""
+    """Writes beside the new files the checksums of all that stay.
+
+    The files that go are those that the list in `directory` names and this one does
+    not; those of earlier versions, which wrote no list, are added to the former.
+    """
     listed = checksums.read(directory)
     stale, kept = _stale_and_kept(directory, listed, _files_in(new), is_stale)
-    write_atomically(os.path.join(new, _STALE), "\n".join(stale))
+    if unlisted := {*stale} - listed.keys():
+        paths = {name: os.path.join(directory, name) for name in unlisted}
+        found = {name: checksums.of_file(path) for name, path in paths.items()}
+        _write_checksums(directory, {**listed, **found})
     _write_checksums(new, {**kept, **checksums.read(new)})
 
 
@@ -85,14 +137,16 @@ def _write_checksums(folder, known):
     write_atomically(os.path.join(folder, checksums.NAME), "".join(lines))
 
 
-def _settle(directory):
-    """Puts files in place that wait for it; another process may do so, too."""
-    directory = os.fspath(directory)
-    ready = os.path.join(directory, _READY)
-    if storage.is_remote(directory) or not os.path.isdir(ready):
+def _finish(directory):
+    """Puts files in place that wait for it; the caller holds the lock."""
+    if not _is_unfinished(directory):
         return
+    ready = os.path.join(directory, _READY)
     try:
-        _move(ready, directory)
+        if os.path.exists(os.path.join(ready, checksums.NAME)):
+            _move(ready, os.fspath(directory))
+        # Else all files were moved, for the checksums are the last.
+        storage.remove_folder(ready)
     except OSError as error:
         raise UserError(
             f"{directory} holds a model whose saving was interrupted, and cannot be "
@@ -101,18 +155,33 @@ def _settle(directory):
 
 
 def _move(ready, directory):
-    with contextlib.suppress(FileNotFoundError):
-        stale = storage.read_bytes(os.path.join(ready, _STALE)).decode()
-        for name in filter(None, stale.split("\n")):
-            storage.remove_file(os.path.join(directory, name))
-        names = set(_files_in(ready)) - {_STALE, checksums.NAME}
-        # The checksums last: until then, the earlier ones contradict.
-        for name in (*sorted(names), checksums.NAME):
-            with contextlib.suppress(FileNotFoundError):
-                target = os.path.join(directory, name)
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                os.replace(os.path.join(ready, name), target)
-    storage.remove_folder(ready)
+    listed = checksums.read(ready)
+    gone = checksums.read(directory).keys() - listed.keys()
+    moved = {*_files_in(ready)} - {_STALE}
+    for name in sorted({*listed, *moved, *gone}):
+        is_known = name in gone or name in listed or name == checksums.NAME
+        places = os.path.join(_READY, name), os.path.dirname(name)
+        behind_links = any(_has_link(directory, place) for place in places)
+        if not is_known or not storage.is_inside(name) or behind_links:
+            raise UserError(
+                f"{directory} was not left like this by a saving that was interrupted: "
+                f"{os.path.join(ready, name)} would change other files; remove {ready} "
+                "if you trust the rest of the folder."
+            )
+    for name in gone:
+        storage.remove_file(os.path.join(directory, name))
+    # The checksums last: until then, the earlier ones contradict.
+    for name in (*sorted(moved - {checksums.NAME}), checksums.NAME):
+        target = os.path.join(directory, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(os.path.join(ready, name), target)
+
+
+def _has_link(folder, path):
+    """Returns whether a part of a path in a folder is a link."""
+    parts = path.split("/")
+    starts = (os.path.join(folder, *parts[: n + 1]) for n in range(len(parts)))
+    return any(map(os.path.islink, starts))
 
 
 def _files_in(folder):
@@ -161,6 +230,7 @@ class ChecksummedFolder:
     Raises:
         FileNotFoundError: at the end, if a file of the block has been removed. Each
             write makes the folder where it is missing, so that none of them notices.
+        UserError: as `writing`, at the beginning.
     """
 
     def __init__(self, directory):
@@ -168,14 +238,20 @@ class ChecksummedFolder:
         self._directory = directory.rstrip("/") or directory
         self._known = {}
         self._written = []
+        self._lock = contextlib.ExitStack()
 
     def __enter__(self):
+        self._lock.enter_context(writing(self._directory, _SAVING_SECONDS))
         self._known = checksums.read(self._directory)
         storage.remove_file(os.path.join(self._directory, checksums.NAME))
         _OPEN.setdefault(self._directory, []).append(self)
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
+        with self._lock:
+            self._close(exc_type)
+
+    def _close(self, exc_type):
         outer = _OPEN[self._directory]
         outer.remove(self)
         if outer:

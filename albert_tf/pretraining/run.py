@@ -20,6 +20,7 @@ from albert_tf.engine.resumption import teacher_fact
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.engine.trainer import Trainer
 from albert_tf.io import storage
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.objectives.distillation import DistillationObjective
 from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.by_objective import load_config
@@ -168,7 +169,6 @@ def _report(settings, model, strategy):
 def _train(trainer, data, held_out, tokenizer, info):
     """Trains and writes the model directory, with `training_info.json` by `info`."""
     output_dir, stages = trainer.options.output_dir, data.stages()
-    storage.make_folder(output_dir)
     checkpoints = os.path.join(output_dir, CHECKPOINTS)
 
     def save_best(step, results):
@@ -189,7 +189,8 @@ def _evaluate(trainer, held_out, step):
     results = {**trainer.evaluate(held_out), "global_step": step}
     if trainer.writes_outputs:
         path = os.path.join(trainer.options.output_dir, "eval_results.txt")
-        write_eval_results(path, results)
+        with folder_lock(trainer.options.output_dir):
+            write_eval_results(path, results)
     return results
 
 
@@ -203,7 +204,7 @@ def save_best_model(model, directory, step, tokenizer, info):
         info: a dict for its `training_info.json`.
     """
     path = os.path.join(directory, f"best-{step}")
-    temporary = f"{path}.tmp"
+    temporary = f"{path}.tmp"  # The run's lock keeps others away.
     storage.remove_folder(temporary)
     model.save_pretrained(temporary, tokenizer, info)
     storage.replace_folder(temporary, path)

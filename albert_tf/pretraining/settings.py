@@ -12,6 +12,7 @@ from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
+from albert_tf.hub.downloads import shown
 from albert_tf.hub.names import with_local_models
 from albert_tf.objectives.flags import LayersFlags
 from albert_tf.pretraining.by_objective import KINDS
@@ -89,7 +90,10 @@ def resolve(options, num_train_steps=None):
             facts=flag_facts(options, final_masked_lm_prob=_TO_RESTART),
             restart_data=options.restart_data,
         ),
-        flags=dataclasses.asdict(options),
+        flags={
+            name: shown(value) if isinstance(value, str) else value
+            for name, value in dataclasses.asdict(options).items()
+        },
     )
 
 

@@ -8,6 +8,7 @@ import uuid
 
 from absl import logging
 
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.storage import naming
 
 try:
@@ -17,6 +18,7 @@ except ImportError:  # not on Windows
 
 _PREFIX = ".exporting-"  # no version to a server
 _NEW = 60  # seconds in which a folder may not be locked yet
+_WAIT = 60.0  # seconds until another process has looked at the lock
 
 
 @contextlib.contextmanager
@@ -33,7 +35,7 @@ def exporting_folder(export_dir):
     folder = export_dir / f"{_PREFIX}{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     try:
-        with naming(export_dir), _locked(folder):
+        with naming(export_dir), folder_lock(folder, _WAIT):
             yield folder
     except KeyboardInterrupt:
         logging.info("Nothing was exported: %s has no new version", export_dir)
@@ -60,20 +62,6 @@ def _remove_left_over(export_dir):
         if time.time() - path.stat().st_mtime > _NEW and not _is_locked(path):
             logging.info("Removing %s, which an export left when it was killed.", path)
             shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(folder):
-    """Locks a folder; where that is not possible, it passes for one in use."""
-    descriptor = os.open(folder, os.O_RDONLY) if fcntl else None
-    try:
-        if fcntl:
-            with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
-        yield
-    finally:
-        if fcntl:
-            os.close(descriptor)
 
 
 def _is_locked(folder):

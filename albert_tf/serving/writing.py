@@ -10,6 +10,7 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io.files import write_json
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.io.whole_folder import ChecksummedFolder
@@ -31,6 +32,7 @@ from albert_tf.token_files.converting import check_token_file
 from albert_tf.token_files.converting import round_onnx
 
 SAVED_MODEL = "saved_model"
+_RENAMING_SECONDS = 60.0  # that an export waits for others to take their numbers
 # By format, the types in which an export can compute; the first is the usual one.
 _COMPUTE_DTYPES = {
     SAVED_MODEL: ("float32", "bfloat16"),
@@ -73,8 +75,10 @@ def write_version(options):
         else:
             _write_token_file(options, module, head, facts, temporary)
         _write_checksums(temporary)
-        target = export_dir / str(max(numbered_versions(export_dir), default=0) + 1)
-        temporary.rename(target)
+        with folder_lock(export_dir, _RENAMING_SECONDS):
+            number = max(numbered_versions(export_dir), default=0) + 1
+            target = export_dir / str(number)
+            temporary.rename(target)
     logging.info("Exported %s to %s", options.model_dir, target)
     return target
 

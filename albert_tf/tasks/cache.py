@@ -4,13 +4,12 @@ import dataclasses
 import hashlib
 import json
 import pathlib
-import uuid
 import zipfile
 
 import numpy as np
 from absl import logging
 
-from albert_tf.io.storage import naming
+from albert_tf.io.files import replacing_file
 
 _VERSION = 3  # raise it when rows are built differently
 # What NumPy raises for files that were cut or are something else.
@@ -70,7 +69,8 @@ def cached(cache_dir, facts, build, make):
     found = _read(path, build)
     if found is None:
         arrays = make()
-        _write(path, arrays)
+        with replacing_file(path) as file:
+            np.savez(file, **arrays)
         found = build(**arrays)
     return found
 
@@ -86,16 +86,3 @@ def _read(path, build):
     except _DAMAGED as error:
         logging.warning("%s is damaged (%s); making it again.", path, error)
         return None
-
-
-def _write(path, arrays):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Workers that share the folder may have the same process id, in their containers.
-    temporary = path.with_suffix(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with naming(path):
-            with open(temporary, "wb") as file:
-                np.savez(file, **arrays)
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

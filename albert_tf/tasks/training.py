@@ -22,9 +22,11 @@ from albert_tf.engine.resumption import check_facts
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
+from albert_tf.engine.strategies import writes_outputs
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import finish
 from albert_tf.optimizers.rules import layer_decay
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -66,7 +68,9 @@ def fine_tune(task, examples, start, training, strategy, facts):
             removed, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
-    _require_best_model(training.output_dir)
+    if writes_outputs(strategy):
+        finish(os.path.join(training.output_dir, MODEL_DIR))
+        _require_best_model(training.output_dir)
     length, scored = start.max_seq_length, of_role(examples, "dev")
     with strategy.scope():
         model, tokenizer = initial_model(start, task)

@@ -1,7 +1,6 @@
 """Tokenizers beside checkpoints: records of them, ours or Hugging Face's, and files."""
 
 import os
-import re
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
@@ -20,8 +19,6 @@ HUGGINGFACE_FILE = "tokenizer.json"
 
 _MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
 _ADDED_TOKENS = "added_tokens_decoder"
-# What makes a path of a name, or ends it.
-_LEADS_AWAY = re.compile(r"[/\\\0]").search
 _HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, _MAP_FILE)
 _GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
@@ -188,7 +185,7 @@ def _check(path, config):
             f"{path} sets row_layout to {layout!r}, expected {' or '.join(LAYOUTS)}."
         )
     name = config.get("file", "-")
-    if not isinstance(name, str) or name in ("", ".", "..") or _LEADS_AWAY(name):
+    if not storage.is_name(name):
         raise UserError(
             f"{path} sets file to {name!r}, expected the name of a file beside it."
         )

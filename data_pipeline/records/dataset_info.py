@@ -86,7 +86,7 @@ def check_description(path, info):
     elif not isinstance(files, list):
         _refuse(path, ("files",), files, "the names of the files")
     for name in files:
-        if not _is_text(name) or not name or "/" in name:
+        if not storage.is_name(name):
             _refuse(path, ("files",), name, "names of files beside it")
     for keys, (is_good, expected) in fields.items():
         value = _get(info, keys)

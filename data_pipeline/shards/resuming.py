@@ -57,6 +57,8 @@ class FinishedShards:
     def __init__(self, paths, directory, digest):
         self._paths = paths
         self._directory = os.path.join(directory, ".unfinished")
+        if os.path.islink(self._directory):  # Nothing here makes one.
+            os.remove(self._directory)
         self._digest = digest
         if tf.io.gfile.exists(os.path.join(directory, dataset_info.NAME)):
             raise UserError(

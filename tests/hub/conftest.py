@@ -38,6 +38,11 @@ class Hub:
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
         self.repositories.setdefault(name, {})[revision] = files
 
+    def address(self, path):
+        """The URL of one of `files`, with its hash."""
+        content, _ = self.files.get(path, (b"", {}))
+        return f"{self.url}{path}#sha256={hashlib.sha256(content).hexdigest()}"
+
     def downloads(self):
         """The names of the files that were downloaded, sorted."""
         return sorted(

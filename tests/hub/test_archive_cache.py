@@ -60,7 +60,7 @@ def test_what_is_damaged_in_the_cache_is_unpacked_again(
 ):
     path = uncompressed(tmp_path, "ab")
     hub.files["/m.tar"] = (path.read_bytes(), {})
-    for source in (path, f"{hub.url}/m.tar"):
+    for source in (path, hub.address("/m.tar")):
         folder = pathlib.Path(local_directory(source))
         damage(folder / "b")
         assert local_directory(source) == str(folder)
@@ -69,14 +69,14 @@ def test_what_is_damaged_in_the_cache_is_unpacked_again(
     damage(folder / "b")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(UserError, match="or is damaged there, and HF_HUB_OFFLINE"):
-        local_directory(f"{hub.url}/m.tar")
+        local_directory(hub.address("/m.tar"))
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "list", "no list"])
 def test_odd_entries_of_the_cache_are_made_again(hub, tmp_path, cache, kind):
     path = uncompressed(tmp_path, "ab")
     hub.files["/m.tar"] = (path.read_bytes(), {})
-    url = f"{hub.url}/m.tar"
+    url = hub.address("/m.tar")
     folder = pathlib.Path(local_directory(url))
     if kind == "file":
         archives.storage.remove_folder(folder)

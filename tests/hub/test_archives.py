@@ -80,8 +80,8 @@ def test_a_tfhub_archive(tmp_path, tiny_config, material, archive):
 
 def test_a_url_is_asked_once(hub, official, monkeypatch):
     path, _ = official
-    url = f"{hub.url}/models/albert.tar.gz"
     hub.files["/models/albert.tar.gz"] = (path.read_bytes(), {})
+    url = hub.address("/models/albert.tar.gz")
     folder = local_directory(url)
     assert os.path.isfile(os.path.join(folder, "albert_config.json"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -89,13 +89,13 @@ def test_a_url_is_asked_once(hub, official, monkeypatch):
     assert len(hub.requests) == 1
     assert local_directory(path) == folder  # the same hash
     with pytest.raises(UserError, match="HF_HUB_OFFLINE forbids downloading it"):
-        local_directory(f"{hub.url}/models/other.tar.gz")
+        local_directory(hub.address("/models/other.tar.gz"))
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b'{"sha256": 5}', b'{"sha256": ".."}'])
 def test_a_damaged_note_on_a_url_is_made_again(hub, official, cache, damage):
-    url = f"{hub.url}/models/albert.tar.gz"
     hub.files["/models/albert.tar.gz"] = (official[0].read_bytes(), {})
+    url = hub.address("/models/albert.tar.gz")
     folder = local_directory(url)
     (note,) = (cache / "urls").iterdir()
     whole = note.read_bytes()
@@ -126,24 +126,24 @@ def test_the_hash_of_googles_storage(hub, archive):
         name = f"/{fits}.tar.gz"
         hub.files[name] = (data, {"x-goog-hash": f"crc32c=AAAAAA==,md5={md5}"})
         if fits:
-            local_directory(hub.url + name)
+            local_directory(hub.address(name))
             continue
         with pytest.raises(UserError, match="arrived damaged: its MD5 hash differs"):
-            local_directory(hub.url + name)
+            local_directory(hub.address(name))
 
 
 def test_downloads_that_fail(hub, archive, cache, leftovers):
     with pytest.raises(UserError, match=r"none\.tar\.gz could not be down.*: 404 Not"):
-        local_directory(f"{hub.url}/none.tar.gz")
+        local_directory(hub.address("/none.tar.gz"))
     with pytest.raises(UserError, match=r"downloaded: Connection refused; check the"):
-        local_directory("http://127.0.0.1:9/a.tar.gz")
+        local_directory("https://127.0.0.1:9/a.tar.gz")
     data = archive({"a": bytes(5000)}).read_bytes()
     hub.files["/short.tar.gz"] = (data[:-9], {"Content-Length": str(len(data))})
     with pytest.raises(UserError, match=r"broke off after [\d,]+ of [\d,]+ bytes"):
-        local_directory(f"{hub.url}/short.tar.gz")
+        local_directory(hub.address("/short.tar.gz"))
     hub.files["/page"] = (b"<html>", {})
     with pytest.raises(UserError, match="/page is damaged or not a tar archive"):
-        local_directory(f"{hub.url}/page")
+        local_directory(hub.address("/page"))
     assert not leftovers()
     assert not (cache / "archives").exists()
 

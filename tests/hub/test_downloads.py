@@ -1,5 +1,6 @@
 """Servers, networks and addresses that fail."""
 
+import hashlib
 import socket
 import threading
 
@@ -27,7 +28,8 @@ def server():
         listening = socket.create_server(("127.0.0.1", 0))
         sockets.append(listening)
         threading.Thread(target=_answer, args=(listening, answer), daemon=True).start()
-        return f"http://127.0.0.1:{listening.getsockname()[1]}/model.tar.gz"
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/model.tar.gz"
+        return f"{address}#sha256={hashlib.sha256(b'abc').hexdigest()}"
 
     yield serve
     for each in sockets:
@@ -101,7 +103,7 @@ def test_one_sentence_says_what_is_wrong(server, cache, answer, message):
 )
 def test_addresses_of_nothing(url, cache):
     with pytest.raises(UserError) as error:
-        local_directory(url)
+        local_directory(f"{url}#sha256={'0' * 64}")
     assert "\n" not in str(error.value)
 
 
@@ -116,7 +118,7 @@ def test_a_fragment_that_nothing_compares(fragment):
 
 def test_schemes_in_capital_letters():
     with pytest.raises(UserError, match="a.tar.gz could not be downloaded"):
-        local_directory("HTTP://127.0.0.1:9/a.tar.gz")
+        local_directory("HTTPS://127.0.0.1:9/a.tar.gz")
 
 
 def test_a_user_without_a_home(monkeypatch, tmp_path):
@@ -125,7 +127,7 @@ def test_a_user_without_a_home(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(archives.os.path, "expanduser", lambda path: path)
     with pytest.raises(UserError, match="no home folder .*; set HOME, or name a fold"):
-        local_directory("http://127.0.0.1:9/a.tar.gz")
+        local_directory("https://127.0.0.1:9/a.tar.gz")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,5 +1,6 @@
 """Two runs do not write into one folder."""
 
+import concurrent.futures
 import subprocess
 import sys
 
@@ -31,11 +32,25 @@ def test_the_second_run_is_told_of_the_first(tmp_path, project):
 
 
 def test_a_folder_is_free_again_after_the_run(tmp_path):
-    for _ in range(2):
-        refused = pytest.raises(UserError, match="in use")
-        with folder_lock(tmp_path), refused, folder_lock(tmp_path):
+    def takes_it():
+        with pytest.raises(UserError, match="in use"), folder_lock(tmp_path):
             pass
+
+    with concurrent.futures.ThreadPoolExecutor() as other_thread:
+        for _ in range(2):
+            with folder_lock(tmp_path), folder_lock(f"{tmp_path}/"):  # its own
+                other_thread.submit(takes_it).result()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_planted_link_is_not_followed(tmp_path):
+    (tmp_path / "victim").write_text("precious")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".lock").symlink_to("../victim")
+    with folder_lock(folder):
+        assert not (folder / ".lock").is_symlink()
+    assert (tmp_path / "victim").read_text() == "precious"
 
 
 def test_a_bucket_has_no_lock():

@@ -9,6 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import finish
 from albert_tf.io.whole_folder import replacing
 from albert_tf.io.whole_folder import require_whole
 
@@ -67,6 +68,10 @@ def test_a_kill_leaves_the_old_files_or_the_new(function, folder, tmp_path):
             done = kill_at(patch, function, place)
             with contextlib.suppress(Killed):
                 replace(target)
+        with contextlib.suppress(UserError):
+            require_whole(target)
+            assert contents(target) in (OLD, NEW)
+        finish(target)
         require_whole(target)
         checksums.check_folder(target)
         found = contents(target)

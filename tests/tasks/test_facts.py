@@ -1,5 +1,6 @@
 """A fine-tuning run goes on from the same things, and from nothing else."""
 
+import concurrent.futures
 import itertools
 import json
 
@@ -76,5 +77,9 @@ def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line):
 def test_two_runs_do_not_write_into_one_folder(flags, tmp_path):
     (tmp_path / "out").mkdir()
     message = "out is in use by process .*; wait until that run ends"
-    with folder_lock(tmp_path / "out"), pytest.raises(UserError, match=message):
-        flags(**_RUN)
+    with (
+        folder_lock(tmp_path / "out"),
+        concurrent.futures.ThreadPoolExecutor() as other_thread,
+        pytest.raises(UserError, match=message),
+    ):
+        other_thread.submit(flags, **_RUN).result()

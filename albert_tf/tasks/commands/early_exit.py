@@ -21,7 +21,9 @@ from albert_tf.exit_rule import asked_rule
 from albert_tf.hub.names import local_directory
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import writing
 from albert_tf.layers.exits import confidence
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -191,14 +193,16 @@ def _write_curve(options, directory, model):
     points = _exit_curve(
         task, model, prepared, options.batch_size, length, options.timed_rows
     )
-    print(write_curve(points, task.metrics[0], options.output_dir), end="")
+    with folder_lock(options.output_dir):
+        print(write_curve(points, task.metrics[0], options.output_dir), end="")
 
 
 def _keep(directory, rule):
     """Writes a rule, or that there is none, into a model directory."""
-    head = read_json_object(pathlib.Path(directory) / HEAD_FILE)
-    head.pop("exit_rule", None)
-    if rule is not None:
-        head["exit_rule"] = dataclasses.asdict(rule)
-    with ChecksummedFolder(directory) as folder:
-        folder.write_json(HEAD_FILE, head)
+    with writing(directory):
+        head = read_json_object(pathlib.Path(directory) / HEAD_FILE)
+        head.pop("exit_rule", None)
+        if rule is not None:
+            head["exit_rule"] = dataclasses.asdict(rule)
+        with ChecksummedFolder(directory) as folder:
+            folder.write_json(HEAD_FILE, head)

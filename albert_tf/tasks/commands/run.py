@@ -13,6 +13,7 @@ from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
 from albert_tf.hub.names import with_local_models
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import ApplyingFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
@@ -58,18 +59,24 @@ def run_task(options, start, task, examples, predict_splits):
         training = with_local_models(group_of(TrainingFlags, options))
         if not fine_tune(task, examples, start, training, strategy, facts):
             return None
-    values = {}
-    if options.do_eval or predict_splits:
-        applying = group_of(ApplyingFlags, options)
-        apply, info, directory = _applier(start, applying, task, examples)
-        output_dir = pathlib.Path(options.output_dir)
-        if options.do_eval:
-            is_own = directory == output_dir / MODEL_DIR
-            is_only_test = is_own and not of_role(examples, "dev")
-            kept = _scores_on_dev(output_dir, info) if is_only_test else {}
-            values = _evaluate(output_dir, task, examples, apply, info, kept)
-        if predict_splits:
-            _predict(output_dir, task, examples, apply)
+    if not (options.do_eval or predict_splits):
+        return {}
+    with folder_lock(options.output_dir):
+        return _apply(options, start, task, examples, predict_splits)
+
+
+def _apply(options, start, task, examples, predict_splits):
+    """Evaluates and predicts; returns the values of eval_results.txt."""
+    applying = group_of(ApplyingFlags, options)
+    apply, info, directory = _applier(start, applying, task, examples)
+    output_dir, values = pathlib.Path(options.output_dir), {}
+    if options.do_eval:
+        is_own = directory == output_dir / MODEL_DIR
+        is_only_test = is_own and not of_role(examples, "dev")
+        kept = _scores_on_dev(output_dir, info) if is_only_test else {}
+        values = _evaluate(output_dir, task, examples, apply, info, kept)
+    if predict_splits:
+        _predict(output_dir, task, examples, apply)
     return values
 
 

@@ -13,6 +13,7 @@ from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.hub.names import is_download
 from albert_tf.io.files import write_json
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.storage import require_disk
 from albert_tf.tasks.loading import fine_tuned
 
@@ -108,13 +109,14 @@ def run_repeatedly(options, family):
         keras.backend.clear_session()
     if runs[0].keys() == {"random_seed"}:
         return {}  # Another worker has the results.
-    write_json(output_dir / "runs.json", runs)
     values = {"num_runs": options.num_runs}
     for name in runs[0].keys() - {"random_seed"}:
         found = [run[name] for run in runs]
         for key, value in _spread(found).items():
             values[f"{name}_{key}"] = value
-    write_eval_results(str(output_dir / "eval_results.txt"), values)
+    with folder_lock(output_dir):
+        write_json(output_dir / "runs.json", runs)
+        write_eval_results(str(output_dir / "eval_results.txt"), values)
     for name, value in sorted(values.items()):
         if name.endswith("_median"):
             logging.info("%s = %s", name, value)
