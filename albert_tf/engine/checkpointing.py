@@ -26,6 +26,12 @@ _NAME = "training"
 _FORMAT = 2  # of the record; the first one was a dict of some flags, no more
 _FILE = re.compile(rf"({_NAME}-(\d+))\.(index|data-.*)")
 _STATE_FILE = "checkpoint"  # TensorFlow's list of the checkpoints in a folder
+# What killed runs leave: of a checkpoint, of that list and of the best model so far.
+_UNFINISHED = (
+    f"{_NAME}-*_temp",
+    f"{_STATE_FILE}.tmp{'[0-9a-f]' * 32}",
+    "best-*.tmp",
+)
 
 
 class Checkpointing:
@@ -65,15 +71,20 @@ class Checkpointing:
     def _new_manager(self, keep):
         with storage.os_errors():
             if self._paths:
-                _write_list(self.directory, self._paths)
-            for unfinished in storage.matching(self.directory, f"{_NAME}-*_temp"):
-                storage.remove_folder(unfinished)
+                _write_list(self.directory, self._complete() or self._paths)
+            for pattern in _UNFINISHED:
+                for unfinished in storage.matching(self.directory, pattern):
+                    _remove(unfinished)
             return tf.train.CheckpointManager(
                 self._checkpoint,
                 self.directory,
                 max_to_keep=keep or None,
                 checkpoint_name=_NAME,
             )
+
+    def _complete(self):
+        """Lists the checkpoints that have an index, which TensorFlow writes last."""
+        return [path for path in self._paths if storage.exists(f"{path}.index")]
 
     def save(self, step):
         """Saves as `training-<step>`, unless that was last saved or restored.
@@ -132,6 +143,11 @@ class Checkpointing:
                 continue
             for carried in self._carried:
                 carried.deal_out()
+            if self._manager:
+                for orphan in {*self._paths} - {*self._complete()}:
+                    name = os.path.basename(orphan)
+                    for left in storage.matching(self.directory, f"{name}.data-*"):
+                        _remove(left)
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
@@ -151,6 +167,13 @@ class Checkpointing:
         with contextlib.suppress(*_UNUSABLE):
             record.read(path).expect_partial()
         self._record.check(self.directory)
+
+
+def _remove(path):
+    if storage.is_folder(path):
+        storage.remove_folder(path)
+    else:
+        storage.remove_file(path)
 
 
 def _write_list(directory, paths):

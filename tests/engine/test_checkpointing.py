@@ -70,16 +70,32 @@ def test_a_missing_index_falls_back_with_a_warning(checkpoints, tmp_path, caplog
     number, checkpointing = checkpoints()
     assert checkpointing.restore() == str(tmp_path / "training-2")
     assert f"Skipping the checkpoint {tmp_path}/training-3" in caplog.text
+    assert not list(tmp_path.glob("training-3.*"))
+    assert list(tmp_path.glob("training-2.*"))
+
+
+def test_a_checkpoint_without_an_index_takes_no_place_of_another(checkpoints, tmp_path):
+    save(checkpoints(), 2, 4, 6)
+    (tmp_path / "training-6.index").unlink()
+    number, checkpointing = checkpoints(keep=3)
+    checkpointing.restore()
+    save((number, checkpointing), 8)
+    assert {path.name for path in tmp_path.glob("*.index")} == {
+        f"training-{step}.index" for step in (2, 4, 8)
+    }
 
 
 def test_what_a_killed_save_leaves_is_removed(checkpoints, tmp_path):
     save(checkpoints(), 2)
     (tmp_path / "training-3_temp").mkdir()
     (tmp_path / "training-3_temp" / "part-00000").write_bytes(b"half")
+    (tmp_path / "best-2.tmp").mkdir()
+    (tmp_path / f"checkpoint.tmp{'0' * 32}").write_bytes(b"half")
     checkpoints(writes=False)
     assert (tmp_path / "training-3_temp").exists()
     _, checkpointing = checkpoints()
     assert not (tmp_path / "training-3_temp").exists()
+    assert len(list(tmp_path.iterdir())) == 3  # the list, and two files
     assert checkpointing.restore() == str(tmp_path / "training-2")
 
 

@@ -1,0 +1,178 @@
+"""Names that files hold: hostile ones are refused, wherever they are acted on."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import albert_tf
+from albert_tf.checkpoints.huggingface import read_huggingface_tensors
+from albert_tf.checkpoints.sentence_transformers import read_pooling
+from albert_tf.checkpoints.tf1 import find_tf1_prefix
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.families.registry import model_class
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.files import find_recipe
+from albert_tf.io.whole_folder import require_whole
+from albert_tf.io.whole_folder import writing
+from albert_tf.tokenization.saving import read_saved_config
+from data_pipeline.records.dataset_info import check_description
+from data_pipeline.shards.resuming import FinishedShards
+
+_PARTS = st.sampled_from(["a", ".", "", "..", ".ready", "x y", "é", "*", "~"])
+_NAMES = st.one_of(
+    st.sampled_from(["..", ".", "", "/", "/etc/passwd", "a\\b", "..\\x", "a\0b", "a/"]),
+    st.builds(
+        lambda before, after: "/".join([*before, "..", "..", *after, "victim.txt"]),
+        st.lists(_PARTS, max_size=1),
+        st.lists(st.sampled_from([".", ""]), max_size=2),
+    ),
+    st.builds(lambda parts: "/" + "/".join(parts), st.lists(_PARTS, max_size=4)),
+)
+_NO_NAMES = st.one_of(st.none(), st.integers(), st.lists(st.text(), max_size=1))
+
+
+def _shards_of_weights(folder, name):
+    index = {"weight_map": {"a": "model.safetensors", "b": name}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    path = str(folder / "model.safetensors")
+    read_huggingface_tensors(path, model_class("AlbertModel").family, [])
+
+
+def _vocabulary(folder, name):
+    (folder / "tokenizer_config.json").write_text(json.dumps({"file": name}))
+    read_saved_config(folder)
+
+
+def _records(folder, name):
+    check_description(str(folder / "dataset_info.json"), {"files": [name]})
+
+
+def _pooling(folder, name):
+    kinds = {"Transformer": "", "Pooling": name}
+    modules = [{"type": kind, "path": path} for kind, path in kinds.items()]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    read_pooling(str(folder), cls_last=False)
+
+
+_PLACES = [_shards_of_weights, _vocabulary, _records, _pooling]
+
+
+@pytest.mark.parametrize("act", _PLACES)
+@given(name=_NAMES | _NO_NAMES)
+def test_names_that_lead_elsewhere_are_refused(act, name, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folder")
+    with pytest.raises(UserError, match=r"beside it") as error:
+        act(folder, name)
+    assert "\n" not in str(error.value)
+
+
+@given(name=_NAMES)
+def test_hostile_names_are_none(name):
+    assert not storage.is_inside(name)
+    assert not storage.is_name(name)
+
+
+@given(
+    parts=st.lists(st.from_regex(r"\.{0,2}[\w-][\w. -]*", fullmatch=True), min_size=1)
+)
+def test_plain_names_are_some(parts):
+    assert storage.is_inside("/".join(parts))
+    assert storage.is_name(parts[0])
+
+
+@given(name=_NAMES.filter(lambda name: not {*"\0\\"} & {*name}))
+def test_lists_of_checksums(name, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folder") / "a" / "b"
+    folder.mkdir(parents=True)
+    victim = folder.parent.parent / "victim.txt"
+    victim.write_text("precious")
+    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")
+    require_whole(folder)  # no file of its own is missing
+    checksums.check_folder(folder)
+    (folder / ".ready").mkdir()
+    (folder / ".ready" / "SHA256SUMS").write_text("")
+    # A line of which nothing is left names nothing.
+    if checksums.read(folder):
+        with pytest.raises(UserError, match="was not left like this"), writing(folder):
+            pass
+    assert victim.read_text() == "precious"
+
+
+@given(name=_NAMES.filter(lambda name: "\0" not in name))
+def test_recipes(name):
+    path = find_recipe(f"configs/{name}" if name[:1] != "/" else name)
+    assert "configs/" in path or path == name
+
+
+@pytest.fixture
+def moved(tiny_config, tmp_path):
+    """A folder with a checkpoint, and another with one that it should not read."""
+    for place in ("model", "other"):
+        model = albert_tf.AlbertModel(tiny_config())
+        save_tf1_checkpoint(model, tmp_path / place / "model.ckpt-5")
+    return tmp_path / "model"
+
+
+def test_the_state_of_a_checkpoint_is_read_relative_to_its_folder(moved, tmp_path):
+    state, own = moved / "checkpoint", str(moved / "model.ckpt-5")
+    for name in (
+        "model.ckpt-5",
+        "/gone/model.ckpt-5",
+        f"{tmp_path}/other/model.ckpt-5",
+    ):
+        state.write_text(f'model_checkpoint_path: "{name}"\n')
+        assert find_tf1_prefix(str(moved)) == own
+    save_tf1_checkpoint(
+        albert_tf.AlbertModel.from_pretrained(moved),
+        tmp_path / "other" / "model.ckpt-6",
+    )
+    for name in (f"{tmp_path}/other/model.ckpt-6", "../other/model.ckpt-6"):
+        state.write_text(f'model_checkpoint_path: "{name}"\n')
+        with pytest.raises(UserError, match="which is in another folder; name the"):
+            find_tf1_prefix(str(moved))
+
+
+@pytest.mark.parametrize("kind", ["link", "dataset"])
+def test_weights_of_another_file(kind, tiny_config, tmp_path):
+    """HDF5 can name other files, whose contents would count as weights."""
+    model = albert_tf.AlbertModel(tiny_config())
+    model.save_pretrained(tmp_path)
+    (tmp_path / "SHA256SUMS").unlink()
+    with h5py.File(tmp_path / "secret.h5", "w") as secret:
+        secret["a"] = np.zeros(12, np.float32)
+    (tmp_path / "secret").write_bytes(bytes(48))
+    path, found = tmp_path / "model.weights.h5", []
+    with h5py.File(path, "r+") as weights:
+        weights.visititems(
+            lambda name, item: (
+                found.append(name)
+                if isinstance(item, h5py.Dataset) and item.shape == (12,)
+                else None
+            )
+        )
+        del weights[found[0]]
+        if kind == "link":
+            weights[found[0]] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "a")
+        else:
+            weights.create_dataset(
+                found[0], (12,), "f4", external=[(str(tmp_path / "secret"), 0, 48)]
+            )
+    with pytest.raises(UserError, match="is damaged or does not fit"):
+        albert_tf.AlbertModel.from_pretrained(tmp_path)
+
+
+def test_a_data_set_is_not_made_behind_a_link(stranger):
+    (stranger / ".unfinished").symlink_to("../victim")
+    paths = {"train": [str(stranger / "train.tfrecord")]}
+    shards = FinishedShards(paths, str(stranger), "of")
+    parts = {"train": {"counts": {}, "file": {"bytes": 1}}}
+    shards.mark(0, parts)
+    assert (stranger / ".unfinished" / "0.json").exists()
+    shards.forget()
+    assert not (stranger / ".unfinished").exists()

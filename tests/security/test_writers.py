@@ -1,0 +1,99 @@
+"""Several writers of a file: readers see one of them whole, and links lead nowhere."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+
+from albert_tf.io.files import replacing_file
+from albert_tf.io.files import write_atomically
+from albert_tf.tasks.cache import cached
+
+_WRITE = """
+import sys
+from albert_tf.io.files import write_atomically
+path, letter = sys.argv[1:]
+for _ in range(40):
+    write_atomically(path, letter * 3_000_000)
+"""
+
+
+def test_readers_see_whole_files_of_two_writers(tmp_path, project):
+    path = tmp_path / "a.bin"
+    write_atomically(path, "x" * 3_000_000)
+    command = [sys.executable, "-c", _WRITE, str(path)]
+    writers = [subprocess.Popen([*command, letter], cwd=project) for letter in "yz"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        data = path.read_bytes()
+        seen.add((len(data), data[:1] * len(data) == data))
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert seen == {(3_000_000, True)}
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+def test_each_writer_has_a_file_of_its_own(tmp_path):
+    path = tmp_path / "a"
+    with replacing_file(path) as outer:
+        outer.write(b"outer")
+        write_atomically(path, b"inner")
+        assert path.read_bytes() == b"inner"
+    assert path.read_bytes() == b"outer"
+
+
+def test_planted_links_are_not_followed(tmp_path):
+    victim, path = tmp_path / "victim", tmp_path / "a"
+    victim.write_text("precious")
+    (tmp_path / "a.tmp").symlink_to(victim)
+    path.symlink_to(victim)
+    write_atomically(path, "new")
+    assert victim.read_text() == "precious"
+    assert path.read_text() == "new"
+    assert not path.is_symlink()
+
+
+def test_files_have_the_rights_that_the_user_gives_new_ones(tmp_path):
+    (tmp_path / "usual").write_text("")
+    write_atomically(tmp_path / "a", b"")
+    expected = (tmp_path / "usual").stat().st_mode
+    assert (tmp_path / "a").stat().st_mode == expected
+
+
+def test_what_killed_writers_left_is_removed_when_it_is_old(tmp_path):
+    path = tmp_path / "a[1]"
+    names = [
+        "a[1].01234567.tmp",
+        "a[1].89abcdef.tmp",
+        "a[1].mine.tmp",
+        "b.01234567.tmp",
+    ]
+    for name in names:
+        (tmp_path / name).write_text("half")
+        if name != names[1]:
+            os.utime(tmp_path / name, (time.time() - 4000,) * 2)
+    write_atomically(path, b"1")
+    assert sorted(os.listdir(tmp_path)) == sorted(["a[1]", *names[1:]])
+
+
+def test_two_workers_fill_one_cache(tmp_path):
+    both, made = threading.Barrier(2), []
+
+    def make():
+        both.wait()
+        return {"a": np.arange(5)}
+
+    def work():
+        made.append(cached(tmp_path, ["facts"], lambda a: a, make))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    again = cached(tmp_path, ["facts"], lambda a: a, None)
+    for array in (*made, again):
+        np.testing.assert_array_equal(array, np.arange(5))
+    assert len(os.listdir(tmp_path)) == 1
