@@ -27,6 +27,7 @@ from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import replacing
 from albert_tf.tokenization.normalization import count_members
 from albert_tf.tokenization.normalization import is_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
@@ -237,7 +238,7 @@ def _listing(model, tokenizer):
 
 def _write(directory, files):
     try:
-        with ChecksummedFolder(directory) as folder:
+        with replacing(directory) as new, ChecksummedFolder(new) as folder:
             for name, contents in files.items():
                 folder.write(name, contents)
     except OSError as error:

@@ -11,6 +11,8 @@ SHA256SUMS              the checksums of all of them
 import io
 import os
 
+import h5py
+
 from albert_tf.checkpoints.assignment import LoadReport
 from albert_tf.checkpoints.assignment import require_finite
 from albert_tf.errors import UserError
@@ -164,6 +166,7 @@ def load_model_directory(directory, **arguments):
         with storage.read_locally(weights) as path:
             checksums.check_weights(weights, path)
             _check_size(config_file, family.encoder_parameters(config), path)
+            _refuse_other_files(weights, path)
             model = _build(model_class, config, {**head, **arguments}, directory)
             model.load_weights(path)
             require_finite(model.official_variables(), weights)
@@ -186,6 +189,25 @@ def _check_size(config_file, parameters, weights):
             f"{WEIGHTS_FILE} is damaged, or {config_file} belongs to another model: "
             f"it describes an encoder of {parameters:,} parameters, but the weights "
             f"have {held:,} bytes; copy both again."
+        )
+
+
+def _refuse_other_files(weights, path):
+    """Refuses weights that lie in other files, which HDF5 can name and Keras reads."""
+    found = []
+    with h5py.File(path) as file:
+        file.visititems_links(
+            lambda _, link: found.append(isinstance(link, h5py.ExternalLink))
+        )
+        file.visititems(
+            lambda _, item: found.append(
+                isinstance(item, h5py.Dataset) and bool(item.external or item.is_virtual)
+            )
+        )
+    if any(found):
+        raise UserError(
+            f"{weights} names other files to read weights from; save the model again "
+            "with its weights in this file."
         )
 
 

@@ -35,7 +35,8 @@ def local_directory(path, revision=None, weights=True):
         path: one of
             - "hf://owner/name" or "hf://owner/name@revision": a Hugging Face
               repository, downloaded into its cache (extra `hub`);
-            - the URL of an archive, "https://….tar.gz", which "#sha256=…" may follow;
+            - the URL of an archive, "https://….tar.gz", which "#sha256=…" may follow,
+              and must follow "http://…";
             - an archive on a disk or in a bucket;
             - anything else that is there, such as a directory, which is returned as
               it is.

@@ -23,7 +23,7 @@ _OPEN = {}
 
 
 @contextlib.contextmanager
-def replacing(directory, is_stale):
+def replacing(directory, is_stale=lambda name, is_listed: False):
     """Gives a folder to write into; its files then take the place of others.
 
     They are complete before the first of them is moved. A process that is killed before
@@ -36,13 +36,13 @@ def replacing(directory, is_stale):
             neither `SHA256SUMS` there nor `is_stale` names stay.
         is_stale: from the name of a file there, and whether `SHA256SUMS` names it, to
             whether it is to be replaced; asked for files that are not
-            written anew.
+            written anew, which all stay by default.
 
     Raises:
         OSError: a file cannot be written; it is named as in `directory`.
         UserError: as `writing`.
     """
-    directory = os.fspath(directory).rstrip("/") or os.fspath(directory)
+    directory = os.fspath(directory).rstrip("/") or os.fspath(directory) or "."
     if storage.is_remote(directory):
         with _in_place(directory, is_stale):
             yield directory
@@ -158,7 +158,7 @@ def _move(ready, directory):
     listed = checksums.read(ready)
     gone = checksums.read(directory).keys() - listed.keys()
     moved = {*_files_in(ready)} - {_STALE}
-    for name in sorted({*listed, *moved, *gone}):
+    for name in sorted({*moved, *gone}):
         is_known = name in gone or name in listed or name == checksums.NAME
         places = os.path.join(_READY, name), os.path.dirname(name)
         behind_links = any(_has_link(directory, place) for place in places)

@@ -11,6 +11,7 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import replacing
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import decoding
 from albert_tf.tokenization.features import LONGEST
@@ -267,7 +268,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model or vocabulary file and `tokenizer_config.json`."""
-        with ChecksummedFolder(directory) as folder:
+        with replacing(directory) as new, ChecksummedFolder(new) as folder:
             self.write_into(folder)
         _SAVED_ALONE.add(os.path.realpath(directory))
 

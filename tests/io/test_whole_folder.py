@@ -119,6 +119,8 @@ def test_lines_on_other_folders_are_not_missed(folder):
     lines = [f"{'0' * 64}  {name}\n" for name in ("../x", "/nowhere/y")]
     (folder / "SHA256SUMS").write_text("".join(lines))
     require_whole(folder)
+    replace(folder)
+    assert set(lines) < set((folder / "SHA256SUMS").read_text().splitlines(True))
 
 
 def test_in_a_bucket(monkeypatch, folder):

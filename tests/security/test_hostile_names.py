@@ -86,7 +86,11 @@ def test_plain_names_are_some(parts):
     assert storage.is_name(parts[0])
 
 
-@given(name=_NAMES.filter(lambda name: not {*"\0\\"} & {*name}))
+def _leads_outside(name):
+    return "\0" not in name and (name[:1] == "/" or ".." in name.split("/"))
+
+
+@given(name=_NAMES.filter(_leads_outside))
 def test_lists_of_checksums(name, tmp_path_factory):
     folder = tmp_path_factory.mktemp("folder") / "a" / "b"
     folder.mkdir(parents=True)
@@ -163,7 +167,7 @@ def test_weights_of_another_file(kind, tiny_config, tmp_path):
             weights.create_dataset(
                 found[0], (12,), "f4", external=[(str(tmp_path / "secret"), 0, 48)]
             )
-    with pytest.raises(UserError, match="is damaged or does not fit"):
+    with pytest.raises(UserError, match="names other files to read weights from"):
         albert_tf.AlbertModel.from_pretrained(tmp_path)
 
 

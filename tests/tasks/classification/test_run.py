@@ -92,6 +92,21 @@ def test_a_best_model_that_is_gone_is_missed(flags, monkeypatch, tmp_path):
     assert (out / "model" / "training_info.json").exists()
 
 
+@pytest.mark.slow
+def test_the_same_command_finishes_a_saving_that_was_interrupted(flags):
+    run = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 4}
+    model = flags(**run) / "model"
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    (model / ".ready").mkdir()
+    for name in ("head.json", "model.weights.h5", "SHA256SUMS"):
+        (model / name).rename(model / ".ready" / name)
+    with pytest.raises(UserError, match="out/model holds files of a saving that was"):
+        flags(do_eval=True)
+    assert not (model / "head.json").exists()
+    flags(**run, do_eval=True)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
 def test_epochs_count_in_place_of_steps(flags):
     out = flags(do_train=True, num_train_epochs=1.5)
     assert json.loads((out / "history.json").read_text())[-1]["step"] == 6
