@@ -140,7 +140,8 @@ def _snapshot(name, revision, patterns, kind):
     except failures as error:
         raise UserError(_reason(library, title, error)) from error
     paths = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
-    if any({*UNFINISHED} & {*path.parts} for path in paths):
+    names = [path.relative_to(folder) for path in paths]
+    if any({*UNFINISHED} & {*name.parts} for name in names):
         raise UserError(
             f"{title} holds files of a saving that was interrupted; whoever published "
             "it has to save the model again."
@@ -148,7 +149,7 @@ def _snapshot(name, revision, patterns, kind):
     for path in paths:
         if path.name not in _WEIGHTS or checksums.verifies_weights():
             _check_hash(str(path), title)
-    return folder, [str(path.relative_to(folder)) for path in paths]
+    return folder, [*map(str, names)]
 
 
 def _library(title):

@@ -227,3 +227,20 @@ def test_the_table_of_the_pages_is_left_alone():
 def test_the_extra_is_declared(project):
     assert importlib.util.find_spec("huggingface_hub")
     assert 'hub = ["huggingface_hub' in (project / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("folder", [".ready", ".new"])
+def test_files_of_a_saving_that_was_interrupted(published, folder):
+    files = published.repositories["albert/tiny"]["main"]
+    files[f"{folder}/spiece.model"] = files["spiece.model"]
+    with pytest.raises(UserError, match="tiny holds files of a saving that was inter"):
+        local_directory("hf://albert/tiny")
+
+
+@pytest.mark.parametrize("name", ["../../../../outside.model", "/outside.model"])
+def test_names_of_files_that_lead_elsewhere(published, name, tmp_path):
+    files = published.repositories["albert/tiny"]["main"]
+    files[name] = files["spiece.model"]
+    with pytest.raises(UserError, match="hf://albert/tiny could not be downloaded"):
+        local_directory("hf://albert/tiny")
+    assert not list(tmp_path.rglob("outside.model"))

@@ -74,7 +74,8 @@ def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line):
         flags(**_RUN)
 
 
-def test_two_runs_do_not_write_into_one_folder(flags, tmp_path):
+@pytest.mark.parametrize("run", [_RUN, {"do_eval": True}, {"do_predict": True}])
+def test_two_runs_do_not_write_into_one_folder(run, flags, tmp_path):
     (tmp_path / "out").mkdir()
     message = "out is in use by process .*; wait until that run ends"
     with (
@@ -82,4 +83,4 @@ def test_two_runs_do_not_write_into_one_folder(flags, tmp_path):
         concurrent.futures.ThreadPoolExecutor() as other_thread,
         pytest.raises(UserError, match=message),
     ):
-        other_thread.submit(flags, **_RUN).result()
+        other_thread.submit(flags, **run).result()
