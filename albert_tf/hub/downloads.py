@@ -54,7 +54,8 @@ class _Redirected(urllib.request.HTTPRedirectHandler):
     """Follows a server to other addresses, but not to unencrypted ones."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
-        if newurl.startswith(UNENCRYPTED):
+        if urllib.parse.urlsplit(newurl).scheme != "https":
+            fp.close()
             raise unencrypted(shown(newurl))
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

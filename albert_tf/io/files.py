@@ -11,7 +11,6 @@ import pathlib
 import re
 import secrets
 import tempfile
-import time
 import zipfile
 
 from albert_tf.errors import UserError
@@ -20,11 +19,14 @@ from albert_tf.io import storage
 from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import did_you_mean
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
+
 _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 # A wheel holds them inside the package, a checkout beside it.
 _RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
-# A file that nobody has written to for so long has lost its writer.
-_ABANDONED_SECONDS = 3600
 
 
 def write_atomically(path, data):
@@ -46,8 +48,8 @@ def replacing_file(path):
     """
     path = os.fspath(path)
     storage.make_folder(os.path.dirname(path) or ".")
-    temporary = f"{path}.{secrets.token_hex(4)}.tmp"
     if storage.is_remote(path):
+        temporary = _temporary_name(path)
         with tempfile.NamedTemporaryFile() as local, storage.remote_files() as gfile:
             yield local
             local.flush()
@@ -55,25 +57,47 @@ def replacing_file(path):
             gfile.rename(temporary, path, overwrite=True)
         return
     _remove_leftovers(path)
+    file = _new_file(path)
+    temporary = file.name
     with storage.naming(path, temporary):
-        # It fails where there is anything of that name, such as a link.
-        file = open(temporary, "xb")  # noqa: SIM115
         try:
             with file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+                if fcntl is None:
+                    file.close()  # Windows renames no open file.
+                os.replace(temporary, path)
         finally:
             storage.remove_file(temporary)
 
 
+def _temporary_name(path):
+    return f"{path}.{secrets.token_hex(4)}.tmp"
+
+
+def _new_file(path):
+    """Makes and opens a file beside `path`, with a lock that says that it is in use."""
+    while True:
+        temporary = _temporary_name(path)
+        with storage.naming(path, temporary):
+            # It fails where there is anything of that name, such as a link.
+            file = open(temporary, "xb")  # noqa: SIM115
+        with contextlib.suppress(OSError):  # a file system without locks
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+        if os.path.exists(temporary):
+            return file
+        file.close()  # Another writer took it for a leftover before it was locked.
+
+
 def _remove_leftovers(path):
     """Removes the files that writers of `path` left when they were killed."""
-    for left in glob.glob(f"{glob.escape(path)}.*.tmp"):
+    for left in glob.glob(f"{glob.escape(path)}.*.tmp") if fcntl else ():
         is_ours = re.fullmatch(r"\.[0-9a-f]{8}\.tmp", left[len(path) :])
-        with contextlib.suppress(OSError):  # another process may have been sooner
-            if is_ours and time.time() - os.lstat(left).st_mtime > _ABANDONED_SECONDS:
+        if is_ours and os.path.isfile(left) and not os.path.islink(left):
+            with contextlib.suppress(OSError), open(left, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.remove(left)
 
 

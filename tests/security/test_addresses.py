@@ -82,8 +82,9 @@ def test_an_unencrypted_address_needs_a_hash(scheme, server, archive, cache):
         local_directory(url + _hashed(archive))
 
 
-def test_no_server_leads_to_an_unencrypted_address(server, archive, tmp_path):
-    server.files |= {"/a.tar": f"http://{server.place}/b.tar", "/b.tar": archive}
+@pytest.mark.parametrize("scheme", ["http", "HTTP"])
+def test_no_server_leads_to_an_unencrypted_address(scheme, server, archive, tmp_path):
+    server.files |= {"/a.tar": f"{scheme}://{server.place}/b.tar", "/b.tar": archive}
     url = f"http://{server.place}/a.tar"
     with pytest.raises(UserError, match=r"/b\.tar is not encrypted"):
         download(url, tmp_path / "file", lambda *_: None, is_checked=False)
