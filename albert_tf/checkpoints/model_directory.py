@@ -201,7 +201,8 @@ def _refuse_other_files(weights, path):
         )
         file.visititems(
             lambda _, item: found.append(
-                isinstance(item, h5py.Dataset) and bool(item.external or item.is_virtual)
+                isinstance(item, h5py.Dataset)
+                and bool(item.external or item.is_virtual)
             )
         )
     if any(found):
