@@ -76,6 +76,20 @@ def of_file(path, start=None):
     return found.hexdigest()
 
 
+def check_unchanged(folder, listed):
+    """Refuses a folder that has other checksums than when its reading began.
+
+    Args:
+        folder: which another program may have replaced meanwhile, so that what was read
+            belongs to two models.
+        listed: the earlier result of `read`.
+    """
+    if read(folder) != listed:
+        raise UserError(
+            f"{folder} was replaced while it was read; load it again once that is done."
+        )
+
+
 def of_folder(folder):
     """Returns the checksums that a folder names, or else of all its files, by name."""
     return read(folder) or {n: of_file(path) for n, path in _files_below(folder)}

@@ -81,7 +81,7 @@ class PretrainedModel(keras.Model):
         refuse_arguments(type(self).__name__, kwargs, constructor_arguments(type(self)))
         super().__init__(**kwargs)
         if self.dtype_policy.quantization_mode is not None:  # int8_from_float32, …
-            self.quantize()
+            refuse_quantization(self)
         self.config = config
         # How the encoder is computed; see `TransformerStack`.
         self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
@@ -101,8 +101,8 @@ class PretrainedModel(keras.Model):
         return named_outputs(outputs) if len(kwargs) < given else outputs
 
     def __reduce__(self):
-        # Keras pickles arguments and weights only. `Predictor` answers by the task, too.
-        # Through JSON: Keras keeps a dict that refers to the model.
+        # Keras pickles arguments and weights; `Predictor` answers by the task, too.
+        # Through JSON: in an attribute, Keras keeps dicts that refer to the model.
         info = json.loads(json.dumps(self.saved_task_info))
         return (*super().__reduce__(), {"saved_task_info": info})
 

@@ -5,19 +5,25 @@ import functools
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import types
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf.checkpoints import loading
 from albert_tf.errors import UserError
+from albert_tf.serving import loading as serving_loading
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
+from albert_tf.token_files.converting import name_by_place
 
 _PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the a film plot is good bad"
 _TEXTS = ["the film is good", "bad", "a plot", "is the plot bad"]
@@ -150,6 +156,86 @@ def test_a_lite_file_that_changes_after_loading(change, tmp_path):
         assert found["probabilities"].tolist() == [[4.0] * 3]
 
 
+_EXPORT = """
+import sys
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+
+_, source, target, *forms = sys.argv
+for form in forms:
+    name, _, dtype = form.partition(":")
+    export(ExportOptions(source, f"{target}/{form}", format=name, compute_dtype=dtype))
+"""
+
+
+@pytest.mark.slow
+def test_a_model_has_the_same_bytes_in_every_process(forms, tmp_path):
+    source = str(forms.paths["model_directory"][0])
+    types_of = {"onnx": ("float32", "int8", "float16")}
+    asked = [
+        f"{name}:{dtype}"
+        for name in ("onnx", "tflite", "saved_model")
+        for dtype in types_of.get(name, ("float32",))
+    ]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _EXPORT, source, str(tmp_path / seed), *asked],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        for seed in ("1", "77")
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    first, second = (
+        {path.relative_to(tmp_path / seed): path.read_bytes() for path in files}
+        for seed in ("1", "77")
+        for files in [files_of(tmp_path / seed)]
+    )
+    assert first.keys() == second.keys()
+    assert [path for path, data in first.items() if second[path] != data] == []
+
+
+def graph_of(order, name):
+    """An ONNX graph with a branch; `name` names its parts, `order` sorts them."""
+    make = onnx.helper.make_node
+    inner = onnx.helper.make_graph(
+        [make("Mul", [name("sum"), name("w")], [name("z")], name("m"))],
+        name("g"),
+        [],
+        [onnx.helper.make_tensor_value_info(name("z"), 1, None)],
+    )
+    nodes = [
+        make("Add", ["x", name("w")], [name("sum")], name=name("a")),
+        make("If", ["c"], [name("y")], name("i"), then_branch=inner, else_branch=inner),
+        make("Sub", [name("y"), name("v")], ["out"], name=name("s")),
+    ]
+    weights = [
+        onnx.numpy_helper.from_array(np.full(2, value, "float32"), name(key))
+        for value, key in enumerate("wv")
+    ]
+    values = {key: onnx.helper.make_tensor_value_info(key, 1, [2]) for key in ("x", "out")}
+    condition = onnx.helper.make_tensor_value_info("c", 9, [])
+    return onnx.helper.make_graph(
+        order(nodes), "g", [values["x"], condition], [values["out"]], order(weights)
+    )
+
+
+def test_parts_are_named_by_their_place():
+    found = []
+    for order, sign in ((list, "a"), (lambda parts: parts[::-1], "b")):
+        graph = graph_of(order, lambda key, sign=sign: f"{sign}_{key}")
+        name_by_place(graph)
+        found.append(graph.SerializeToString(deterministic=True))
+    assert found[0] == found[1]
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+    )
+    onnx.checker.check_model(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    x = np.float32([3, 4])
+    (answer,) = session.run(None, {"x": x, "c": np.bool_(True)})
+    assert answer.tolist() == [-1, -1]  # (x + 0) * 0 - 1
+
+
 @pytest.mark.parametrize("name", ["model.onnx", "model.tflite"])
 def test_a_file_of_the_wrong_checksum_is_not_opened(name, tmp_path):
     (tmp_path / name).write_bytes(b"damaged")
@@ -167,5 +253,45 @@ def test_weights_in_other_files_are_refused(forms, tmp_path, monkeypatch):
     path.unlink()
     onnx.save(model, path, save_as_external_data=True, location="w", size_threshold=0)
     monkeypatch.chdir(tmp_path / "1")
-    with pytest.raises(UserError, match=r"model.onnx is damaged, or keeps weights in o"):
+    with pytest.raises(
+        UserError, match="x is damaged, or keeps weights in o"
+    ):
         Predictor(".")
+
+
+def test_a_folder_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch):
+    """Each file has its checksum, but they belong to two models."""
+    own, other = forms.paths["model_directory"]
+    folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
+    read = loading.load_model_directory
+
+    def after_replacing(*args, **kwargs):
+        replace(folder, other)
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(loading, "load_model_directory", after_replacing)
+    with pytest.raises(UserError, match="m was replaced while it was read; load it a"):
+        albert_tf.AlbertForSequenceClassification.from_pretrained(folder)
+
+
+def test_a_version_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch):
+    own, other = forms.paths["onnx"]
+    folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
+
+    def after_replacing(path):
+        replace(folder, other)
+        return TokenFile(path)
+
+    monkeypatch.setattr(serving_loading, "TokenFile", after_replacing)
+    with pytest.raises(UserError, match="m was replaced while it was read; load it a"):
+        Predictor(folder)
+
+
+def test_a_classifier_learns_on_from_what_it_was_made_of(forms, tmp_path):
+    """It reads the weights when it learns, the configuration before."""
+    own, other = forms.paths["model_directory"]
+    folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
+    classifier = albert_tf.TextClassifier(folder, labels=["c", "d"])
+    replace(folder, other)
+    with pytest.raises(UserError, match="m was replaced while it was read; load it a"):
+        classifier.fit(["good", "bad"], ["c", "d"], verbose=0)
