@@ -167,9 +167,7 @@ def _of_model_directory(path):
     family = saved[0].family
     config = read_config_of(path, family)
     read = functools.cache(functools.partial(_tensors_of_model, path))
-    return Checkpoint(
-        path, config, read, family, saved=saved, path=path, listed=listed
-    )
+    return Checkpoint(path, config, read, family, saved=saved, path=path, listed=listed)
 
 
 def _of_huggingface(path):

@@ -95,7 +95,7 @@ def _save(module, directory):
             tf.saved_model.save(module, str(directory), signatures=module.signatures())
     finally:
         logging.set_verbosity(verbosity)
-    # Beside checksums it has a random number, the only bytes that runs differ by.
+    # Beside checksums it has a random number, by which equal exports would differ.
     path = directory / "fingerprint.pb"
     fingerprint = FingerprintDef.FromString(path.read_bytes())
     fingerprint.uuid = ""

@@ -212,11 +212,10 @@ def graph_of(order, name):
         onnx.numpy_helper.from_array(np.full(2, value, "float32"), name(key))
         for value, key in enumerate("wv")
     ]
-    values = {key: onnx.helper.make_tensor_value_info(key, 1, [2]) for key in ("x", "out")}
-    condition = onnx.helper.make_tensor_value_info("c", 9, [])
-    return onnx.helper.make_graph(
-        order(nodes), "g", [values["x"], condition], [values["out"]], order(weights)
-    )
+    value = onnx.helper.make_tensor_value_info
+    inputs = [value("x", 1, [2]), value("c", 9, [])]
+    outputs = [value("out", 1, [2])]
+    return onnx.helper.make_graph(order(nodes), "g", inputs, outputs, order(weights))
 
 
 def test_parts_are_named_by_their_place():
@@ -232,7 +231,7 @@ def test_parts_are_named_by_their_place():
     onnx.checker.check_model(model)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     x = np.float32([3, 4])
-    (answer,) = session.run(None, {"x": x, "c": np.bool_(True)})
+    (answer,) = session.run(None, {"x": x, "c": np.array(True)})
     assert answer.tolist() == [-1, -1]  # (x + 0) * 0 - 1
 
 
@@ -253,9 +252,7 @@ def test_weights_in_other_files_are_refused(forms, tmp_path, monkeypatch):
     path.unlink()
     onnx.save(model, path, save_as_external_data=True, location="w", size_threshold=0)
     monkeypatch.chdir(tmp_path / "1")
-    with pytest.raises(
-        UserError, match="x is damaged, or keeps weights in o"
-    ):
+    with pytest.raises(UserError, match="x is damaged, or keeps weights in o"):
         Predictor(".")
 
 

@@ -78,5 +78,3 @@ def test_a_folder_that_changes_is_refused(listed, classifier, tmp_path):
         copy.deepcopy(predictor)
     with pytest.raises(UserError, match=f"{folder}"):
         pickle.loads(data)
-
-
