@@ -259,6 +259,7 @@ def _name(graph, names, count):
     for part in graph.output:
         part.name = names[part.name]
     del graph.value_info[:]  # shapes, which runtimes infer
+    graph.doc_string = ""  # TensorFlow's name of the function, with a counter
 
 
 def _bodies(node):

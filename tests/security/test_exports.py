@@ -1,4 +1,4 @@
-"""What was loaded answers the same, whatever happens to its files afterwards."""
+"""A loaded model answers the same, whatever happens to its files afterwards."""
 
 import concurrent.futures
 import functools
@@ -145,7 +145,7 @@ def lite_file(path, factor):
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 @pytest.mark.parametrize("change", [replace, overwrite, remove, truncate])
 def test_a_lite_file_that_changes_after_loading(change, tmp_path):
-    """Where it is mapped, the process dies of the last two changes."""
+    """A mapped file would end the process with two of these changes."""
     for name, factor in (("own", 2.0), ("other", 3.0)):
         (tmp_path / name).mkdir()
         lite_file(tmp_path / name / "model.tflite", factor)
@@ -202,6 +202,7 @@ def graph_of(order, name):
         name("g"),
         [],
         [onnx.helper.make_tensor_value_info(name("z"), 1, None)],
+        doc_string=name("d"),
     )
     nodes = [
         make("Add", ["x", name("w")], [name("sum")], name=name("a")),
