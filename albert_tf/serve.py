@@ -30,7 +30,8 @@ class Limits:
     """Gathering of requests, and their largest size."""
 
     max_rows: int = option(
-        "Inputs that are answered at a time, of one request or of several.",
+        "Inputs that are answered at a time, of one request or of several. Answers of "
+        "an int8 export move a little with the others; 1 prevents that.",
         32,
         minimum=1,
     )

@@ -1,6 +1,7 @@
 """Vectors of texts in Python: the public class."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -48,6 +49,12 @@ def test_vectors(embedder, directory):
     np.testing.assert_allclose(
         unit.encode("the sun is big"), unit.encode("the sun is"), atol=1e-6
     )
+
+
+def test_a_copy_has_the_same_vectors(embedder):
+    expected = embedder.encode(_TEXTS)
+    again = pickle.loads(pickle.dumps(embedder))
+    np.testing.assert_array_equal(again.encode(_TEXTS), expected)
 
 
 def test_no_texts(embedder):

@@ -32,6 +32,7 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.layer_sharing import merge_adapters
+from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
@@ -49,6 +50,7 @@ class Checkpoint:
     huggingface: dict = dataclasses.field(default_factory=dict)
     saved: tuple = ()  # of a model directory, as of `read_head`
     path: str | None = None  # where it was found, as it was named
+    listed: dict = dataclasses.field(default_factory=dict)  # the checksums there
 
     @property
     def tensors(self):
@@ -161,14 +163,15 @@ def read_checkpoint(path):
 
 
 def _of_model_directory(path):
-    saved = read_head(path)
+    listed, saved = checksums.read(path), read_head(path)
     family = saved[0].family
     config = read_config_of(path, family)
     read = functools.cache(functools.partial(_tensors_of_model, path))
-    return Checkpoint(path, config, read, family, saved=saved, path=path)
+    return Checkpoint(path, config, read, family, saved=saved, path=path, listed=listed)
 
 
 def _of_huggingface(path):
+    listed = checksums.read(path)
     family, config, entries = read_huggingface_config(path)
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     read = functools.partial(
@@ -177,8 +180,15 @@ def _of_huggingface(path):
     pooling = read_pooling(path, config.row_layout.cls_last)
     if pooling is not None:
         entries = {**entries, TEXT_VECTORS: pooling}
-    read_as = family.read_as
-    return Checkpoint(path, config, functools.cache(read), read_as, entries, path=path)
+    return Checkpoint(
+        path,
+        config,
+        functools.cache(read),
+        family.read_as,
+        entries,
+        path=path,
+        listed=listed,
+    )
 
 
 def _tensors_of_model(path):
@@ -212,6 +222,8 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
         model = build_model(model_class, checkpoint, allow_missing, arguments, told)
         logging.info("%s", model.load_report)
     model.saved_task_info = checkpoint.task_info(model)
+    if checkpoint.listed:
+        checksums.check_unchanged(checkpoint.path, checkpoint.listed)
     return model
 
 

@@ -76,6 +76,40 @@ def of_file(path, start=None):
     return found.hexdigest()
 
 
+def check_unchanged(folder, listed):
+    """Refuses a folder that has other checksums than when its reading began.
+
+    Args:
+        folder: which another program may have replaced meanwhile, so that what was read
+            belongs to two models.
+        listed: the earlier result of `read`.
+    """
+    if read(folder) != listed:
+        raise UserError(
+            f"{folder} was replaced while it was read; load it again once that is done."
+        )
+
+
+def of_folder(folder):
+    """Returns the checksums that a folder names, or else of all its files, by name."""
+    return read(folder) or {n: of_file(path) for n, path in _files_below(folder)}
+
+
+def stamps(folder):
+    """Returns the sizes and times of all files of a folder, by name."""
+    found = ((name, os.stat(path)) for name, path in _files_below(folder))
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found}
+
+
+def _files_below(folder):
+    """Yields names and paths of files, without hidden folders such as `.git`."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = os.path.join(place, name)
+            yield os.path.relpath(path, folder), path
+
+
 def check_bytes(path, data):
     """Refuses the bytes of a file that differ from its checksum, if there is one."""
     folder, name = os.path.split(path)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
 
 # Each dropout of a model is a site: block k has the sites 4k to 4k+3.
 SITES_PER_BLOCK = 4
@@ -82,6 +83,19 @@ class ConfiguredLayer(keras.layers.Layer):
         return truncated_normal(self.config.initializer_range)
 
 
+def refuse_quantization(self, *args, **kwargs):
+    """Refuses `keras.Model.quantize`, which would leave the weights as they are.
+
+    Raises:
+        UserError: always.
+    """
+    raise UserError(
+        f"Keras cannot quantize an {type(self).__name__} of albert_tf; save the model "
+        "and export it with python -m albert_tf.serving.export --format=onnx "
+        "--compute_dtype=int8."
+    )
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
 class Dense(keras.layers.Dense):
     """A `keras.layers.Dense` with fewer operations around the product.
@@ -94,6 +108,8 @@ class Dense(keras.layers.Dense):
     Call: `[..., width]` to `[..., units]`; with `adapter`, a pair of matrices `[width,
     rank]` and `[rank, units]`, to the sum of this product and the one by both.
     """
+
+    quantize = refuse_quantization
 
     def call(self, inputs, training=None, adapter=None):
         *outer, width = ops.shape(inputs)

@@ -1,6 +1,7 @@
 """The base of all models: a config, official variable names, a model directory."""
 
 import contextlib
+import json
 import operator
 import os
 import random
@@ -18,6 +19,7 @@ from albert_tf.io import checksums
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
+from albert_tf.layers.base import refuse_quantization
 from albert_tf.models.features import called_features
 from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refusing_texts
@@ -72,11 +74,14 @@ class PretrainedModel(keras.Model):
     exported_features = FEATURES
 
     fit, evaluate, predict = map(refusing_texts, ("fit", "evaluate", "predict"))
+    quantize = refuse_quantization
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         check_process()
         refuse_arguments(type(self).__name__, kwargs, constructor_arguments(type(self)))
         super().__init__(**kwargs)
+        if self.dtype_policy.quantization_mode is not None:  # int8_from_float32, …
+            refuse_quantization(self)
         self.config = config
         # How the encoder is computed; see `TransformerStack`.
         self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
@@ -94,6 +99,12 @@ class PretrainedModel(keras.Model):
         refuse_arguments("A call of the model", kwargs, arguments_of(type(self).call))
         outputs = super().__call__(*args, **kwargs)
         return named_outputs(outputs) if len(kwargs) < given else outputs
+
+    def __reduce__(self):
+        # Keras pickles arguments and weights; `Predictor` answers by the task, too.
+        # Through JSON: in an attribute, Keras keeps dicts that refer to the model.
+        info = json.loads(json.dumps(self.saved_task_info))
+        return (*super().__reduce__(), {"saved_task_info": info})
 
     # No property: Keras would save its value under a second name.
     def encoder(self):

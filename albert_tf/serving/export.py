@@ -57,7 +57,7 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
         "Type of the products. bfloat16, of a saved_model: the weights are rounded "
         "once, here, which makes the file half as large, and the answers faster on "
         "processors that multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8, "
-        "of onnx: the fastest on processors. float16, of onnx: for GPUs. Answers "
+        "of onnx: the fastest of these on CPUs. float16, of onnx: for GPUs. Answers "
         "change a little; --eval_file says how much.",
         "float32",
         ("float32", "bfloat16", "float16", "int8"),

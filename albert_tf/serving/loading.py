@@ -136,7 +136,16 @@ def build_module_of_file(path, facts):
     """
     head = head_of(facts)
     head.tokenizer = read_tokenizer(path.parent)
-    head.compute = TokenFile(path).in_graph
+    try:
+        head.compute = TokenFile(path).in_graph
+    except UserError:
+        raise
+    except Exception as error:  # which one is the runtime's choice
+        reason = str(error).partition("\n")[0]
+        raise UserError(
+            f"{path} is damaged, or keeps weights in other files ({reason}); export "
+            "the model again."
+        ) from error
     return ServingModule(head, head.text_features(facts["max_seq_length"]))
 
 

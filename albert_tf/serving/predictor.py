@@ -13,6 +13,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io.files import read_json_object
 from albert_tf.io.processes import check_process
+from albert_tf.io.storage import is_remote
 from albert_tf.models.base import PretrainedModel
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.inputs import outputs_of
@@ -45,6 +46,9 @@ class Predictor:
             before the last layer: `{"name": "patience", "threshold": 4}`, or "none"
             for answers at full depth; by default the rule kept with the model.
 
+    It can be pickled and copied. A model in memory goes along; a folder or a name is
+    opened again where it is unpickled, and refused there if its files differ in a bit.
+
     Attributes:
         inputs: names of the strings of one input, in the order of a call: `text`;
             `text` and `text_pair`; `question` and `context`; or `question`, `context`
@@ -69,9 +73,16 @@ class Predictor:
         exit_rule: Any = None,
     ) -> None:
         check_process()
+        self._directory = self._files = None
         if isinstance(model, str | os.PathLike):
-            directory = local_directory(model, revision)
-            self._served, facts = _open(directory, tokenizer, task, exit_rule)
+            path = local_directory(model, revision)
+            version = _version(pathlib.Path(path))  # the highest now, for copies, too
+            self._directory = os.path.abspath(version or path)
+            listed = checksums.read(self._directory)
+            self._files = listed or checksums.stamps(self._directory)
+            self._served, facts = _open(path, version, tokenizer, task, exit_rule)
+            checksums.check_unchanged(self._directory, listed)
+            model = model if is_remote(model) else self._directory
         else:
             self._served, facts = _take(model, tokenizer, task, exit_rule)
         signature = self._served()
@@ -79,6 +90,18 @@ class Predictor:
         names = frozenset(spec.name for spec in _specs(signature))
         self._signatures = {names: signature}
         self._answer = head_of(facts).answer
+        self._arguments = model, tokenizer, task, revision, exit_rule
+
+    def __reduce__(self):
+        if self._files is None:
+            return type(self), self._arguments
+        files = checksums.of_folder(self._directory)
+        if self._files not in (files, checksums.stamps(self._directory)):
+            raise UserError(
+                f"{self._directory} has changed since the Predictor opened it, so that "
+                "a copy would answer otherwise; open it again and pickle or copy that."
+            )
+        return _opened_again, (type(self), self._arguments, files)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -94,7 +117,8 @@ class Predictor:
                 of `inputs`, in their order; `options` are a list of str for one input,
                 lists of them for many. A line of an open file keeps its end, which
                 counts as white space.
-            batch_size: inputs answered at a time; similar lengths meet.
+            batch_size: inputs answered at a time; similar lengths meet. Answers of an
+                int8 export move a little with the others, unless it is 1.
             **named_texts: the same by name, such as `question` and `context`.
 
         Returns:
@@ -168,9 +192,19 @@ class Predictor:
         return self._signatures[names]
 
 
-def _open(path, tokenizer, task, exit_rule):
-    """Opens an export or a model directory: returns its signatures, and facts."""
-    version = _version(pathlib.Path(path))
+def _opened_again(predictor_class, arguments, files):
+    """Opens what a `Predictor` was opened from, if it has the same files."""
+    model, _, _, revision, _ = arguments
+    if checksums.of_folder(local_directory(model, revision)) != files:
+        raise UserError(
+            f"{model} has other files here than where the Predictor was pickled; copy "
+            "the folder, or pickle Predictor(model, tokenizer), which holds the model."
+        )
+    return predictor_class(*arguments)
+
+
+def _open(path, version, tokenizer, task, exit_rule):
+    """Opens an export's version, or a model directory: its signatures, and facts."""
     if version is not None:
         if tokenizer is not None or task != "auto" or exit_rule is not None:
             raise UserError(
@@ -191,7 +225,7 @@ def _open(path, tokenizer, task, exit_rule):
 
 def _exported(version):
     tensorflow_text()  # Without its operations, loading fails.
-    checksums.check_folder(version)
+    checksums.require_all(version)
     description = version / _DESCRIPTION
     facts = read_json_object(description) if description.exists() else {}
     path = token_file_in(version)
@@ -202,6 +236,7 @@ def _exported(version):
                 "answers; copy it there again, or export the model again."
             )
         return build_module_of_file(path, facts).text_signature, facts
+    checksums.check_folder(version)
     try:
         loaded = tf.saved_model.load(str(version))
         signature = loaded.signatures.get("serving_default")
@@ -224,7 +259,7 @@ def _exported(version):
 
 
 def _take(model, tokenizer, task, exit_rule):
-    """Opens as `_open`, a model in memory."""
+    """Opens as `_open` a model in memory."""
     if not isinstance(model, PretrainedModel):
         raise UserError(
             f"Expected a directory, a name or a model of albert_tf, not a "

@@ -77,7 +77,7 @@ class SeveralHeads(Head):
             )
         }
         for further in (models or [])[1:]:
-            self.variables = [*self.variables, *further.classifier.variables]
+            self.variables = [*self.variables, *further.classifier.weights]
 
     @property
     def text_inputs(self):

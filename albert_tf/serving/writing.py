@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 from absl import logging
+from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -98,6 +99,11 @@ def _save(module, directory):
             tf.saved_model.save(module, str(directory), signatures=module.signatures())
     finally:
         logging.set_verbosity(verbosity)
+    # Beside checksums it has a random number, by which equal exports would differ.
+    path = directory / "fingerprint.pb"
+    fingerprint = FingerprintDef.FromString(path.read_bytes())
+    fingerprint.uuid = ""
+    path.write_bytes(fingerprint.SerializeToString(deterministic=True))
 
 
 def _check(options):

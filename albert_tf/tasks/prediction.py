@@ -38,6 +38,9 @@ class OutputsPredictor:
         self.min_tokens = min_tokens
         self._graphs = {}  # by the axes of features
 
+    def __getstate__(self):
+        return {**vars(self), "_graphs": {}}  # functions cannot be pickled
+
     def _graph(self, axes):
         # Shapes are left open: one graph serves every bucket and the last short batch.
         if axes not in self._graphs:

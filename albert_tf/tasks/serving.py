@@ -22,7 +22,7 @@ class Head:
         tokenizer: the model's, as returned by `albert_tf.load_tokenizer`.
 
     Attributes:
-        variables: the Keras variables that are saved.
+        variables: the Keras variables that are saved; no seeds, which are random.
         exit_rule: the `ExitRule` by which texts leave early; None: all are answered at
             full depth. With one, the numbers have `EXIT_LAYER`, too.
         longest: tokens of a row at most: the positions of the model or, where it has no
@@ -54,7 +54,7 @@ class Head:
 
     def __init__(self, model, task=None, tokenizer=None):
         self.model, self.task, self.tokenizer = model, task, tokenizer
-        self.variables = [] if model is None else model.variables
+        self.variables = [] if model is None else model.weights
         self.longest = None
         self.exit_rule = getattr(model, "exit_rule", None)
 

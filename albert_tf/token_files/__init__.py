@@ -1,6 +1,7 @@
 """Files that take token ids, `model.onnx` and `model.tflite`, in their runtimes."""
 
 import functools
+import os
 import pathlib
 import threading
 import warnings
@@ -9,14 +10,19 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
+from albert_tf.io.files import read_file
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # a number of threads for ONNX Runtime
+_EXTERNAL_WEIGHTS = "session.model_external_initializers_file_folder_path"
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}  # others are called alike
 
 
 class TokenFile:
     """Runs a file that an export wrote.
+
+    The file is read once, here: whatever happens to it later changes no answer.
 
     Args:
         path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
@@ -28,15 +34,16 @@ class TokenFile:
         outputs: a `tf.TensorSpec` of each output by name.
 
     Raises:
-        UserError: onnxruntime is not installed.
+        UserError: onnxruntime is not installed, or the file cannot be read or differs
+            from its checksum.
     """
 
     def __init__(self, path):
         path = str(path)
-        if path.endswith(".tflite"):
-            self.runtime, self._run, self.outputs = _tflite(path)
-        else:
-            self.runtime, self._run, self.outputs = _onnx(path)
+        content = read_file(path)
+        checksums.check_bytes(path, content)
+        opened = _tflite if path.endswith(".tflite") else _onnx
+        self.runtime, self._run, self.outputs = opened(content)
 
     def __call__(self, features):
         return self._run({name: np.asarray(v) for name, v in features.items()})
@@ -62,7 +69,7 @@ def token_file_in(version):
     return next(filter(pathlib.Path.exists, paths), None)
 
 
-def _tflite(path):
+def _tflite(content):
     try:
         import ai_edge_litert
         from ai_edge_litert.interpreter import Interpreter
@@ -73,7 +80,7 @@ def _tflite(path):
     with warnings.catch_warnings():
         # It announces the package that is to follow it.
         warnings.filterwarnings("ignore", "(?s).*tf.lite.Interpreter is deprecated")
-        interpreter = Interpreter(path)
+        interpreter = Interpreter(model_content=content)
     run, lock = interpreter.get_signature_runner("tokens"), threading.Lock()
 
     def run_alone(features):
@@ -87,7 +94,7 @@ def _tflite(path):
     return runtime, run_alone, outputs
 
 
-def _onnx(path):
+def _onnx(content):
     try:
         import onnxruntime
     except ImportError as error:
@@ -100,7 +107,9 @@ def _onnx(path):
     def session(threads):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        return onnxruntime.InferenceSession(path, options)
+        # Weights in other files would be sought in the current folder: there are none.
+        options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
+        return onnxruntime.InferenceSession(content, options)
 
     running, lock = [], threading.Lock()
 

@@ -1,6 +1,7 @@
 """The model without its tokenizer, for runtimes that have no text operations."""
 
 import contextlib
+import itertools
 import logging as standard_logging
 import pathlib
 import tempfile
@@ -172,6 +173,7 @@ def _convert_to_onnx(function, path):
         function, function.input_signature, opset=_ONNX_OPSET
     )
     read_constants_from_outside(model.graph)
+    name_by_place(model.graph)
     onnx.save(model, str(path))
 
 
@@ -183,7 +185,7 @@ def read_constants_from_outside(graph):
     """
     outside = {}
     loops = [node for node in graph.node if node.op_type == "Loop"]
-    bodies = {loop.name: _body(loop) for loop in loops}
+    bodies = {loop.name: _bodies(loop)[0] for loop in loops}
     for loop in loops:
         body = bodies[loop.name]
         # A loop begins with its number of steps and its condition.
@@ -202,8 +204,66 @@ def read_constants_from_outside(graph):
             node.input[place] = name
 
 
-def _body(loop):
-    return next(part.g for part in loop.attribute if part.name == "body")
+def name_by_place(graph):
+    """Sorts an `onnx.GraphProto` by what its outputs read, and names parts by place.
+
+    tf2onnx goes through sets, and counts what it has converted before: the same model
+    has other names, in another order, in each process. Inputs and outputs keep theirs.
+    """
+    _sort(graph)
+    names = {part.name: part.name for part in (*graph.input, *graph.output)}
+    _name(graph, {"": "", **names}, itertools.count())
+
+
+def _sort(graph):
+    for node in graph.node:
+        for body in _bodies(node):
+            _sort(body)
+    makers = {name: node for node in graph.node for name in node.output}
+    places, waiting = {}, [output.name for output in reversed(graph.output)]
+    while waiting:  # no recursion: a path has thousands of nodes
+        name = waiting[-1]
+        read = _read(makers[name]) if name in makers else ()
+        missing = [other for other in read if other not in places]
+        if missing and name not in places:
+            waiting += reversed(missing)
+        else:
+            places.setdefault(waiting.pop(), len(places))
+    last = len(places)
+    graph.node.sort(key=lambda node: min(places.get(n, last) for n in node.output))
+    graph.initializer.sort(key=lambda tensor: places.get(tensor.name, last))
+
+
+def _read(node):
+    """Lists the names that a node reads, in the bodies of a loop or branch, too."""
+    names = list(node.input)
+    for body in _bodies(node):
+        names += [name for inner in body.node for name in _read(inner)]
+        names += [output.name for output in body.output]
+    return names
+
+
+def _name(graph, names, count):
+    """Renames the parts of a sorted graph; `names` has those that are known, by old."""
+    for part in (*graph.input, *graph.initializer):
+        part.name = names.setdefault(part.name, f"value_{next(count)}")
+    for node in graph.node:
+        node.name = f"{node.op_type}_{next(count)}"
+        node.input[:] = [names[name] for name in node.input]
+        for body in _bodies(node):
+            body.name = f"{node.name}_body"
+            _name(body, dict(names), count)
+        for place, name in enumerate(node.output):
+            names.setdefault(name, f"{node.name}:{place}")
+        node.output[:] = [names[name] for name in node.output]
+    for part in graph.output:
+        part.name = names[part.name]
+    del graph.value_info[:]  # shapes, which runtimes infer
+    graph.doc_string = ""  # TensorFlow's name of the function, with a counter
+
+
+def _bodies(node):
+    return [part.g for part in node.attribute if part.HasField("g")]
 
 
 def _token_function(compute, specs):

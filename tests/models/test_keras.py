@@ -49,6 +49,19 @@ def records(material, training, batch_size=16):
     )
 
 
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+def test_keras_quantizes_no_model(mode, model):
+    """It would warn, and leave every weight as it is."""
+    with pytest.raises(UserError, match="cannot quantize an .*--compute_dtype=int8"):
+        model.quantize(mode)
+    names = {"input_ids": keras.Input([None], dtype="int32")}
+    wrapped = keras.Model(names, model(names))
+    with pytest.raises(UserError, match="cannot quantize a.* Dense .*--compute_dty"):
+        wrapped.quantize(mode)
+    with pytest.raises(UserError, match="cannot quantize an .*--compute_dtype=int8"):
+        type(model).from_config({**model.get_config(), "dtype": f"{mode}_from_float32"})
+
+
 def test_summary_shows_shapes(model):
     lines = []
     model.summary(print_fn=lines.append)

@@ -255,6 +255,14 @@ def test_int8(classifier, tmp_path):
     assert 0 < described["distance"] < described["largest_distance"]
     found = Predictor(tmp_path).arrays(texts)["probabilities"]
     assert 0 < np.abs(found - expected).max() < 0.02
+    # Neighbours move an answer, unless each is answered alone.
+    served = Predictor(tmp_path)
+    alone = served.arrays(texts, batch_size=1)["probabilities"]
+    assert (alone != found).any()
+    for text, expected in zip(texts, alone, strict=True):
+        np.testing.assert_array_equal(
+            served.arrays([text])["probabilities"][0], expected
+        )
     graph = onnx.load(version / "model.onnx").graph
     kernels = [
         onnx.numpy_helper.to_array(tensor)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 
 import keras
@@ -50,6 +51,18 @@ def test_it_learns_strings_and_answers_them(moods):
     shares = np.exp(logits) / np.exp(logits).sum()
     found = classifier.predict("good film")["probabilities"]
     np.testing.assert_allclose([found["glad"], found["sad"]], shares, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_copy_answers_the_same(moods):
+    """It cuts texts where the model has learned them, as the original does."""
+    classifier, _ = moods
+    text = "good film " * 9 + "bad plot"
+    expected = classifier.predict(text)
+    again = pickle.loads(pickle.dumps(classifier))
+    assert again.predict(text) == expected
+    infos = [c.model.task_info() for c in (again, classifier)]
+    assert json.dumps(infos[0]) == json.dumps(infos[1])
 
 
 @pytest.mark.slow
