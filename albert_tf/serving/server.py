@@ -68,7 +68,7 @@ class Server:
             registry=registry,
         )
         self._connections = Connections(
-            limits, lambda status: self._requests.labels(status).inc()
+            limits, lambda refused: self._requests.labels(refused).inc()
         )
         # One: threads share Python's lock with the loop that answers all clients.
         self._aside = concurrent.futures.ThreadPoolExecutor(1)
