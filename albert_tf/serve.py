@@ -10,6 +10,7 @@ services, and needs pip install 'albert-tf[serve]'. docs/serving.md says more.
 """
 
 import dataclasses
+import gc
 import pathlib
 import resource
 import signal
@@ -25,7 +26,8 @@ from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.models.flags import AppliedExitFlags
 
-_BACKLOG = 1024  # connections that are taken at a time
+_BACKLOG = 128  # connections that are taken at a time, between other work
+_QUEUE = 4096  # connections that the system holds until they are taken
 _OTHER_FILES = 256  # that a server has open, beside connections
 
 
@@ -141,14 +143,22 @@ def serve(options):
         exit_rule=options.asked_rule,
     )
     name, version = _name_and_version(options)
-    limits, backlog = _within_open_files(group_of(Limits, options))
-    config = Server(predictor, name, version, limits).config(backlog)
+    limits = _within_open_files(group_of(Limits, options))
+    config = Server(predictor, name, version, limits).config(_BACKLOG)
     address = _address(options.host, listening.getsockname()[1])
     logging.info("Serving %s/v1/models/%s", address, name)
     for ended_by in (signal.SIGINT, signal.SIGTERM):
         # uvicorn answers what it has, and then raises the signal that it got again.
         signal.signal(ended_by, lambda *_: None)
+    gc.freeze()  # What hostile bodies allocate has none of this looked through again.
     uvicorn.Server(config).run(sockets=[listening])
+
+
+class _Listening(socket.socket):
+    """A socket with a longer queue than asyncio asks for."""
+
+    def listen(self, backlog):
+        super().listen(max(backlog, _QUEUE))
 
 
 def _bound(host, port):
@@ -158,7 +168,7 @@ def _bound(host, port):
             "host= is empty: give an address, such as 127.0.0.1, or 0.0.0.0 for every "
             "network."
         )
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening = _Listening(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -176,24 +186,19 @@ def _address(host, port):
 
 
 def _within_open_files(limits):
-    """Raises the limit of open files, or lowers the limits to it.
-
-    Returns:
-        The `Limits`, and how many connections may be taken at a time.
-    """
-    wanted = limits.max_connections + 4 * _BACKLOG + _OTHER_FILES
+    """Raises the limit of open files to the connections, or lowers theirs to it."""
+    others = 4 * _BACKLOG + _OTHER_FILES  # some are taken before others are closed
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return limits, _BACKLOG
-    backlog = min(_BACKLOG, max(soft // 8, 1))
-    most = max(min(limits.max_connections, soft - 4 * backlog - _OTHER_FILES), 1)
-    logging.warning(
-        "Only %d files may be open (ulimit -n): --max_connections is %d.", soft, most
-    )
-    return dataclasses.replace(limits, max_connections=most), backlog
+    if soft == resource.RLIM_INFINITY or soft >= limits.max_connections + others:
+        return limits
+    soft = limits.max_connections + others
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = max(min(limits.max_connections, soft - others), 1)
+    if most < limits.max_connections:
+        logging.warning("ulimit -n is %d: --max_connections becomes %d.", soft, most)
+    return dataclasses.replace(limits, max_connections=most)
 
 
 def _name_and_version(options):

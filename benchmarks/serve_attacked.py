@@ -1,4 +1,4 @@
-"""What a client of `albert_tf.serve` notices while others attack the server.
+"""Times and statuses of a client of `albert_tf.serve` while others attack the server.
 
   python -m benchmarks.serve_attacked --export_dir=served/sst-2
 

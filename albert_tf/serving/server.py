@@ -98,7 +98,7 @@ class Server:
         )
         calls.set_function(lambda: self._gathering.calls)
 
-    def config(self, backlog=1024):
+    def config(self, backlog):
         """Makes the settings of uvicorn: the application behind its `Connections`."""
         return uvicorn.Config(
             self.application(),
@@ -226,11 +226,11 @@ class Server:
         limits = self._limits
         for name, column in given.items():
             count = sum(map(_texts, column)) if isinstance(column, list) else 1
-            _check_number(f"{name} has", count, limits, "max_waiting_rows")
+            _check_number("The request has", count, name, limits, "max_waiting_rows")
         columns, _ = self._predictor.columns(**given)
         for name, column in columns.items():
             count = max(map(_texts, column), default=0)
-            _check_number(f"A row of {name} has", count, limits, "max_rows")
+            _check_number("A row has", count, name, limits, "max_rows")
         return columns, by_row
 
     def _check_path(self, request):
@@ -490,11 +490,11 @@ def _texts(row):
     return max(len(row), 1) if isinstance(row, list) else 1
 
 
-def _check_number(who_has, count, limits, name):
-    most = getattr(limits, name)
+def _check_number(it_has, count, name, limits, limit):
+    most = getattr(limits, limit)
     if count > most:
-        message = f"{who_has} {count} texts; the server takes {most} (--{name})."
-        raise HTTPException(413, message)
+        message = f"{it_has} {count} texts for {name}; the server takes {most} at most"
+        raise HTTPException(413, f"{message} (--{limit}).")
 
 
 def _unpacked(content, most):

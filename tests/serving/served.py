@@ -56,14 +56,14 @@ class Running:
     connections: object  # the `Connections` of the server
 
     def counted(self, status):
-        """How many requests got a status."""
+        """Counts the requests that got a status, by /metrics."""
         metrics = ask(self.port, "/metrics")[1]
         name = f'albert_requests_total{{status="{status}"}} '
         found = [line for line in metrics.splitlines() if line.startswith(name)]
         return float(found[0].removeprefix(name)) if found else 0
 
     def within(self, seconds, condition):
-        """Whether a condition holds within some seconds."""
+        """Waits some seconds for a condition; returns its last value."""
         end = time.monotonic() + seconds
         while not condition() and time.monotonic() < end:
             time.sleep(0.01)
@@ -76,7 +76,7 @@ def running(predictor, **limits):
     server = Server(predictor, "m", 3, serve.Limits(**limits))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    in_thread = uvicorn.Server(server.config())
+    in_thread = uvicorn.Server(server.config(backlog=128))
     thread = threading.Thread(target=in_thread.run, args=([listening],))
     thread.start()
     while not in_thread.started:
