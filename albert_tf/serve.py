@@ -10,7 +10,11 @@ services, and needs pip install 'albert-tf[serve]'. docs/serving.md says more.
 """
 
 import dataclasses
+import gc
 import pathlib
+import resource
+import signal
+import socket
 
 from absl import logging
 
@@ -22,7 +26,9 @@ from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.models.flags import AppliedExitFlags
 
-_DRAINING = 30  # seconds in which requests are answered after SIGTERM
+_BACKLOG = 128  # connections that are taken at a time, between other work
+_QUEUE = 4096  # connections that the system holds until they are taken
+_OTHER_FILES = 256  # that a server has open, beside connections
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,13 +53,33 @@ class Limits:
         minimum=1,
     )
     max_waiting_rows: int = option(
-        "Inputs that may wait; the server refuses more with the status 503.",
+        "Inputs that may wait; the server refuses more with the status 503, and a "
+        "request that has more by itself with 413.",
         1024,
         minimum=1,
     )
     max_request_bytes: int = option(
         "Size of a request; the server refuses larger ones with the status 413.",
         1 << 20,
+        minimum=1,
+    )
+    max_held_bytes: int = option(
+        "Bytes of all requests at a time, until they are answered; at least two of "
+        "--max_request_bytes. Where there are more, the server refuses those that have "
+        "not come whole with the status 503, the oldest first.",
+        1 << 26,
+        minimum=1 << 16,
+    )
+    max_read_seconds: float = option(
+        "Seconds in which a request must have come whole, and between two requests of "
+        "a connection; the server refuses slower ones with the status 408.",
+        20.0,
+        minimum=0.1,
+    )
+    max_connections: int = option(
+        "Connections at a time. One more ends the oldest whose request has not come "
+        "whole; if there is none, the server refuses it with the status 503.",
+        1024,
         minimum=1,
     )
 
@@ -90,14 +116,21 @@ def serve(options):
     """Answers requests until a signal ends it; those that run get their answers.
 
     Raises:
-        UserError: not one model, or the packages of the server are not installed.
+        UserError: not one model, no address to listen at, limits that exclude each
+            other, or the packages of the server are not installed.
     """
     if bool(options.model_dir) == bool(options.export_dir):
         raise UserError("Give either --model_dir or --export_dir.")
-    # Imported here, so that --help does not wait for TensorFlow.
+    if options.max_held_bytes < 2 * options.max_request_bytes:
+        raise UserError(
+            f"max_held_bytes={options.max_held_bytes}: expected at least twice "
+            f"max_request_bytes={options.max_request_bytes}."
+        )
+    # Imported here, so that --help does not wait for TensorFlow, nor a taken port.
     try:
         import uvicorn
 
+        listening = _bound(options.host, options.port)
         from albert_tf.serving.server import Server
     except ImportError as error:
         raise UserError(
@@ -111,15 +144,62 @@ def serve(options):
         exit_rule=options.asked_rule,
     )
     name, version = _name_and_version(options)
-    server = Server(predictor, name, version, group_of(Limits, options))
-    logging.info("Serving http://%s:%d/v1/models/%s", options.host, options.port, name)
-    uvicorn.run(
-        server.application(),
-        host=options.host,
-        port=options.port,
-        log_level="warning",
-        timeout_graceful_shutdown=_DRAINING,
-    )
+    limits = _within_open_files(group_of(Limits, options))
+    config = Server(predictor, name, version, limits).config(_BACKLOG)
+    address = _address(options.host, listening.getsockname()[1])
+    logging.info("Serving %s/v1/models/%s", address, name)
+    for ended_by in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn answers what it has, and then raises the signal that it got again.
+        signal.signal(ended_by, lambda *_: None)
+    gc.freeze()  # What hostile bodies allocate has none of this looked through again.
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+class _Listening(socket.socket):
+    """A socket with a longer queue than asyncio asks for."""
+
+    def listen(self, backlog):
+        super().listen(max(backlog, _QUEUE))
+
+
+def _bound(host, port):
+    """Binds an address before anything takes time; nobody can connect to it yet."""
+    if not host:
+        raise UserError(
+            "host= is empty: give an address, such as 127.0.0.1, or 0.0.0.0 for every "
+            "network."
+        )
+    listening = _Listening(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise UserError(
+            f"host={host} port={port}: the server cannot listen there "
+            f"({error.strerror}); give another address or port."
+        ) from error
+    return listening
+
+
+def _address(host, port):
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _within_open_files(limits):
+    """Raises the limit of open files to the connections, or lowers theirs to it."""
+    others = 4 * _BACKLOG + _OTHER_FILES  # some are taken before others are closed
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= limits.max_connections + others:
+        return limits
+    soft = limits.max_connections + others
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = max(min(limits.max_connections, soft - others), 1)
+    if most < limits.max_connections:
+        logging.warning("ulimit -n is %d: --max_connections becomes %d.", soft, most)
+    return dataclasses.replace(limits, max_connections=most)
 
 
 def _name_and_version(options):

@@ -48,7 +48,7 @@ def benchmark(options):
         texts = [row["sentence"] for row in rows][: options.requests]
     with contextlib.ExitStack() as stack:
         ports = {
-            name: stack.enter_context(_server(options.export_dir, flags))
+            name: stack.enter_context(run_server(options.export_dir, flags))[0]
             for name, flags in _SERVERS.items()
         }
         for port in ports.values():
@@ -80,8 +80,8 @@ def _show(clients, turns):
 
 
 @contextlib.contextmanager
-def _server(export_dir, flags):
-    """Runs the command; gives its port."""
+def run_server(export_dir, flags):
+    """Runs the command; gives its port and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -94,7 +94,7 @@ def _server(export_dir, flags):
                     socket.create_connection(("127.0.0.1", port)).close()
                     break
                 time.sleep(0.2)
-            yield port
+            yield port, process
         finally:
             process.terminate()
 

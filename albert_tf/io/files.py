@@ -155,15 +155,20 @@ class RepeatedNameError(ValueError):
     """A JSON object that has a name twice."""
 
 
-def parse_json(text):
-    """Parses JSON; `text` is a str or bytes.
+def parse_json(text, made=None):
+    """Parses JSON.
+
+    Args:
+        text: a str or bytes.
+        made: maps each object, a dict, to the value that takes its place.
 
     Raises:
         ValueError: it is not JSON, or is nested more deeply than can be read.
         RepeatedNameError: an object has a name twice, which is no comment ("//").
     """
     try:
-        return json.loads(text, object_pairs_hook=_each_once)
+        hook = _each_once if made is None else lambda pairs: made(_each_once(pairs))
+        return json.loads(text, object_pairs_hook=hook)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -8,8 +8,8 @@ import threading
 
 import numpy as np
 
-from albert_tf.errors import UserError
 from albert_tf.serving.inputs import lengths_of
+from albert_tf.tasks.prediction import joined
 
 _SPECIAL_TOKENS = 8  # the bytes of text whose tokens are as many as [CLS] and [SEP]
 _MOST_PADDED = 1.25  # the length of the rows of a call, padded, in that of their texts
@@ -43,8 +43,11 @@ class Gathering:
 
     Call: the columns of a request, to its outputs.
 
+    A request of more than `max_rows` waits anew after each part of so many, so that it
+    does not delay others. Whoever cancels the call takes the rows out that wait.
+
     Raises:
-        UserError: as `answer`, for the requests that it concerns alone.
+        Exception: as `answer`, for the requests that it concerns alone.
         Busy: too many rows wait.
     """
 
@@ -53,23 +56,46 @@ class Gathering:
         self.calls = 0
         self._lock = threading.Lock()
         self._waiting = []
+        self._later = 0  # rows of requests of which a part waits or is answered
         self._changed = asyncio.Condition()
         self._threads = concurrent.futures.ThreadPoolExecutor(workers)
 
     async def __call__(self, columns):
-        future = asyncio.get_running_loop().create_future()
-        request = Request(columns, lengths_of(columns) + _SPECIAL_TOKENS, future)
-        most = self._limits.max_waiting_rows
-        if self.rows() + request.rows > most:
+        lengths = lengths_of(columns) + _SPECIAL_TOKENS
+        limits, left = self._limits, len(lengths)
+        if self.rows() + left > limits.max_waiting_rows:
+            most = limits.max_waiting_rows
             raise Busy(f"more than {most} rows wait; ask again later.")
+        order, found = np.argsort(lengths, kind="stable"), []
+        self._later += left
+        try:
+            for start in range(0, max(left, 1), limits.max_rows):
+                part = order[start : start + limits.max_rows]
+                self._later -= len(part)
+                left -= len(part)
+                rows = {name: [c[i] for i in part] for name, c in columns.items()}
+                found.append(await self._turn(rows, lengths[part]))
+        finally:
+            self._later -= left
+        back = np.argsort(order)
+        return {k: joined([f[k] for f in found], "")[back] for k in found[0]}
+
+    async def _turn(self, columns, lengths):
+        """Waits for the outputs of rows that are answered in one call."""
+        future = asyncio.get_running_loop().create_future()
+        request = Request(columns, lengths, future)
         self._waiting.append(request)
-        async with self._changed:
-            self._changed.notify_all()
-        return await future
+        try:
+            async with self._changed:
+                self._changed.notify_all()
+            return await future
+        finally:
+            if request in self._waiting:
+                self._waiting.remove(request)
 
     def rows(self):
         """Counts the rows that wait."""
-        return sum(request.rows for request in self._waiting)
+        return self._later + sum(request.rows for request in self._waiting)
 
     async def run(self):
         """Answers requests until it is cancelled."""
@@ -129,9 +155,7 @@ class Gathering:
         except Exception as error:  # of one request, perhaps
             if len(requests) == 1:
                 return [error]
-            if isinstance(error, UserError):
-                return [self._answers([request])[0] for request in requests]
-            return [error] * len(requests)
+            return [self._answers([request])[0] for request in requests]
         found, start = [], 0
         for request in requests:
             end = start + request.rows

@@ -38,7 +38,7 @@ class Inputs:
             UserError: the texts differ from the model's inputs.
         """
         given = self._named(texts, named).items()
-        columns = {name: _read_once(name, values) for name, values in given}
+        columns = {n: _read_once(n, v, self.ranks[n] + 1) for n, v in given}
         bare = {name: _depth(v) < self.ranks[name] for name, v in columns.items()}
         is_one = any(bare.values())
         if is_one and not all(bare.values()):
@@ -89,20 +89,22 @@ def _and(names):
     return " and ".join(names)
 
 
-def _read_once(place, values):
-    """Lists in place of iterators, arrays and columns, however deep."""
+def _read_once(place, values, depth):
+    """Lists in place of iterators, arrays and columns, down to some depth."""
     values = as_python(values)
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+    if isinstance(values, str | bytes) or not (depth and hasattr(values, "__iter__")):
         return values
     values = elements(place, values)
-    return [_read_once(f"{place}[{i}]", value) for i, value in enumerate(values)]
+    return [_read_once(f"{place}[{i}]", v, depth - 1) for i, v in enumerate(values)]
 
 
 def _depth(values):
     """Returns 0 for a str, 1 for a list of str …; an empty list is of many."""
-    if not isinstance(values, list):
-        return 0
-    return 1 + (_depth(values[0]) if values else 0)
+    depth = 0
+    while isinstance(values, list):
+        depth += 1
+        values = values[0] if values else None
+    return depth
 
 
 def _encoded(values, rank, place):

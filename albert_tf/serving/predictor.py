@@ -166,7 +166,9 @@ class Predictor:
         columns, _ = self.columns(*texts, **named_texts)
         return self.outputs(columns, batch_size)
 
-    def columns(self, *texts: Any, **named_texts: Any) -> tuple[dict[str, Any], bool]:
+    def columns(
+        self, /, *texts: Any, **named_texts: Any
+    ) -> tuple[dict[str, Any], bool]:
         """Checks the arguments of a call, and tells whether it was one input.
 
         Returns:

@@ -101,17 +101,17 @@ def require_numbers(outputs):
     return outputs
 
 
-def joined(arrays):
-    """Joins `[batch, …]` arrays; where later sizes differ, pads with 0 (or b"")."""
+def joined(arrays, text=b""):
+    """Joins `[batch, …]` arrays; where later sizes differ, pads with 0 or the text."""
     _, *sizes = np.max([array.shape for array in arrays], axis=0)
-    return np.concatenate([_padded(array, sizes) for array in arrays])
+    return np.concatenate([_padded(array, sizes, text) for array in arrays])
 
 
-def _padded(array, sizes):
+def _padded(array, sizes, text):
     width = [(0, to - size) for to, size in zip(sizes, array.shape[1:], strict=True)]
     if not any(to for _, to in width):
         return array
-    filling = b"" if array.dtype == object else 0
+    filling = text if array.dtype == object else 0
     return np.pad(array, [(0, 0), *width], constant_values=filling)
 
 

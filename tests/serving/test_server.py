@@ -5,8 +5,6 @@ import base64
 import concurrent.futures
 import contextlib
 import functools
-import http.client
-import json
 import signal
 import socket
 import subprocess
@@ -14,77 +12,19 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
-import tensorflow as tf
-import uvicorn
 
 from albert_tf import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.gathering import Gathering
-from albert_tf.serving.inputs import Inputs
-from albert_tf.serving.server import Server
+from tests.serving import served
+from tests.serving.served import Lengths
+from tests.serving.served import serving
 
 
-class Lengths:
-    """Stands for a `Predictor`: how long texts are, and their first letters."""
-
-    inputs = ("text",)
-
-    def __init__(self, seconds=0.0):
-        self.seconds, self.calls = seconds, []
-        self.signature = tf.function(
-            lambda **strings: {
-                "length": tf.strings.length(strings["text"]),
-                "first": strings["text"],
-            }
-        ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
-
-    def columns(self, *texts, **named):
-        return Inputs({"text": 1}, ("text",)).columns(texts, named)
-
-    def outputs(self, columns, batch_size):
-        texts = [text.decode() for text in columns["text"]]
-        self.calls.append(len(texts))
-        time.sleep(self.seconds)
-        if "bad" in texts:
-            raise UserError("bad is refused.")
-        if "broken" in texts:
-            raise ValueError("broken")
-        first = np.array([text[:1] for text in texts], object)
-        return {"length": np.array([*map(len, texts)]), "first": first}
-
-
-@contextlib.contextmanager
-def serving(predictor, **limits):
-    """Runs a server in a thread; gives its port."""
-    server = Server(predictor, "m", 3, serve.Limits(**limits))
-    application = server.application()
-    config = uvicorn.Config(application, port=0, log_level="error", lifespan="on")
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run)
-    thread.start()
-    while not running.started:
-        time.sleep(0.01)
-    try:
-        yield running.servers[0].sockets[0].getsockname()[1]
-    finally:
-        running.should_exit = True
-        thread.join()
-
-
-def ask(port, path=":predict", body=None, raw=None):
+def ask(*arguments, **named):
     """The status of an answer, and its content."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    with contextlib.closing(connection):
-        content = raw if body is None else json.dumps(body)
-        method = "GET" if content is None else "POST"
-        where = path if path == "/metrics" else f"/v1/models/m{path}"
-        connection.request(method, where, content)
-        response = connection.getresponse()
-        text = response.read().decode()
-        is_json = response.headers["content-type"] == "application/json"
-        return response.status, json.loads(text) if is_json else text
+    return served.ask(*arguments, **named)[:2]
 
 
 @pytest.fixture(scope="module")
@@ -236,19 +176,12 @@ def test_a_bad_request_harms_no_other():
     assert [status for status, _ in answers] == [200, 400, 200]
 
 
-def test_a_failing_model_is_an_error_of_the_server():
-    with serving(Lengths()) as port:
-        assert ask(port, body={"inputs": ["broken"]})[0] == 500
-        assert ask(port, body={"inputs": ["a"]})[0] == 200
-
-
 def test_too_many_rows_wait():
     with serving(Lengths(0.3), max_rows=1, max_waiting_rows=2, workers=1) as port:
-        statuses = [status for status, _ in ask_at_once(port, ["a"] * 8)]
-        status, content = ask(port, body={"inputs": ["a"] * 3})
-    assert {200, 503} == set(statuses)
-    assert status == 503
-    assert "more than 2 rows wait" in content["error"]
+        answers = ask_at_once(port, ["a"] * 8)
+    assert {200, 503} == {status for status, _ in answers}
+    refused = [content["error"] for status, content in answers if status == 503]
+    assert "more than 2 rows wait" in refused[0]
 
 
 def test_what_the_command_refuses(tmp_path, monkeypatch):
@@ -274,14 +207,14 @@ def test_the_name_and_the_version(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_answers_and_drains(classifier):
-    """The request that runs when SIGTERM comes gets its answer."""
+    """The request that runs when SIGTERM comes gets its answer; half a one is not."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "albert_tf.serve"]
     command += [f"--export_dir={classifier.version}", f"--port={port}"]
     command += ["--model_name=m", "--max_delay_ms=1500"]
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while True:
             with contextlib.suppress(OSError):
                 status, content = ask(port, "")
@@ -289,11 +222,17 @@ def test_the_command_answers_and_drains(classifier):
             assert process.poll() is None
             time.sleep(0.2)
         assert status == 200
-        with concurrent.futures.ThreadPoolExecutor() as pool:
+        with (
+            concurrent.futures.ThreadPoolExecutor() as pool,
+            socket.create_connection(("127.0.0.1", port)) as half,
+        ):
+            half.sendall(b"POST /v1/models/m:predict HTTP/1.1\r\nHost: m\r\n")
             asked = pool.submit(ask, port, body={"inputs": {"text": ["good"]}})
             time.sleep(0.5)
             process.send_signal(signal.SIGTERM)
             status, content = asked.result()
-        process.wait(60)
-    assert status == 200
+            said = process.communicate(timeout=20)[1]
+    assert (status, process.returncode) == (200, 0)
+    assert f"Serving http://127.0.0.1:{port}/v1/models/m" in said
+    assert "Traceback" not in said
     assert content["outputs"]["label"][0] in ("no", "yes")

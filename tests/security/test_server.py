@@ -1,0 +1,495 @@
+"""Clients that are slow, gone, many or hostile harm no other client of the server."""
+
+import concurrent.futures
+import contextlib
+import gzip
+import json
+import logging
+import re
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+from absl import logging as absl_logging
+
+from albert_tf import serve
+from albert_tf.errors import UserError
+from albert_tf.serving.inputs import Inputs
+from tests.serving.served import Lengths
+from tests.serving.served import ask
+from tests.serving.served import running
+
+PATH = b"/v1/models/m:predict"
+HEAD = b"POST " + PATH + b" HTTP/1.1\r\nHost: m\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+ONE = b'{"inputs": ["abc"]}'
+ANSWER = {"outputs": {"length": [3], "first": ["a"]}}
+
+
+def with_body(body, size=None, headers=b""):
+    size = len(body) if size is None else size
+    return HEAD + headers + b"Content-Length: %d\r\n\r\n" % size + body
+
+
+def connected(port):
+    return contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=20))
+
+
+def received(connection, answers=1, seconds=20):
+    """Returns some answers, or less if the server hangs up or is silent."""
+    connection.settimeout(seconds)
+    found = b""
+    with contextlib.suppress(TimeoutError, ConnectionResetError):
+        while complete(found) < answers and (part := connection.recv(1 << 16)):
+            found += part
+    return found
+
+
+def complete(answer):
+    """Counts the answers that have come whole."""
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    size = re.search(rb"content-length: (\d+)", head)
+    if not size or len(rest) < int(size[1]):
+        return 0
+    return 1 + complete(rest[int(size[1]) :])
+
+
+def statuses(answer):
+    return [int(a.split(b" ", 1)[0]) for a in answer.split(b"HTTP/1.1 ")[1:]]
+
+
+class Told(logging.Handler):
+    """The errors that servers log."""
+
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.records = []
+
+    def emit(self, record):
+        self.records.append(record)
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch):
+    """Lists the errors that are logged; a test that expects one takes it out."""
+    told = Told()
+    loggers = [logging.getLogger(name) for name in ("uvicorn", "asyncio")]
+    loggers += [absl_logging.get_absl_logger()]
+    configure = logging.config.dictConfig
+
+    def dict_config(config):  # it takes the handlers away
+        configure(config)
+        loggers[0].addHandler(told)
+
+    monkeypatch.setattr(logging.config, "dictConfig", dict_config)
+    for logger in loggers[1:]:
+        logger.addHandler(told)
+    yield told.records
+    for logger in loggers:
+        logger.removeHandler(told)
+    assert [record.getMessage() for record in told.records] == []
+
+
+@pytest.fixture(scope="module")
+def server():
+    limits = {"max_request_bytes": 1 << 22, "max_waiting_rows": 50, "max_rows": 8}
+    with running(Lengths(), **limits) as server:
+        yield server
+
+
+def test_those_that_send_nothing_give_way():
+    with (
+        running(Lengths(), max_connections=20) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        for _ in range(100):
+            stack.enter_context(connected(server.port))
+        assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+        assert server.within(5, lambda: len(server.connections.unread) <= 20)
+    with running(Lengths()) as server, contextlib.ExitStack() as stack:
+        every = [stack.enter_context(connected(server.port)) for _ in range(100)]
+        assert server.within(5, lambda: len(server.connections.unread) == len(every))
+
+
+def test_too_many_that_wait_for_answers():
+    """A connection above the limit is told when to come again."""
+    with (
+        running(Lengths(0.5), max_connections=2) as server,
+        concurrent.futures.ThreadPoolExecutor(2) as pool,
+    ):
+        first = [
+            pool.submit(ask, server.port, body={"inputs": ["a"]}) for _ in range(2)
+        ]
+        time.sleep(0.2)
+        status, content, headers = ask(server.port, body={"inputs": ["a"]})
+        assert [asked.result()[0] for asked in first] == [200, 200]
+        assert (status, headers["retry-after"]) == (503, "1")
+        assert "too many connections" in content["error"]
+        assert server.counted(503) == 1
+
+
+@pytest.mark.parametrize("limit", [0.3, 20])
+def test_slow_senders_of_heads_and_bodies(limit):
+    with (
+        running(Lengths(), max_read_seconds=limit) as server,
+        connected(server.port) as head,
+        connected(server.port) as body,
+        connected(server.port) as nothing,
+    ):
+        head.sendall(HEAD)
+        for part in (with_body(b"{", 1000), b" ", b" "):
+            body.sendall(part)
+            time.sleep(0.1)
+        wait = 20 if limit < 1 else 0.3
+        got = [received(each, seconds=wait) for each in (head, body, nothing)]
+        late = [[408], [408], []] if limit < 1 else [[], [], []]
+        assert [statuses(answer) for answer in got] == late
+        assert server.counted(408) == sum(map(len, late))
+        assert limit > 1 or b"The request took more than 0.3 seconds." in got[0]
+
+
+def test_idle_connections_end():
+    with (
+        running(Lengths(), max_read_seconds=0.3) as server,
+        connected(server.port) as connection,
+    ):
+        connection.sendall(with_body(ONE))
+        assert statuses(received(connection)) == [200]
+        assert connection.recv(1) == b""
+
+
+def test_half_bodies_hold_few_bytes():
+    limits = {"max_held_bytes": 1 << 16, "max_request_bytes": 1 << 15}
+    with running(Lengths(), **limits) as server, contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(connected(server.port)) for _ in range(30)]
+        for each in slow:
+            each.sendall(with_body(b" " * 10_000, 20_000))
+        assert server.within(5, lambda: server.counted(503) == 24)
+        assert server.connections.held <= 1 << 16
+        assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+        answer = received(slow[0])
+        assert statuses(answer) == [503]
+        assert b"retry-after: 1" in answer
+        stack.close()
+        assert server.within(5, lambda: server.connections.held == 0)
+        assert server.within(5, lambda: server.counted(499) == 6)
+
+
+def test_an_answered_request_holds_nothing(server):
+    for body in (ONE, b"{", b" " * 20_000):
+        with connected(server.port) as connection:
+            connection.sendall(with_body(body))
+            received(connection)
+            assert server.within(5, lambda: server.connections.held == 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"[" + b"[]," * 1_000_000 + b"[]]", 413, "The request has 1000001 texts for text; the"),
+        (b"[" * 900 + b"]" * 900, 400, "text[0] must be a str, got list."),
+        (b"[" * 100_000 + b"]" * 100_000, 400, "it is nested too deeply"),
+        (b'["' + b"\\ud800" * 9 + b'"]', 200, ""),
+        (b'{"\\ud800": ["a"]}', 400, "but got \ud800"),
+        (b'{"self": ["a"]}', 400, "but got self"),
+        (b'{"' + b"x" * 9_000 + b'": ["a"]}', 400, "but got xxx"),
+        (b"1" * 9_000, 400, "The request is no JSON"),
+        (b'[{"b64": {"b64": "YQ=="}}]', 400, 'The value of "b64" is not in base 64.'),
+        (b'["' + b'","' * 50 + b'"]', 413, "51 texts for text; the server takes 50 at most (--max_"),
+        (b'["' + b'","' * 49 + b'"]', 200, ""),
+    ],
+)
+def test_hostile_bodies(server, body, status, message):
+    slowest, done = [], threading.Event()
+
+    def ask_others():
+        while not done.is_set():
+            start = time.perf_counter()
+            assert ask(server.port, "")[0] == 200
+            slowest.append(time.perf_counter() - start)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        others = pool.submit(ask_others)
+        raw = b'{"inputs": ' + body + b"}"
+        found, content, _ = ask(server.port, raw=raw)
+        done.set()
+        others.result()
+    assert found == status
+    assert message in content.get("error", "")
+    assert len(content.get("error", "")) <= 1000
+    assert max(slowest) < 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "message"),
+    [
+        (CHUNKED + b"1\r\n \r\n" * 400_000, 400, b"Invalid HTTP"),
+        (CHUNKED + b"zz\r\n", 400, b"Invalid HTTP"),
+        (CHUNKED + b"5;" + b"x" * 100_000, 400, b"Invalid HTTP"),
+        (HEAD + b"Content-Length: -1\r\n\r\n", 400, b"Invalid HTTP"),
+        (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, b"Invalid"),
+        (with_body(b"", 1 << 60), 413, b"more than 4194304 bytes"),
+        (HEAD + b"X: " + b"x" * 1_000_000, 400, b"Invalid HTTP"),
+        (b"\0" * 100, 400, b"Invalid HTTP"),
+        (b"GET /\xff HTTP/1.1\r\nHost: m\r\n\r\n", 400, b"Invalid HTTP"),
+        (b"GET /%ff%00 HTTP/1.1\r\nHost: m\r\n\r\n", 404, b"Not Found"),
+        (b"CONNECT m:1 HTTP/1.1\r\nHost: m\r\n\r\n", 404, b"Not Found"),
+        (
+            b"GET /v1/models/m/versions/%s HTTP/1.1\r\nHost: m\r\n\r\n" % (b"9" * 5000),
+            404,
+            b"m has no version 999",
+        ),
+    ],
+    ids=range(12),
+)
+def test_hostile_http(server, sent, status, message):
+    before = server.counted(status)
+    with connected(server.port) as connection:
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(sent)
+        answer = received(connection)
+    assert statuses(answer) == [status]
+    assert message in answer
+    assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]
+    assert server.within(5, lambda: server.counted(status) == before + 1)
+    assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+
+
+def test_pipelined_requests_are_answered_in_order(server):
+    bodies = [b'{"inputs": ["%s"]}' % (b"a" * i) for i in range(5)]
+    with connected(server.port) as connection:
+        connection.sendall(b"".join(map(with_body, bodies)))
+        answer = received(connection, 5)
+    assert statuses(answer) == [200] * 5
+    places = [answer.index(b'"length":[%d]' % i) for i in range(5)]
+    assert places == sorted(places)
+
+
+def test_expect_continue(server):
+    expects = b"Expect: 100-continue\r\n"
+    with connected(server.port) as connection:
+        connection.sendall(with_body(b"", len(ONE), expects))
+        assert connection.recv(1 << 10).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(ONE)
+        assert statuses(received(connection)) == [200]
+    with connected(server.port) as connection:
+        connection.sendall(with_body(b"", 1 << 30, expects))
+        answer = received(connection)
+        assert statuses(answer) == [413]
+        assert b"connection: close" in answer
+
+
+def test_clients_that_hang_up_are_counted_as_gone(server):
+    before = server.counted(499)
+    for sent in (with_body(b"{", 1000), CHUNKED + b"1\r\n{\r\n"):
+        with connected(server.port) as connection:
+            connection.sendall(sent)
+            time.sleep(0.1)
+    assert server.within(5, lambda: server.counted(499) == before + 2)
+    assert server.counted(500) == 0
+
+
+def test_requests_of_those_who_have_gone_leave_the_queue():
+    model = Lengths(0.4)
+    with running(model, workers=1, max_rows=1, max_waiting_rows=20) as server:
+        with contextlib.ExitStack() as stack:
+            for count in (4, *[1] * 15):
+                gone = stack.enter_context(connected(server.port))
+                gone.sendall(with_body(json.dumps({"inputs": ["a"] * count}).encode()))
+            time.sleep(0.1)
+        assert server.within(5, lambda: server.counted(499) == 16)
+        assert "albert_waiting_rows 0.0" in ask(server.port, "/metrics")[1]
+        assert ask(server.port, body={"inputs": ["a"]})[0] == 200
+        assert "albert_rows_total 1.0" in ask(server.port, "/metrics")[1]
+        assert server.counted(200) == 1
+    assert len(model.calls) <= 3
+
+
+def test_a_large_request_is_answered_in_parts_and_lets_others_through():
+    model, texts = Lengths(0.05), ["a" * (i * 7 % 40) for i in range(40)]
+    with (
+        running(model, workers=1, max_rows=2) as server,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+    ):
+        large = pool.submit(ask, server.port, body={"inputs": texts})
+        assert server.within(5, lambda: model.calls)
+        assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+        assert not large.done()
+        status, content, _ = large.result()
+    assert status == 200
+    assert content["outputs"]["length"] == [*map(len, texts)]
+    assert content["outputs"]["first"] == [text[:1] for text in texts]
+    assert model.calls == [2] * model.calls.count(2) + [1] or sum(model.calls) == 41
+
+
+def test_an_end_drops_halves_and_answers_the_rest():
+    with (
+        running(Lengths(0.5), max_rows=1) as server,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        connected(server.port) as head,
+        connected(server.port) as body,
+        connected(server.port) as idle,
+    ):
+        head.sendall(HEAD)
+        body.sendall(with_body(b"{", 1000))
+        whole = pool.submit(ask, server.port, body={"inputs": ["abc"]})
+        time.sleep(0.2)
+        start = time.monotonic()
+        server.uvicorn.should_exit = True
+        got = [received(each) for each in (head, body, idle)]
+        assert [statuses(answer) for answer in got] == [[503], [503], []]
+        assert whole.result()[:2] == (200, ANSWER)
+    assert time.monotonic() - start < 5
+
+
+def test_what_the_command_refuses_before_it_loads(tmp_path):
+    named = {"model_dir": str(tmp_path / "none")}
+    with pytest.raises(UserError, match="host= is empty: give an address"):
+        serve.serve(serve.ServeOptions(**named, host=""))
+    with pytest.raises(
+        UserError, match="max_held_bytes=70000: expected at least twice"
+    ):
+        serve.serve(serve.ServeOptions(**named, max_held_bytes=70_000))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(UserError, match=f"port={port}.* cannot listen there"):
+            serve.serve(serve.ServeOptions(**named, port=port))
+
+
+def test_addresses_of_ipv6_are_in_brackets(monkeypatch):
+    assert serve._address("::1", 18511) == "http://[::1]:18511"
+    assert serve._address("127.0.0.1", 18511) == "http://127.0.0.1:18511"
+
+
+def test_fewer_files_than_connections(monkeypatch):
+    limits, set_to = serve.Limits(max_connections=2000), []
+    monkeypatch.setattr(serve.resource, "setrlimit", lambda _, to: set_to.append(to))
+    for most, expected in (
+        ((100, 100_000), 2000),
+        ((100, 1024), 256),
+        ((50_000, 50_000), 2000),
+    ):
+        monkeypatch.setattr(serve.resource, "getrlimit", lambda _, most=most: most)
+        assert serve._within_open_files(limits).max_connections == expected
+    assert set_to == [(2000 + 4 * 128 + 256, 100_000), (1024, 1024)]
+
+
+class Options(Lengths):
+    """A model of multiple choice."""
+
+    inputs = ("text",)
+
+    def columns(self, /, *texts, **named):
+        return Inputs({"text": 2}, ("text",)).columns(texts, named)
+
+    def outputs(self, columns, batch_size):
+        return {"length": np.array([len(texts) for texts in columns["text"]])}
+
+
+def test_too_many_texts_in_a_row():
+    with running(Options(), max_rows=3) as server:
+        for count, status in ((3, 200), (4, 413)):
+            body = {"inputs": [["a"] * count]}
+            assert ask(server.port, body=body)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("raw", "coding", "status", "message"),
+    [
+        (gzip.compress(ONE), "gzip", 200, ""),
+        (gzip.compress(ONE[:5]) + gzip.compress(ONE[5:]), "GZIP", 200, ""),
+        (ONE, "identity", 200, ""),
+        (gzip.compress(b" " * (1 << 22) + ONE), "gzip", 413, "more than 4194304 bytes"),
+        (gzip.compress(ONE)[:-9], "gzip", 400, "The request is no gzip: "),
+        (ONE, "gzip", 400, "The request is no gzip: "),
+        (b"x", "br", 415, "Content-Encoding is br: send gzip"),
+        (gzip.compress(gzip.compress(ONE)), "gzip, gzip", 415, "Content-Encoding is"),
+    ],
+)
+def test_compressed_bodies(server, raw, coding, status, message):
+    headers = {"Content-Encoding": coding}
+    found, content, headers = ask(server.port, raw=raw, headers=headers)
+    assert found == status
+    assert content == ANSWER if status == 200 else message in content["error"]
+    assert (headers["accept-encoding"] == "gzip") == (status == 415)
+
+
+def test_an_error_of_the_server_is_of_the_guilty_alone(told):
+    with (
+        running(Lengths(0.1), max_delay_ms=300, workers=1) as server,
+        concurrent.futures.ThreadPoolExecutor(3) as pool,
+    ):
+        asked = [
+            pool.submit(ask, server.port, body={"inputs": [text]})
+            for text in ("a", "broken", "b")
+        ]
+        answers = [future.result() for future in asked]
+        assert [status for status, _, _ in answers] == [200, 500, 200]
+        assert answers[1][1] == {"error": "The server failed; its log says why."}
+        assert server.counted(500) == 1
+    (record,) = told
+    assert record.exc_info
+    told.clear()
+
+
+def test_paths_as_others_have_them(server):
+    assert ask(server.port, "/healthz", base="")[:2] == (200, {"status": "ok"})
+    assert ask(server.port, "/v1/models", base="")[:2] == (200, {"models": ["m"]})
+    before = server.counted(404), server.counted(405)
+    status, content, _ = ask(server.port, "/v2", base="")
+    assert (status, content) == (404, {"error": "GET /v2: Not Found."})
+    status, content, headers = ask(server.port, ":predict")
+    assert (status, headers["allow"]) == (405, "POST")
+    assert content == {"error": "GET /v1/models/m:predict: Method Not Allowed."}
+    assert ask(server.port, "/versions/9")[0] == 404
+    assert (server.counted(404), server.counted(405)) == (before[0] + 2, before[1] + 1)
+
+
+class Large(Lengths):
+    """A model whose answers fill the buffers of a connection."""
+
+    def outputs(self, columns, batch_size):
+        return {"length": np.zeros([len(columns["text"]), 3_000_000], int)}
+
+
+def test_clients_that_do_not_read():
+    with (
+        running(Large(), max_read_seconds=0.5) as server,
+        connected(server.port) as connection,
+        connected(server.port) as slow,
+    ):
+        connection.sendall(with_body(ONE) * 2)
+        slow.sendall(with_body(ONE))
+        read = 0
+        while read < 6_000_000:
+            read += len(slow.recv(1 << 18))
+            time.sleep(0.02)
+        assert server.within(5, lambda: len(server.connections.unread) <= 1)
+        got = 0
+        while part := connection.recv(1 << 18):
+            got += len(part)
+        assert 0 < got < 6_000_000
+
+
+def test_others_are_answered_under_attack():
+    """A small form of benchmarks/serve_attacked.py."""
+    limits = {"max_connections": 200, "max_held_bytes": 1 << 21}
+    with running(Lengths(), **limits) as server, contextlib.ExitStack() as stack:
+        for place in range(400):
+            connection = stack.enter_context(connected(server.port))
+            if place % 4 == 0:
+                connection.sendall(with_body(b" " * 50_000, 100_000))
+        hostile = stack.enter_context(connected(server.port))
+        hostile.sendall(with_body(b"[" + b"[]," * 200_000))
+        seconds = []
+        for _ in range(100):
+            start = time.perf_counter()
+            assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+            seconds.append(time.perf_counter() - start)
+        assert np.percentile(seconds, 99) < 1
+        assert server.counted(500) == 0
+        assert server.connections.held <= limits["max_held_bytes"]
+        stack.close()
+        assert server.within(5, lambda: server.connections.held == 0)

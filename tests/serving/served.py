@@ -1,0 +1,111 @@
+"""A server in a thread, and a model that costs nothing."""
+
+import contextlib
+import dataclasses
+import http.client
+import json
+import socket
+import threading
+import time
+
+import numpy as np
+import tensorflow as tf
+import uvicorn
+
+from albert_tf import serve
+from albert_tf.errors import UserError
+from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.server import Server
+
+
+class Lengths:
+    """Stands for a `Predictor`: how long texts are, and their first letters."""
+
+    inputs = ("text",)
+
+    def __init__(self, seconds=0.0):
+        self.seconds, self.calls = seconds, []
+        self.signature = tf.function(
+            lambda **strings: {
+                "length": tf.strings.length(strings["text"]),
+                "first": strings["text"],
+            }
+        ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
+
+    def columns(self, /, *texts, **named):
+        return Inputs({"text": 1}, ("text",)).columns(texts, named)
+
+    def outputs(self, columns, batch_size):
+        texts = [text.decode() for text in columns["text"]]
+        self.calls.append(len(texts))
+        time.sleep(self.seconds)
+        if "bad" in texts:
+            raise UserError("bad is refused.")
+        if "broken" in texts:
+            raise ValueError("broken")
+        first = np.array([text[:1] for text in texts], object)
+        return {"length": np.array([*map(len, texts)]), "first": first}
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A server that runs."""
+
+    port: int
+    uvicorn: uvicorn.Server
+    connections: object  # the `Connections` of the server
+
+    def counted(self, status):
+        """Counts the requests that got a status, by /metrics."""
+        metrics = ask(self.port, "/metrics")[1]
+        name = f'albert_requests_total{{status="{status}"}} '
+        found = [line for line in metrics.splitlines() if line.startswith(name)]
+        return float(found[0].removeprefix(name)) if found else 0
+
+    def within(self, seconds, condition):
+        """Waits some seconds for a condition; returns its last value."""
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.01)
+        return condition()
+
+
+@contextlib.contextmanager
+def running(predictor, **limits):
+    """Runs a server in a thread."""
+    server = Server(predictor, "m", 3, serve.Limits(**limits))
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    in_thread = uvicorn.Server(server.config(backlog=128))
+    thread = threading.Thread(target=in_thread.run, args=([listening],))
+    thread.start()
+    while not in_thread.started:
+        time.sleep(0.01)
+    try:
+        port = listening.getsockname()[1]
+        yield Running(port, in_thread, server._connections)
+    finally:
+        in_thread.should_exit = True
+        thread.join()
+
+
+@contextlib.contextmanager
+def serving(predictor, **limits):
+    """Runs a server in a thread; gives its port."""
+    with running(predictor, **limits) as server:
+        yield server.port
+
+
+def ask(port, path=":predict", body=None, raw=None, headers=(), base="/v1/models/m"):
+    """The status of an answer, its content, and its headers."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        content = raw if body is None else json.dumps(body)
+        method = "GET" if content is None else "POST"
+        where = path if path == "/metrics" else f"{base}{path}"
+        connection.request(method, where, content, dict(headers))
+        response = connection.getresponse()
+        text = response.read().decode()
+        is_json = response.headers["content-type"] == "application/json"
+        content = json.loads(text) if is_json else text
+        return response.status, content, response.headers
