@@ -1,6 +1,7 @@
 """An HTML page of a model's mistakes, for people to look at."""
 
 import html
+import itertools
 
 from albert_tf.io.files import write_atomically
 
@@ -86,14 +87,15 @@ def coloured(context, spans):
         context: the text.
         spans: (start, end) in characters, a list by class.
     """
-    borders = {border for found in spans.values() for span in found for border in span}
-    borders = sorted(borders | {0, len(context)})
-    parts = []
-    for start, end in zip(borders[:-1], borders[1:], strict=True):
-        classes = [
-            name
-            for name, found in spans.items()
-            if any(first <= start and end <= last for first, last in found)
-        ]
+    steps = {0: [], len(context): []}  # the classes whose spans begin and end there
+    for name, found in spans.items():
+        for first, last in found:
+            steps.setdefault(first, []).append((name, 1))
+            steps.setdefault(last, []).append((name, -1))
+    parts, depth = [], dict.fromkeys(spans, 0)
+    for start, end in itertools.pairwise(sorted(steps)):
+        for name, step in steps[start]:
+            depth[name] += step
+        classes = [name for name, spans_here in depth.items() if spans_here > 0]
         parts.append(marked(context[start:end], classes))
     return "".join(parts)

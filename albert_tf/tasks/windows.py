@@ -148,14 +148,12 @@ class Layout:
         from_right = self.tokens[rows] - 1 - from_left
         score = np.minimum(from_left, from_right) + 0.01 * self.tokens[rows]
         key = (np.cumsum(self.text_tokens) - self.text_tokens)[text] + number
-        best = np.full(int(self.text_tokens.sum()), -1.0)
-        owner = np.zeros(len(best), np.int64)
+        best = np.zeros(int(self.text_tokens.sum()))
+        np.maximum.at(best, key, score)
+        is_best = score == best[key]
         index = self.index[rows]
-        for window in range(int(index.max(initial=-1)) + 1):
-            here = np.flatnonzero(index == window)
-            here = here[score[here] > best[key[here]]]
-            best[key[here]] = score[here]
-            owner[key[here]] = window
+        owner = np.full(len(best), len(self.index))
+        np.minimum.at(owner, key[is_best], index[is_best])
         found = np.zeros(len(self.rows), np.bool_)
         found[places] = owner[key] == index
         return found

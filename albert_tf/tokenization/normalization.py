@@ -54,15 +54,15 @@ def runs_of(is_member):
     return re.compile(character_class(is_member) + "+")
 
 
-_DAMAGE = re.compile("[\0\ud800-\udfff]")
+_HALF_PAIRS = re.compile("[\ud800-\udfff]")
 
 
 def repaired(text):
-    """Replaces U+0000 and halves of surrogate pairs by U+FFFD.
+    """Replaces halves of surrogate pairs, which UTF-8 does not have, by U+FFFD.
 
-    Graphs take the former for the end of a text, and cannot be given the latter.
+    Every tokenizer reads a text so, and a graph is given it so.
     """
-    return _DAMAGE.sub("\ufffd", text)
+    return text if text.isascii() else _HALF_PAIRS.sub("\ufffd", text)
 
 
 def is_removed(character):

@@ -164,11 +164,13 @@ class Reader:
         if len(data) <= MAX_SEGMENT_BYTES:
             return [segment]
         self.counts["segments cut because they are very long"] += 1
-        parts = []
-        while data:
-            end = _cut_point(data, MAX_SEGMENT_BYTES)
-            parts.append(data[:end].decode("utf-8").strip())
-            data = data[end:]
+        parts, start = [], 0
+        while start < len(data):
+            # One byte more tells whether all is within the limit.
+            following = data[start : start + MAX_SEGMENT_BYTES + 1]
+            end = start + _cut_point(following, MAX_SEGMENT_BYTES)
+            parts.append(data[start:end].decode("utf-8").strip())
+            start = end
         return [part for part in parts if part]
 
     def lines(self, path, start, limit):

@@ -18,7 +18,7 @@ _SKIPPED_FOLDERS = {
     "tests",
 }
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-_ROLE = re.compile(r":[a-z:]+:`([^`]*)`")
+_ROLE = re.compile(r"(?<![a-z:])([a-z]*):[a-z:]+:`([^`]*)`")
 _RULE = re.compile(r"^[\W_]{3,}$")
 _NEW_BLOCK = re.compile(
     r"^([*+-]|\d+[.)]|\.\.|:\w+|\*{0,2}\w+ ?(\([^)]*\))?:)( |$)|^@\w+"
@@ -62,7 +62,7 @@ def prose(docstring):
     """Returns the sentences of a docstring: no code, markup or ruled headings."""
     sentences = []
     for block in _blocks(inspect.cleandoc(docstring)):
-        block = _ROLE.sub(r"\1", block).replace("`", "")
+        block = _ROLE.sub(r"\1\2", block).replace("`", "")
         for sentence in _SENTENCE_END.split(" ".join(block.split())):
             if len(_WORD.findall(sentence)) >= 2:
                 sentences.append(sentence.strip())

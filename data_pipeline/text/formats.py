@@ -23,8 +23,9 @@ _MAX_LINE_BYTES, _MAX_JSON_BYTES = 2**20, 2**26
 _MAX_DOCUMENT_CHARACTERS = 2**22
 _CLOSING = "\"'”’)\\]»"
 _CHINESE_CLOSING = "”’」』）》\"'"
+# From the first mark of several: where that ends no sentence, none of them does.
 _END = re.compile(
-    rf"[.!?]+[{_CLOSING}]*\s+(?=[\"'“‘(\[«]*[A-Z0-9À-ÖØ-Þ])"
+    rf"(?<![.!?])[.!?]+[{_CLOSING}]*\s+(?=[\"'“‘(\[«]*[A-Z0-9À-ÖØ-Þ])"
     rf"|(?:[。！？；]|……)+[{_CHINESE_CLOSING}]*\s*"
 )
 _ABBREVIATION = re.compile(
@@ -126,10 +127,9 @@ def split_sentences(paragraph):
     sentences = []
     start = 0
     for match in _END.finditer(paragraph):
-        candidate = paragraph[start : match.end()]
-        if _ABBREVIATION.search(candidate[-16:]):
+        if _ABBREVIATION.search(paragraph[max(start, match.end() - 16) : match.end()]):
             continue
-        sentences.append(candidate.strip())
+        sentences.append(paragraph[start : match.end()].strip())
         start = match.end()
     rest = paragraph[start:].strip()
     return [*sentences, rest] if rest else sentences

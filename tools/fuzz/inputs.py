@@ -89,5 +89,10 @@ _TRICKY = st.sampled_from(
     [*"aeEΣσİé½ﬁ日本 ,20\t\r\n\v\x85\u2028\u0301\u200b\u3000\ufeff▁"]
     + ["e\u0301", "2000,", "  ", "[SEP]", "[MASK]", "<pad>", "##e", "e" * 199]
 )
-TEXTS = st.lists(_TRICKY | _TRICKY | CHARACTERS, max_size=9).map("".join)
+# Form feeds, soft hyphens, joiners, private characters and ligatures, as in PDFs.
+_OF_PDFS = st.sampled_from([*"\1\f\x1c\xad\u200c\u200d\u2060\ue000\uf0b7\ufb03\ufffd"])
+_PARTS = _TRICKY | _TRICKY | _OF_PDFS | CHARACTERS
+TEXTS = st.lists(_PARTS, max_size=9).map("".join)
 """Texts full of characters that tokenizers treat specially."""
+TEXTS_WITH_NUL = st.lists(_PARTS | st.just("\0"), max_size=9).map("".join)
+"""Such texts with U+0000, which tables refuse."""

@@ -22,18 +22,32 @@ def first_and_last(context, spans, answer):
         if none does.
     """
     start, end = characters(context, answer.start, answer.start + len(answer.text))
-    found = _overlapping(spans, start, end)
+    text = context[start:end]
+    tokens = np.flatnonzero(spans[:, 0] < spans[:, 1])
+    begins, ends = spans[tokens].T  # neither ever falls
+
+    def overlapping(start):
+        """Returns the tokens that share a character, and whether they give it back."""
+        end = start + len(text)
+        first = np.searchsorted(ends, start, side="right")
+        last = np.searchsorted(begins, end) - 1
+        if first > last:
+            return NONE, False
+        is_exact = begins[first] == start and ends[last] == end
+        return (int(tokens[first]), int(tokens[last])), is_exact
+
+    found, is_exact = overlapping(start)
     within_a_word = _joins(context, start) or _joins(context, end)
-    if not within_a_word or _is_exact(spans, found, start, end):
+    if not within_a_word or is_exact or not text:
         return found
-    for other in sorted(
-        _occurrences(context, context[start:end]), key=lambda place: abs(place - start)
-    ):
-        other_end = other + end - start
-        if _joins(context, other) or _joins(context, other_end):
+    others = np.intersect1d(begins, ends - len(text))
+    for other in others[np.argsort(abs(others - start), kind="stable")].tolist():
+        if not context.startswith(text, other) or any(
+            _joins(context, border) for border in (other, other + len(text))
+        ):
             continue
-        candidate = _overlapping(spans, other, other_end)
-        if _is_exact(spans, candidate, other, other_end):
+        candidate, is_exact = overlapping(other)
+        if is_exact:
             return candidate
     return found
 
@@ -65,29 +79,9 @@ def characters(context, start, end):
     return start, start + len(text.strip())
 
 
-def _overlapping(spans, start, end):
-    overlap = (spans[:, 1] > start) & (spans[:, 0] < end) & (spans[:, 0] < spans[:, 1])
-    tokens = np.flatnonzero(overlap)
-    return (int(tokens[0]), int(tokens[-1])) if len(tokens) else NONE
-
-
-def _is_exact(spans, tokens, start, end):
-    if tokens == NONE:
-        return False
-    first, last = tokens
-    return spans[first, 0] == start and spans[last, 1] == end
-
-
 def _joins(context, border):
     """Returns whether a word crosses a border, in scripts that put spaces between."""
     return 0 < border < len(context) and all(
         character.isdigit() or character.lower() != character.upper()
         for character in context[border - 1 : border + 1]
     )
-
-
-def _occurrences(context, text):
-    place = context.find(text) if text else -1
-    while place >= 0:
-        yield place
-        place = context.find(text, place + 1)

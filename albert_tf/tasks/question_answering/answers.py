@@ -156,7 +156,9 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
         A `Prediction` for each of `windows.questions`, even without a window.
     """
     question_index, *stretches = _stretches(windows, scores, max_answer_length)
-    bounds = np.searchsorted(question_index, np.arange(len(windows.questions) + 1))
+    numbers = np.arange(len(windows.questions) + 1)
+    bounds = np.searchsorted(question_index, numbers)
+    rows = np.searchsorted(windows.question_index, numbers)
     predictions = []
     for index, question in enumerate(windows.questions):
         own = [values[bounds[index] : bounds[index + 1]] for values in stretches]
@@ -164,7 +166,7 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
         null_odds = None
         if scores.null_scores is not None:
             # Adding zero makes zeros of -0.0.
-            mine = (scores.null_scores[windows.question_index == index] + 0).tolist()
+            mine = (scores.null_scores[rows[index] : rows[index + 1]] + 0).tolist()
             null_odds = min([NO_NULL_SCORE, *mine])
         if not candidates:
             candidates = [_EMPTY if null_odds is None else _NONE]

@@ -81,8 +81,9 @@ def write_error_page(path, title, sentences, found, wrong_only=False):
 
 def _article(sentence, predicted, wrong_only):
     gold = sentence.entities
-    missed = [entity for entity in gold if entity not in predicted]
-    wrong = [entity for entity in predicted if entity not in gold]
+    known, right = set(predicted), set(gold)
+    missed = [entity for entity in gold if entity not in known]
+    wrong = [entity for entity in predicted if entity not in right]
     facts = (
         f"<p>Expected: {_listed(sentence.text, missed)}<br>"
         f"Answered: {_listed(sentence.text, wrong)}</p>"

@@ -99,22 +99,23 @@ def sentence_of_text(identity, text, spans, source):
     sentence = Sentence(identity, text, tuple(word_bounds(text)), source=source)
     if spans is None:
         return sentence
-    entities = sorted((_entity(span, text) for span in spans), key=lambda e: e[1:])
+    entities = sorted((_entity(span, sentence) for span in spans), key=lambda e: e[1:])
     taken = 0
     for (label, first, end), entity in zip(
         sentence.in_words(entities), entities, strict=True
     ):
-        shown = f"the span {text[entity[1] : entity[2]]!r} ({label})"
-        if first >= end:
-            raise ValueError(f"{shown} contains no whole word")
-        if first < taken:
-            raise ValueError(f"{shown} shares a word with the one before it")
+        if first >= end or first < taken:
+            empty = "contains no whole word"
+            problem = "shares a word with the one before it" if first < end else empty
+            shown = f"the span {text[entity[1] : entity[2]]!r} ({label})"
+            raise ValueError(f"{shown} {problem}")
         taken = end
     return dataclasses.replace(sentence, entities=tuple(entities))
 
 
-def _entity(span, text):
+def _entity(span, sentence):
     """Returns (type, start, end) of a span, without the white space at its ends."""
+    text, bounds = sentence.text, sentence.bounds
     keys = {"start": int, "end": int, "label": str}
     if not isinstance(span, dict) or any(
         type(span.get(key)) is not kind for key, kind in keys.items()
@@ -131,9 +132,11 @@ def _entity(span, text):
     check_characters("label", label)
     if not label:
         raise ValueError("a span has an empty label")
-    inner = text[start:end]
-    start += len(inner) - len(inner.lstrip())
-    return label, start, start + len(inner.strip())
+    first = bisect.bisect_right(bounds, start, key=lambda word: word[1])
+    last = bisect.bisect_left(bounds, end, key=lambda word: word[0]) - 1
+    if first > last:  # nothing but white space
+        return label, end, end
+    return label, max(start, bounds[first][0]), min(end, bounds[last][1])
 
 
 @dataclasses.dataclass(frozen=True)

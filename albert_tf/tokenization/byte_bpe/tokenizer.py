@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from albert_tf.tokenization.byte_bpe.files import bytes_of
 from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.byte_bpe.words import Merges
 from albert_tf.tokenization.decoding import flat_ids
+from albert_tf.tokenization.normalization import repaired
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
@@ -25,7 +25,6 @@ from albert_tf.tokenization.word_starts import starts_word
 
 _CACHED_WORDS = 2**18
 _LONGEST_CACHED = 64  # bytes
-_HALF_PAIRS = re.compile("[\ud800-\udfff]")
 _SPACE = CHARACTERS[ord(" ")]
 
 
@@ -84,7 +83,7 @@ class ByteBpeTokenizer(Tokenizer):
 
     def _prefixed(self, text):
         """Prepends the space that a text is cut with, if rules and text want one."""
-        text = _HALF_PAIRS.sub("\ufffd", text)
+        text = repaired(text)
         return self.as_word(text) if self.rules.add_prefix_space else text
 
     def as_word(self, word):

@@ -1,6 +1,7 @@
 """Byte-level BPE in a graph.
 
-W words, of which R are different and no piece as a whole; N pieces of these R in a row.
+W words, of which R are different and no piece as a whole; N pieces of these R in a row;
+K windows of the R words.
 """
 
 import tensorflow as tf
@@ -14,13 +15,19 @@ from albert_tf.tokenization.in_graph.texts import first_characters
 
 _HASHES = 2**62
 _NO_RANK = tf.int32.max
+# Bytes from a window of a word to the next one. Runs of one to four characters repeat
+# within it, whatever they take: their windows are alike.
+_STRIDE = 48
+_TURNS = 4  # before windows that do not join are united with ever more others
+_NOWHERE = tf.int64.max
 
 
 class ByteBpeInGraph(tf.Module):
     """A `ByteBpeTokenizer` for string `[batch]`; see `InGraphTokenizer`.
 
     Words that are pieces are looked up. The pairs of the others are merged in a loop
-    over all of them at once, whose steps are as many as the merges of the longest.
+    over all of them at once, whose steps are as many as the merges of the longest; so
+    long words are cut into windows.
     """
 
     def __init__(self, tokenizer, max_characters):
@@ -125,12 +132,91 @@ class ByteBpeInGraph(tf.Module):
         place = tf.minimum(place, tf.size(self._hashes) - 1)
         ids = tf.gather(self._hashed, place)
         is_piece = tf.gather(self._pieces, ids) == distinct
-        merged = self._merge(tf.boolean_mask(distinct, ~is_piece))
+        others = tf.boolean_mask(distinct, ~is_piece)
+        merged = tf.cond(
+            tf.reduce_any(tf.strings.length(others) > 2 * _STRIDE),
+            lambda: self._merge_long(others),
+            lambda: self._merge(others),
+        )
         whole = tf.boolean_mask(ids, is_piece)[:, None]
         both = tf.concat([tf.RaggedTensor.from_tensor(whole), merged], axis=0)
         count = tf.cumsum(tf.cast(is_piece, tf.int64))
         others = tf.cumsum(tf.cast(~is_piece, tf.int64)) + tf.size(whole, tf.int64)
         return tf.gather(both, tf.where(is_piece, count, others) - 1)
+
+    def _merge_long(self, texts):
+        """Merges as `_merge`, in a time that grows with the length of the texts.
+
+        Windows of the texts, which overlap, are merged. Where two share a piece, the
+        pieces up to it and those behind it are what both windows' text becomes:
+        whether a border between pieces stays depends on the two beside it alone.
+        Windows that share none are united, and the loop goes on.
+        """
+        characters = tf.strings.bytes_split(texts)
+        begins = characters.row_splits
+        counts = tf.maximum((characters.row_lengths() - 1) // _STRIDE, 1)
+        first = tf.repeat(begins[:-1], counts)
+        first += _STRIDE * tf.ragged.range(counts).values
+        last = tf.minimum(first + 2 * _STRIDE, tf.repeat(begins[1:], counts))
+
+        def turn(number, first, last, *_):
+            places = tf.ragged.range(first, last)
+            windows = tf.gather(characters.flat_values, places)
+            windows = tf.strings.reduce_join(windows, axis=1)  # [K]
+            distinct, index = tf.unique(windows, tf.int64)
+            found = tf.gather(self._merge(distinct), index)  # [K, (ids)]
+            text = tf.searchsorted(begins, first, "right", tf.int64) - 1
+            is_first = first == tf.gather(begins, text)
+            begin, is_kept = self._cuts(found, first, last, is_first)
+            ids = tf.boolean_mask(found.flat_values, is_kept)
+            rows = tf.boolean_mask(tf.gather(text, found.value_rowids()), is_kept)
+            is_open = begin == _NOWHERE
+            block = 4 ** tf.maximum(number - _TURNS + 1, 0)
+            stays = ~_united(windows, is_open, is_first, block)
+            last = tf.math.segment_max(last, tf.cumsum(tf.cast(stays, tf.int64)) - 1)
+            first = tf.boolean_mask(first, stays)
+            return number + 1, first, last, ids, rows, tf.reduce_any(is_open)
+
+        nothing = tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)
+        shapes = map(tf.TensorShape, ([], [None], [None], [None], [None], []))
+        *_, ids, rows, _ = tf.while_loop(
+            lambda *state: state[-1],
+            turn,
+            (tf.constant(0, tf.int64), first, last, *nothing, True),
+            shape_invariants=tuple(shapes),
+        )
+        return tf.RaggedTensor.from_value_rowids(
+            ids, rows, tf.size(texts, tf.int64), validate=False
+        )
+
+    def _cuts(self, found, first, last, is_first):
+        """Finds where each window goes on, and the pieces that count.
+
+        Args:
+            found: ragged int32 `[K, (ids)]`.
+            first, last: int64 `[K]`, the bytes of each among those of all texts.
+            is_first: bool `[K]`, those that begin a text.
+
+        Returns:
+            int64 `[K]`, behind the first piece that it shares with the one before it,
+            or `_NOWHERE`; where a text begins, its begin. Bool `[ids]`.
+        """
+        ids, row = found.flat_values, found.value_rowids()
+        size = tf.gather(self._counts[:, 0], ids)
+        shift = first - origins.starts_of(last - first)[:-1]
+        ends = tf.cumsum(size) + tf.gather(shift, row)
+        starts = ends - size
+        key = starts * (last[-1] + 1) + ends
+        _, number, count = tf.unique_with_counts(key, tf.int64)
+        before = tf.concat([[0], last[:-1]], axis=0)  # the end of the window before
+        is_shared = tf.gather(count, number) > 1
+        is_shared &= ends <= tf.gather(before, row)
+        begin = tf.where(is_shared, ends, _NOWHERE)
+        begin = tf.math.segment_min(begin, row)
+        begin = tf.where(is_first, first, begin)
+        until = tf.concat([begin[1:], last[-1:]], axis=0)
+        is_kept = (starts >= tf.gather(begin, row)) & (ends <= tf.gather(until, row))
+        return begin, is_kept
 
     def _merge(self, texts):
         """Merges string `[R]` to ids, ragged int32 `[R, (ids)]`."""
@@ -178,6 +264,26 @@ class ByteBpeInGraph(tf.Module):
         run = tf.cumsum(tf.cast(begins, tf.int64))
         begin = tf.gather(tf.concat([[[-1]], tf.where(begins)], axis=0)[:, 0], run)
         return chosen & ((place - begin) % 2 == 0)
+
+
+def _united(windows, is_open, is_first, block):
+    """Marks windows to unite with the one before, bool `[K]`.
+
+    They are the open ones and, since what these become goes on with a run, all behind
+    one that repeat its bytes.
+
+    Args:
+        windows: string `[K]`.
+        is_open: bool `[K]`, those that share no piece with the one before.
+        is_first: bool `[K]`, those that begin a text.
+        block: int64 `[]`, of so many windows all are united if one is open.
+    """
+    repeats = tf.concat([[False], windows[1:] == windows[:-1]], axis=0)
+    repeats |= tf.range(tf.size(windows, tf.int64)) % block > 0
+    repeats &= ~is_first
+    run = tf.cumsum(tf.cast(~repeats, tf.int64)) - 1
+    is_open_run = tf.math.segment_max(tf.cast(is_open, tf.int32), run) > 0
+    return is_open | (repeats & tf.gather(is_open_run, run))
 
 
 def _begins(code, kind, is_first):

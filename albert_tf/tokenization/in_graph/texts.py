@@ -11,7 +11,7 @@ from albert_tf.tokenization.normalization import character_class
 
 UTF8 = "UTF-8"
 
-# Control characters, which expressions do not tell apart.
+# Control characters, which neither expressions nor lower case tell apart.
 _SPELLINGS = {"\1": "\1\3", "\0": "\1\2"}
 
 
@@ -41,14 +41,15 @@ def cut(text, pattern):
 
     The matches are parts, too; no part is empty, and all of them joined are the text.
     """
-    # The operation takes U+0000 for the end.
-    for character, spelling in _SPELLINGS.items():
-        text = tf.strings.regex_replace(text, character, spelling)
-    parts = tensorflow_text().regex_split(text, pattern, pattern)
-    flat = parts.flat_values
-    for character, spelling in reversed(_SPELLINGS.items()):
-        flat = tf.strings.regex_replace(flat, spelling, character)
-    return parts.with_flat_values(flat)
+    parts = tensorflow_text().regex_split(_spelt(text), pattern, pattern)
+    return parts.with_flat_values(_spelt(parts.flat_values, back=True))
+
+
+def _spelt(text, back=False):
+    """Spells U+0000, which some operations take for the end, by other characters."""
+    for pair in reversed(_SPELLINGS.items()) if back else _SPELLINGS.items():
+        text = tf.strings.regex_replace(text, *(reversed(pair) if back else pair))
+    return text
 
 
 def first_characters(text, count):
@@ -62,4 +63,4 @@ def lowered(text, one_by_one):
     """Returns texts `[batch]` as `normalization.lowered` does."""
     if one_by_one:
         text = tf.strings.regex_replace(text, CAPITAL_SIGMA, SIGMA)
-    return tf.strings.lower(text, encoding="utf-8")
+    return _spelt(tf.strings.lower(_spelt(text), encoding="utf-8"), back=True)

@@ -117,8 +117,8 @@ class InGraphTokenizer(tf.Module):
         tokenizer: of `load_tokenizer`.
         max_tokens: how many ids of each text are of use; None: all. More may come.
 
-    Call: string [batch], UTF-8 (invalid bytes and, but for byte-level BPE, U+0000 count
-    as U+FFFD), to a `tf.RaggedTensor` int32 [batch, (tokens)].
+    Call: string [batch], UTF-8 (invalid bytes count as U+FFFD), to a `tf.RaggedTensor`
+    int32 [batch, (tokens)].
     """
 
     def __init__(self, tokenizer, max_tokens=None):
@@ -126,7 +126,8 @@ class InGraphTokenizer(tf.Module):
         self._encode = _KINDS[tokenizer.kind](
             tokenizer, max_tokens and max_tokens * CHARACTERS_OF_A_TOKEN
         )
-        self._takes_nul = tokenizer.kind == "byte_bpe"
+        # Where quotes are joined, U+0000 marks a place. It is as unknown as U+FFFF.
+        self._takes_nul = not getattr(tokenizer, "joins_quotes", False)
         self._spaces_words = tokenizer.as_word("a") != "a"
         if tokenizer.added_ids:
             self._encode = AddedInGraph(tokenizer, self._encode, max_tokens)
@@ -161,4 +162,4 @@ class InGraphTokenizer(tf.Module):
         text = tf.strings.unicode_transcode(strings, UTF8, UTF8, errors="replace")
         if self._takes_nul:
             return text
-        return tf.strings.regex_replace(text, r"\x00", "\ufffd")
+        return tf.strings.regex_replace(text, r"\x00", "\uffff")

@@ -13,7 +13,7 @@ from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.rules import TextRules
 from tests.tokenization.byte_bpe.conftest import peer
-from tools.fuzz.inputs import TEXTS
+from tools.fuzz.inputs import TEXTS_WITH_NUL
 
 _PARTS = [
     *"aeEΣσİé½ﬁ日本 ,20\t\r\n\v\x85\u2028\u0301\u200b\u3000\ufeff▁\0\x1c\x1f\1\2\3'",
@@ -36,7 +36,7 @@ def _texts(count, seed):
         yield "".join(parts)
 
 
-@given(text=TEXTS)
+@given(text=TEXTS_WITH_NUL)
 def test_any_text_is_that_of_tokenizers(small_bpe, theirs, text):
     _compare(small_bpe, theirs, text)
 
@@ -91,6 +91,48 @@ def test_in_a_graph(small_bpe):
     assert InGraphTokenizer(small_bpe)(tf.constant([], tf.string)).to_list() == []
 
 
+def _long_words(letters, count, seed):
+    """Words of runs, of which each piece can go on with the one before, and others."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        parts = (
+            "".join(draw.choices(letters, k=size)) * draw.randint(1, 300 // size)
+            for size in draw.choices([1, 1, 2, 3, 5, 100, 300], k=draw.randint(1, 5))
+        )
+        yield "".join(parts)
+
+
+def test_long_words_in_a_graph(small_bpe):
+    """Windows of a word that do not join at once are united until they do."""
+    content = json.loads(small_bpe.file_bytes)
+    for seed in range(4):
+        draw, pieces = random.Random(seed), ["a", "b"]
+        merges = []
+        for _ in range(12):
+            pair = draw.choices(pieces, k=2)
+            if pair not in merges:
+                merges.append(pair)
+                pieces += {"".join(pair)} - set(pieces)
+        if seed == 3:
+            merges.reverse()
+        vocabulary = content["model"]["vocab"].copy()
+        for piece in pieces:
+            vocabulary.setdefault(piece, len(vocabulary))
+        model = {"model": {"vocab": vocabulary, "merges": merges}}
+        tokenizer = ByteBpeTokenizer(json.dumps(model).encode())
+        assert tokenizer.merges.grow_in_order() == (seed < 3)
+        texts = ["b" + "a" * 5000, "ab" * 48, *_long_words("ab", 20, seed)]
+        assert InGraphTokenizer(tokenizer)(texts).to_list() == [
+            tokenizer.encode(text) for text in texts
+        ]
+
+
+@pytest.mark.slow
+def test_long_words_by_the_vocabulary_of_roberta(roberta):
+    texts = [*_long_words("aehnt", 40, 0), *_long_words("-=日?", 40, 1)]
+    _compare_in_graph(roberta, texts)
+
+
 @pytest.mark.slow
 def test_in_a_graph_by_the_vocabulary_of_roberta(roberta, shared):
     texts = list(_texts(4000, 4))
@@ -129,7 +171,7 @@ def test_a_saved_model_takes_texts(small_bpe, tmp_path):
     )
     tf.saved_model.save(module, tmp_path, signatures=signature)
     loaded = tf.saved_model.load(tmp_path).signatures["serving_default"]
-    text = "the <mask> didn't 2000\0"
+    text = f"the <mask> didn't 2000\0 {'the' * 99}"
     assert loaded(tf.constant([text]))["ids"].numpy().tolist() == [
         small_bpe.encode(text)
     ]

@@ -8,6 +8,7 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.byte_bpe import tokenizer as module
 from albert_tf.tokenization.byte_bpe import words
 from albert_tf.tokenization.byte_bpe.words import Merges
 
@@ -175,6 +176,17 @@ def test_pickling(small_bpe):
     twin = pickle.loads(pickle.dumps(small_bpe))
     assert twin.encode("the <mask>") == small_bpe.encode("the <mask>")
     assert twin.fingerprint() == small_bpe.fingerprint()
+
+
+def test_the_cache_holds_few_words_and_no_long_ones(small_files, monkeypatch):
+    monkeypatch.setattr(module, "_CACHED_WORDS", 4)
+    tokenizer = load_tokenizer(small_files)
+    cache = tokenizer.base._cache
+    for size in range(1, 80):
+        ids = tokenizer.encode("x" * size)
+        assert len(cache) <= 4
+        assert ("x" * size in cache) == (size <= 64)
+        assert tokenizer.encode("x" * size) == ids
 
 
 def test_letters_are_not_lowered(small_files):

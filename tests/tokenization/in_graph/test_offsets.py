@@ -11,7 +11,7 @@ from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces
 from tools.fuzz.inputs import CHARACTERS
-from tools.fuzz.inputs import TEXTS
+from tools.fuzz.inputs import TEXTS_WITH_NUL
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SENTENCEPIECE = ["char", "char cased", "bpe", "ties"]
@@ -32,10 +32,11 @@ TRICKY = [
     "the\ufffd \ufffdcat\x01\x02 \x7fsat▁on \u00adthe\u200c \u200dmat\x8f \x01",
     "👨\u200d👩\u200d👧 서울은 \u0e01\u0e33",
     "``İ İ''' ẞ'' ``\u0301 ' `` é mo\u0306й क्\u200dया می\u200cروم が か\u3099",
+    "page\x0c\0 co\xadop \0\0ﬃ ``\0''\0' \ue000 A\0Σ\0 \uf0b7\0",
 ]
 
 
-BATCHES = st.lists(TEXTS, min_size=1, max_size=6)
+BATCHES = st.lists(TEXTS_WITH_NUL, min_size=1, max_size=6)
 # Pieces that may match what is drawn as texts, and some that never can.
 STEMS = st.text(st.sampled_from([*"aeσi20日本,e\u0301"]), max_size=3)
 PIECES = STEMS | STEMS.map("##{}".format) | CHARACTERS

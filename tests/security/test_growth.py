@@ -1,0 +1,283 @@
+"""Times that grow with the length of a text, and not with its square.
+
+Everything that cuts, prepares or tokenizes a text is timed on texts of which each is
+awkward for some of it. Both times are of one process, the least of several each.
+"""
+
+import gc
+import itertools
+import json
+import random
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.display import html_page
+from albert_tf.tasks.question_answering import in_graph
+from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import predict
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Paragraph
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.windows import WindowSizes
+from albert_tf.tasks.question_answering.windows import windows_of
+from albert_tf.tasks.tagging import schemes
+from albert_tf.tasks.tagging.in_graph_entities import Entities
+from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
+from albert_tf.tasks.tagging.rows import tokenize_sentences
+from albert_tf.tasks.tagging.sentences import sentence_of_text
+from albert_tf.tokenization.added_tokens import AddedToken
+from albert_tf.tokenization.added_tokens import WithAddedTokens
+from albert_tf.tokenization.byte_bpe.files import CHARACTERS
+from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
+from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.rules import TextRules
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from data_pipeline.text.corpus import Reader
+from data_pipeline.text.docstrings import prose
+from data_pipeline.text.formats import split_sentences
+from tests.vocabularies import tie_pieces
+from tests.vocabularies import wordpiece
+
+_SHORT, _TIMES = 4000, 4
+_RATIO = 8  # 4 where time grows with the length, 16 where it grows with its square
+_SECONDS = 0.05  # of both times, what other things may take
+
+_LETTERS = "abcdefgh"
+_draw = random.Random(0)
+_WORD = "".join(_draw.choices(_LETTERS, k=_TIMES * _SHORT))
+_CHINESE = "".join(_draw.choices("日本三藏中文字", k=_TIMES * _SHORT))
+# Of several scripts and classes, out of order, and such that fall apart.
+_MARKS = "\u0301\u0316\u093c\u0951\u05b0\u0651\u0f73\U0001d165\u302e\uff9e\u20dd"
+
+UNITS = {
+    "full stops": ".",
+    "full stops, spaced": ". ",
+    "full stops, closed": '.)"',
+    "abbreviations": "Mr. A. ",
+    "Chinese full stops": "。",
+    "ellipses": "…",
+    "spaces": " ",
+    "tabs": "\t",
+    "lines": "\n",
+    "lines of Windows": "a\r\n",
+    "no-break spaces": "\xa0\u3000",
+    "a letter": "a",
+    "a letter behind another": "b" + "a" * _TIMES * _SHORT,
+    "a word": _WORD,
+    "a run and a word": "b" + "a" * _SHORT + _WORD,
+    "words": "ab cd, ",
+    "digits": "1234567890",
+    "numbers": "2000, 1,",
+    "brackets": "(",
+    "brackets of both kinds": "([)]",
+    "quotes": '"',
+    "apostrophes": "'",
+    "grave accents": "`",
+    "contractions": "'s'll",
+    "colons": ":a",
+    "marks": "\u0301\u0316",
+    "marks of a letter": "a\u0316\u0301",
+    "marks of many scripts": _MARKS,
+    "ligatures and sigmas": "\ufb03Σ\u0130",
+    "Chinese": _CHINESE,
+    "other scripts": "हिन्दीไทยعربي",
+    "added tokens": "<mask>",
+    "almost added tokens": "<mas ",
+    "spaces before added tokens": " " * 99 + "<mask>",
+    "special pieces": "[MASK] [SEP]",
+    "null characters": "\0",
+    "from PDFs": "\0\f\xad\ufb01\ue000\u200b\ufeff",
+    "emoji": "\U0001f468\u200d\U0001f469",
+}
+
+
+def text_of(unit, length):
+    return (unit * -(-length // len(unit)))[:length]
+
+
+def seconds(read, text):
+    gc.disable()  # it goes through all that TensorFlow holds now and then
+    start = time.process_time()
+    read(text)
+    found = time.process_time() - start
+    gc.enable()
+    return found
+
+
+def check_growth(read, short=_SHORT, but=()):
+    """Checks a function from a str, on each text."""
+    wrong = []
+    for name, unit in UNITS.items():
+        if name in but:
+            continue
+        few, many = (text_of(unit, short * times) for times in (1, _TIMES))
+        read(few)
+        least = [float("inf")] * 2
+        for _ in range(4):
+            found = seconds(read, few), seconds(read, many)
+            least = list(map(min, least, found))
+            if least[1] < _RATIO * least[0] + _SECONDS:
+                break
+        else:
+            wrong.append(f"{name}: {least[0]:.3f} s, {least[1]:.3f} s")
+    assert not wrong
+
+
+def byte_bpe():
+    """Makes a vocabulary of which a long word takes thousands of different merges."""
+    pairs = [a + b for a in _LETTERS for b in _LETTERS]
+    merges = [list(pair) for pair in pairs]
+    merges += [list(pair) for pair in itertools.product(pairs, pairs)]
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *CHARACTERS, *map("".join, merges)]
+    vocabulary = {piece: place for place, piece in enumerate([*pieces, "<mask>"])}
+    model = {"model": {"vocab": vocabulary, "merges": merges}}
+    return ByteBpeTokenizer(json.dumps(model).encode())
+
+
+def with_tokens(base, mask):
+    """Adds tokens of all kinds; the mask, a piece, takes the spaces before it."""
+    first = base.vocab_size
+    added = [
+        AddedToken(mask, base.mask_id, False, True),
+        AddedToken("<e\u0301 x>", first, True),
+        AddedToken("<x>", first + 1),
+        AddedToken("abab", first + 2, True),
+    ]
+    return WithAddedTokens(base, added)
+
+
+def _wordpiece(**arguments):
+    pieces = [*_LETTERS, *map("##{}".format, _LETTERS), *"日本.,()'\"12", "##ab", "##é"]
+    return WordPieceTokenizer(wordpiece(pieces).encode(), **arguments)
+
+
+TOKENIZERS = {
+    "sentencepiece": lambda: SentencePieceTokenizer(tie_pieces()),
+    "sentencepiece cased": lambda: SentencePieceTokenizer(
+        tie_pieces(), False, rules=TextRules(keep_accents=True, joins_quotes=True)
+    ),
+    "wordpiece": _wordpiece,
+    "wordpiece cased": lambda: _wordpiece(
+        do_lower_case=False, rules=TextRules(as_tokenizers=True)
+    ),
+    "byte_bpe": byte_bpe,
+    "sentencepiece with tokens": lambda: with_tokens(
+        SentencePieceTokenizer(tie_pieces()), "[MASK]"
+    ),
+    "wordpiece with tokens": lambda: with_tokens(_wordpiece(), "[MASK]"),
+    "byte_bpe with tokens": lambda: with_tokens(byte_bpe(), "<mask>"),
+}
+
+
+@pytest.fixture(scope="module", params=TOKENIZERS)
+def tokenizer(request):
+    return TOKENIZERS[request.param]()
+
+
+@pytest.mark.slow
+def test_tokenizers(tokenizer):
+    check_growth(tokenizer.encode)
+    check_growth(tokenizer.encode_with_offsets)
+
+
+@pytest.mark.slow
+def test_what_comes_before_and_behind_tokenizers(tokenizer):
+    check_growth(tokenizer.prepare)
+    check_growth(tokenizer.fold)
+    check_growth(tokenizer.count_stripped)
+    check_growth(lambda text: tokenizer(text, special_tokens_in_text=True))
+    check_growth(lambda text: tokenizer.decode(tokenizer.encode(text)))
+
+
+def compiled(function):
+    spec = tf.TensorSpec([None], tf.string)
+    function = tf.function(function, input_signature=[spec], autograph=False)
+    return lambda text: function(tf.constant([text]))
+
+
+@pytest.mark.slow
+def test_tokenizers_in_a_graph(tokenizer):
+    tokens = InGraphTokenizer(tokenizer)
+    check_growth(compiled(tokens))
+    check_growth(compiled(tokens.with_offsets))
+
+
+@pytest.mark.slow
+def test_features_in_a_graph(tokenizer):
+    check_growth(compiled(InGraphTokenizer(tokenizer).prepare))
+    check_growth(compiled(MaskedTextFeatures(tokenizer, 64)))
+
+
+@pytest.mark.parametrize("read", [split_sentences, prose, Reader([]).segments_of])
+def test_cutting(read):
+    check_growth(read)
+
+
+@pytest.mark.slow
+def test_tagged_words(tokenizer):
+    def read(text):
+        sentence = sentence_of_text("1", text, None, None)
+        words = sentence.bounds
+        spans = [{"start": a, "end": b, "label": "X"} for a, b in words]
+        sentence = sentence_of_text("1", text, spans, None)
+        tags = schemes.tags_of(sentence.in_words(sentence.entities), len(words), "iob2")
+        assert len(schemes.entities_of(tags)) == len(words)
+        if words:
+            tokenize_sentences([sentence], tokenizer, 64, 16)
+        scores = np.zeros([len(words), 3], np.float32)
+        schemes.best_tags(scores, ("O", "B-X", "I-X"), "iob2", "legal")
+        spans = [(a, b) for a, b in words]
+        html_page.coloured(text, {"gold": spans, "predicted": spans[1:]})
+
+    check_growth(read, but=["null characters", "from PDFs"])  # which are refused
+
+
+@pytest.mark.slow
+def test_entities_in_a_graph():
+    features = RowFeatures(_wordpiece(), 64, 16)
+
+    def compute(features):
+        shape = tf.concat([tf.shape(features["input_ids"]), [3]], axis=0)
+        return {"logits": tf.random.stateless_uniform(shape, (1, 2))}
+
+    labels = ("O", "B-X", "I-X")
+    check_growth(compiled(Entities(features, compute, labels, "iob2", "legal")))
+
+
+_SIZES = WindowSizes(64, 16, 8)
+
+
+@pytest.mark.slow
+def test_questions(tokenizer):
+    def read(text):
+        # An answer within a word, for which others are looked for.
+        answers = [Answer(text[1 : 1 + size], 1) for size in (1, 2, 40)]
+        questions = [Question(str(i), "ab?", (a,)) for i, a in enumerate(answers)]
+        paragraph = Paragraph(text, tuple(questions))
+        for is_training in (True, False):
+            found = list(windows_of([paragraph], tokenizer, _SIZES, {}, is_training))
+        if found:
+            shape = [len(found[0]), int(found[0].lengths.max())]
+            logits = np.random.default_rng(0).random([2, *shape], np.float32)
+            predict(found[0], SpanScores.of_logits(*logits, 5, found[0].lengths), 5)
+
+    check_growth(read)
+
+
+@pytest.mark.slow
+def test_answers_in_a_graph():
+    features = in_graph.WindowFeatures(_wordpiece(), _SIZES)
+
+    def answer(text):
+        windows = features.windows(tf.constant(["ab?"]), text)
+        mask = windows.features["input_mask"]
+        logits = tf.random.stateless_uniform(tf.shape(mask), (1, 2))
+        beams = in_graph.beams_of_logits(logits, -logits, mask, 5)
+        return in_graph.answers(windows, beams, text, 5, 30, 3)
+
+    check_growth(compiled(answer))
