@@ -3,95 +3,265 @@
 A unigram model takes the sequence with the best sum of scores. Where two sums are equal
 ("ee" and "e", or "e" and "ee"), rounding decides, and so the order in which a program
 adds. tensorflow-text, and so every exported model, adds as sentencepiece did up to
-0.2.1, with which the released models were made; 0.2.2 and later round otherwise.
+0.2.1, with which the released models were made; 0.2.2 and later round otherwise. So a
+search of our own adds as those do, and the installed library only normalizes texts.
 """
 
-import functools
+import array
+import itertools
+import math
 
 import numpy as np
-import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 from sentencepiece import sentencepiece_pb2
 
-from albert_tf.errors import UserError
+from albert_tf.tokenization.word_starts import MARK
 
 SEGMENTATION = "sentencepiece 0.2.1"
-"""The name of the order that this package demands, in fingerprints of vocabularies."""
+"""The name of the order of additions, in fingerprints of vocabularies."""
 
-# The scores of the released English models.
-_PROBE = {
-    "\u2581": -2.1889710426330566,
-    "e": -6.562606334686279,
-    "ee": -10.232965469360352,
-    "d": -5.900000095367432,
-    "dd": -10.699999809265137,
-    "1": -6.099999904632568,
-}
-_EXPECTED = {
-    "eee": "\u2581 ee e",
-    "eeeeeee": "\u2581 ee ee ee e",
-    "1eedd": "\u2581 1 ee dd",
-    "1eeddd": "\u2581 1 ee dd d",
-    "1eeeddd": "\u2581 1 ee e dd d",
-}
+_CACHED_WORDS = 2**18
+_LONGEST_CACHED = 64  # characters
+_UNKNOWN_PENALTY = 10
+_PREFIX = -1, 0.0  # a beginning of pieces that is none itself
 
 
-@functools.cache
-def check_library():
-    """Checks that the installed sentencepiece cuts texts as exported models do.
+def cutter(processor, model):
+    """Returns what cuts texts by a `SentencePieceProcessor` and its `ModelProto`.
 
-    Raises:
-        UserError: it takes others of several equally good sequences of pieces.
+    Models other than unigram ones (BPE, words, characters) merge in an order that all
+    versions of the library share.
     """
-    if not _cuts_as_expected():
-        raise UserError(
-            f"The installed sentencepiece {sentencepiece.__version__} cuts some texts "
-            "into other pieces than exported models do; install another with pip "
-            "install 'sentencepiece>=0.2.0,<0.2.2'."
-        )
+    spec = model.trainer_spec
+    is_unigram = spec.model_type == spec.UNIGRAM
+    return Unigram(processor, model) if is_unigram else Library(processor)
 
 
-def _cuts_as_expected():
-    model = sentencepiece_model_pb2.ModelProto()
-    # A table that changes nothing: without one, the library writes a line to stderr.
-    table = (1024).to_bytes(4, "little") + bytes(1024 + 1)
-    model.normalizer_spec.precompiled_charsmap = table
-    model.pieces.add(piece="<unk>", type=model.SentencePiece.UNKNOWN)
-    for piece, score in _PROBE.items():
-        model.pieces.add(piece=piece, score=score)
-    processor = sentencepiece.SentencePieceProcessor()
-    try:
-        processor.LoadFromSerializedProto(model.SerializeToString())
-    except RuntimeError:
-        return False  # 0.2.3 takes no such table.
-    return all(
-        processor.EncodeAsPieces(text) == pieces.split()
-        for text, pieces in _EXPECTED.items()
-    )
+class Library:
+    """The cuts of the installed library."""
+
+    segmentation = None
+
+    def __init__(self, processor):
+        self._processor = processor
+
+    def rows(self, texts):
+        """Returns a list of ids for each of a list of str."""
+        return self._processor.Encode(texts, out_type=int, num_threads=1)
+
+    def pieces(self, text):
+        """Returns a list of (id, piece); an unknown piece reads as its characters."""
+        ids = self._processor.Encode(text, out_type=int)
+        pieces = self._processor.Encode(text, out_type=str)
+        return list(zip(ids, pieces, strict=True))
+
+    def places(self, text):
+        """Finds the pieces of a text and their places.
+
+        Returns:
+            A list of (id, start, end), in characters of the text; each piece begins
+            where the one before it ends.
+        """
+        # The library's own objects take four times as long to read.
+        answer = self._processor.Encode(text, out_type="serialized_proto")
+        pieces = sentencepiece_pb2.SentencePieceText.FromString(answer).pieces
+        found = [(piece.id, piece.begin, piece.end) for piece in pieces]
+        if text.isascii():
+            return found
+        begins = (np.frombuffer(text.encode(), np.uint8) & 0xC0) != 0x80
+        before = [0, *np.cumsum(begins).tolist()]  # characters that begin before a byte
+        return [(index, before[start], before[end]) for index, start, end in found]
 
 
-def has_ties(file_bytes):
-    """Returns whether a serialized SentencePiece model adds scores, as unigram models.
+class Unigram(Library):
+    """The cuts of a unigram model, equal to those of sentencepiece 0.2.1.
 
-    Others (BPE, words, characters) merge in an order that all versions share.
+    Each sum is rounded to float32 when it is kept, and compared before. So the sum of
+    all that stands before a word can decide how the word is cut: words are cut once,
+    in float64, and again behind a sum that is large enough to hide the lead of the best
+    cut over the second best.
+
+    Source: `Model::EncodeOptimized` in unigram_model.cc of sentencepiece 0.2.1.
     """
-    spec = sentencepiece_model_pb2.ModelProto.FromString(file_bytes).trainer_spec
-    return spec.model_type == spec.UNIGRAM
 
+    segmentation = SEGMENTATION
 
-def places(processor, text):
-    """Finds the pieces of a text by a `SentencePieceProcessor`, and their places.
+    def __init__(self, processor, model):
+        super().__init__(processor)
+        kinds = model.SentencePiece
+        self._names = [piece.piece for piece in model.pieces]
+        self._scores = _scores(model)
+        self._unknown = [piece.type for piece in model.pieces].index(kinds.UNKNOWN)
+        self._lengths = [*map(len, self._names)]
+        self._lengths[self._unknown] = 1
+        self._bytes = None
+        if model.trainer_spec.byte_fallback:
+            self._bytes = [processor.PieceToId(f"<0x{k:02X}>") for k in range(256)]
+        usable = {
+            piece.piece: (index, self._scores[index])
+            for index, piece in enumerate(model.pieces)
+            if piece.type in (kinds.NORMAL, kinds.USER_DEFINED)
+        }
+        self._cuts_words = not any(MARK in piece[1:] for piece in usable)
+        unknown = self._unknown, self._scores[self._unknown]
+        self._table = {piece[:1]: unknown for piece in usable}
+        for piece in usable:
+            for end in range(2, len(piece)):
+                self._table[piece[:end]] = _PREFIX
+        self._table.update(usable)
+        self._largest = max(map(abs, self._scores))
+        self._known = _Cuts(self._cut_word)
 
-    Returns:
-        A list of (id, start, end), in characters of the text; each piece begins where
-        the one before it ends.
-    """
-    # The library's own objects take four times as long to read.
-    answer = processor.Encode(text, out_type="serialized_proto")
-    pieces = sentencepiece_pb2.SentencePieceText.FromString(answer).pieces
-    found = [(piece.id, piece.begin, piece.end) for piece in pieces]
-    if text.isascii():
+    def rows(self, texts):
+        rows = []
+        for text in texts:
+            normalized = self._processor.Normalize(text)
+            ids = self._cut(normalized)
+            if self._unknown in ids:
+                ids = [index for index, _, _ in self._whole(normalized, ids)]
+            rows.append(ids)
+        return rows
+
+    def pieces(self, text):
+        normalized = self._processor.Normalize(text)
+        return [
+            (i, normalized[start:end] if i == self._unknown else self._names[i])
+            for i, start, end in self._whole(normalized, self._cut(normalized))
+        ]
+
+    def places(self, text):
+        normalized, origins = self._processor.Normalize(text, with_offsets=True)
+        return [
+            (index, origins[start], origins[end])
+            for index, start, end in self._whole(normalized, self._cut(normalized))
+        ]
+
+    def _whole(self, normalized, ids):
+        """Lists (id, start, end) in a normalized text.
+
+        Unknown characters in a row are one piece, or a piece for each of their bytes.
+        """
+        found, start = [], 0
+        for index in ids:
+            end = start + self._lengths[index]
+            if index != self._unknown:
+                found.append((index, start, end))
+            elif self._bytes:
+                *first, last = normalized[start:end].encode()
+                found.extend((self._bytes[byte], start, start) for byte in first)
+                found.append((self._bytes[last], start, end))
+            elif found and found[-1][0] == index:
+                found[-1] = index, found[-1][1], end
+            else:
+                found.append((index, start, end))
+            start = end
         return found
-    begins = (np.frombuffer(text.encode(), np.uint8) & 0xC0) != 0x80
-    before = [0, *np.cumsum(begins).tolist()]  # characters that begin before a byte
-    return [(index, before[start], before[end]) for index, start, end in found]
+
+    def _cut(self, normalized):
+        """Returns the ids of a normalized text, of unknown characters one by one."""
+        if not normalized:
+            return []
+        words = [normalized]
+        if self._cuts_words:
+            first, *words = normalized.split(MARK)
+            words = [*filter(None, [first]), *(MARK + word for word in words)]
+        cuts = [*map(self._known.__getitem__, words)]
+        ids, sums, limits = zip(*cuts, strict=True)
+        if min(limits) <= sum(sums):
+            ids = self._cut_in_order(words, cuts)
+        return [*itertools.chain.from_iterable(ids)]
+
+    def _cut_in_order(self, words, cuts):
+        """Yields the ids of each word behind the sum of those before it."""
+        before = array.array("f", [0])
+        for word, (ids, _, limit) in zip(words, cuts, strict=True):
+            if abs(before[0]) >= limit:
+                best = before + array.array("f", [-math.inf]) * len(word)
+                ids, _ = self._search(word, best)
+            for index in ids:
+                before[0] += self._scores[index]
+            yield ids
+
+    def _cut_word(self, word):
+        """Cuts a word at the beginning of a text.
+
+        Returns:
+            Its ids; the absolute sum of their scores; the least sum before the word
+            that can change its cut.
+        """
+        ids, lead = self._search(word, [0.0] + [-math.inf] * len(word))
+        # Both sums hold a score for each character or fewer, and each addition errs by
+        # 2^-24 of the sum; half of the lead is kept for what that leaves out.
+        limit = lead * 2**22 / len(word) - len(word) * self._largest
+        return ids, sum(abs(self._scores[index]) for index in ids), limit
+
+    def _search(self, word, best):
+        """Finds the best cut of a word.
+
+        Args:
+            word: str.
+            best: the sum before the word, and -inf for each of its characters: a list,
+                whose sums keep their bits, or an array that rounds them.
+
+        Returns:
+            A tuple of ids, and the lead of their sum over that of the next best cut.
+        """
+        table, size = self._table, len(word)
+        unknown = self._unknown, self._scores[self._unknown]
+        second = [-math.inf] * (size + 1)
+        pieces = [(0, 0)] * (size + 1)  # the id and the start of the best that ends
+        for start in range(size):
+            here = best[start]
+            end = start + 1
+            found = table.get(word[start], unknown)
+            while found is not None:
+                index, score = found
+                if index >= 0:
+                    candidate = here + score
+                    if candidate > best[end]:
+                        second[end] = best[end]
+                        best[end] = candidate
+                        pieces[end] = index, start
+                    elif candidate > second[end]:
+                        second[end] = candidate
+                end += 1
+                found = table.get(word[start:end]) if end <= size else None
+        ids, lead, end = [], math.inf, size
+        while end:
+            lead = min(lead, best[end] - second[end])
+            index, end = pieces[end]
+            ids.append(index)
+        return tuple(reversed(ids)), lead
+
+
+class _Cuts(dict):
+    """The cuts of words; it begins anew when it is full."""
+
+    def __init__(self, cut_word):
+        super().__init__()
+        self._cut_word = cut_word
+
+    def __missing__(self, word):
+        cut = self._cut_word(word)
+        if len(word) <= _LONGEST_CACHED:
+            if len(self) >= _CACHED_WORDS:
+                self.clear()
+            self[word] = cut
+        return cut
+
+
+def _scores(model):
+    """Lists the score of each piece as the search adds it."""
+    kinds = model.SentencePiece
+    usual = [piece.score for piece in model.pieces if piece.type == kinds.NORMAL]
+    limits = np.finfo(np.float32)
+    least = np.float32(min(usual, default=limits.max))
+    largest = np.float32(max([*usual, limits.tiny]))
+
+    def score(piece):
+        if piece.type == kinds.UNKNOWN:
+            return float(least - np.float32(_UNKNOWN_PENALTY))
+        if piece.type == kinds.USER_DEFINED:
+            return float(np.float32(len(piece.piece.encode())) * largest) - 0.1
+        return piece.score
+
+    return [*map(score, model.pieces)]
