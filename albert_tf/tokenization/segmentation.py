@@ -12,8 +12,8 @@ import itertools
 import math
 
 import numpy as np
-from sentencepiece import sentencepiece_pb2
 
+from albert_tf.tokenization import sentencepiece_file as file
 from albert_tf.tokenization.word_starts import MARK
 
 SEGMENTATION = "sentencepiece 0.2.1"
@@ -22,7 +22,6 @@ SEGMENTATION = "sentencepiece 0.2.1"
 _CACHED_WORDS = 2**18
 _LONGEST_CACHED = 64  # characters
 _UNKNOWN_PENALTY = 10
-_PREFIX = -1, 0.0  # a beginning of pieces that is none itself
 
 
 def cutter(processor, model):
@@ -31,8 +30,7 @@ def cutter(processor, model):
     Models other than unigram ones (BPE, words, characters) merge in an order that all
     versions of the library share.
     """
-    spec = model.trainer_spec
-    is_unigram = spec.model_type == spec.UNIGRAM
+    is_unigram = model.trainer_spec.model_type == file.UNIGRAM
     return Unigram(processor, model) if is_unigram else Library(processor)
 
 
@@ -63,7 +61,7 @@ class Library:
         """
         # The library's own objects take four times as long to read.
         answer = self._processor.Encode(text, out_type="serialized_proto")
-        pieces = sentencepiece_pb2.SentencePieceText.FromString(answer).pieces
+        pieces = file.SentencePieceText.FromString(answer).pieces
         found = [(piece.id, piece.begin, piece.end) for piece in pieces]
         if text.isascii():
             return found
@@ -87,28 +85,30 @@ class Unigram(Library):
 
     def __init__(self, processor, model):
         super().__init__(processor)
-        kinds = model.SentencePiece
         self._names = [piece.piece for piece in model.pieces]
         self._scores = _scores(model)
-        self._unknown = [piece.type for piece in model.pieces].index(kinds.UNKNOWN)
+        self._unknown = [piece.type for piece in model.pieces].index(file.UNKNOWN)
         self._lengths = [*map(len, self._names)]
         self._lengths[self._unknown] = 1
         self._bytes = None
         if model.trainer_spec.byte_fallback:
             self._bytes = [processor.PieceToId(f"<0x{k:02X}>") for k in range(256)]
-        usable = {
-            piece.piece: (index, self._scores[index])
+        self._ids = {
+            piece.piece: index
             for index, piece in enumerate(model.pieces)
-            if piece.type in (kinds.NORMAL, kinds.USER_DEFINED)
+            if piece.type in (file.NORMAL, file.USER_DEFINED)
         }
-        self._cuts_words = not any(MARK in piece[1:] for piece in usable)
-        unknown = self._unknown, self._scores[self._unknown]
-        self._table = {piece[:1]: unknown for piece in usable}
-        for piece in usable:
+        self._cuts_words = not any(MARK in piece[1:] for piece in self._ids)
+        self._unknown_score = self._scores[self._unknown]
+        # Beginnings of pieces, too: a character is unknown, others are no pieces.
+        self._score_of = {piece[:1]: self._unknown_score for piece in self._ids}
+        for piece in self._ids:
             for end in range(2, len(piece)):
-                self._table[piece[:end]] = _PREFIX
-        self._table.update(usable)
+                self._score_of[piece[:end]] = -math.inf
+        for piece, index in self._ids.items():
+            self._score_of[piece] = self._scores[index]
         self._largest = max(map(abs, self._scores))
+        self._falls = max(self._scores) <= 0
         self._known = _Cuts(self._cut_word)
 
     def rows(self, texts):
@@ -185,14 +185,16 @@ class Unigram(Library):
         """Cuts a word at the beginning of a text.
 
         Returns:
-            Its ids; the absolute sum of their scores; the least sum before the word
-            that can change its cut.
+            Its ids; the most that they add to a sum, without its sign; the least sum
+            before the word that can change its cut.
         """
-        ids, lead = self._search(word, [0.0] + [-math.inf] * len(word))
+        best = [0.0] + [-math.inf] * len(word)
+        ids, lead = self._search(word, best)
         # Both sums hold a score for each character or fewer, and each addition errs by
         # 2^-24 of the sum; half of the lead is kept for what that leaves out.
         limit = lead * 2**22 / len(word) - len(word) * self._largest
-        return ids, sum(abs(self._scores[index]) for index in ids), limit
+        # Sums that may rise and fall are followed one by one.
+        return ids, -best[-1] if self._falls else math.inf, limit
 
     def _search(self, word, best):
         """Finds the best cut of a word.
@@ -205,31 +207,30 @@ class Unigram(Library):
         Returns:
             A tuple of ids, and the lead of their sum over that of the next best cut.
         """
-        table, size = self._table, len(word)
-        unknown = self._unknown, self._scores[self._unknown]
+        score_of, size = self._score_of.get, len(word)
         second = [-math.inf] * (size + 1)
-        pieces = [(0, 0)] * (size + 1)  # the id and the start of the best that ends
+        starts = [0] * (size + 1)  # of the last piece of the best cut until here
         for start in range(size):
             here = best[start]
-            end = start + 1
-            found = table.get(word[start], unknown)
-            while found is not None:
-                index, score = found
-                if index >= 0:
-                    candidate = here + score
-                    if candidate > best[end]:
-                        second[end] = best[end]
-                        best[end] = candidate
-                        pieces[end] = index, start
-                    elif candidate > second[end]:
-                        second[end] = candidate
-                end += 1
-                found = table.get(word[start:end]) if end <= size else None
+            for end in range(start + 1, size + 1):
+                score = score_of(word[start:end])
+                if score is None:
+                    if end > start + 1:
+                        break
+                    score = self._unknown_score
+                candidate = here + score
+                if candidate > best[end]:
+                    second[end] = best[end]
+                    best[end] = candidate
+                    starts[end] = start
+                elif candidate > second[end]:
+                    second[end] = candidate
         ids, lead, end = [], math.inf, size
         while end:
             lead = min(lead, best[end] - second[end])
-            index, end = pieces[end]
-            ids.append(index)
+            start = starts[end]
+            ids.append(self._ids.get(word[start:end], self._unknown))
+            end = start
         return tuple(reversed(ids)), lead
 
 
@@ -251,16 +252,15 @@ class _Cuts(dict):
 
 def _scores(model):
     """Lists the score of each piece as the search adds it."""
-    kinds = model.SentencePiece
-    usual = [piece.score for piece in model.pieces if piece.type == kinds.NORMAL]
+    usual = [piece.score for piece in model.pieces if piece.type == file.NORMAL]
     limits = np.finfo(np.float32)
     least = np.float32(min(usual, default=limits.max))
     largest = np.float32(max([*usual, limits.tiny]))
 
     def score(piece):
-        if piece.type == kinds.UNKNOWN:
+        if piece.type == file.UNKNOWN:
             return float(least - np.float32(_UNKNOWN_PENALTY))
-        if piece.type == kinds.USER_DEFINED:
+        if piece.type == file.USER_DEFINED:
             return float(np.float32(len(piece.piece.encode())) * largest) - 0.1
         return piece.score
 

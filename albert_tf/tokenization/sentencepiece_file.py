@@ -8,8 +8,10 @@ import math
 
 import numpy as np
 import sentencepiece
+from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pool
+from google.protobuf import message_factory
 from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2
 
 from albert_tf.errors import UserError
 
@@ -17,6 +19,58 @@ from albert_tf.errors import UserError
 _RULES_OF_A_PREFIX = 32
 _DEFINED_OF_A_PREFIX = 64
 _LONGEST_PIECE = 8000  # bytes
+
+# The messages' fields that count here, by number. The library's own classes of them
+# need a protobuf as new as they are, which TensorFlow may not take.
+_FIELDS = {
+    "Piece": {"piece": (1, "STRING"), "score": (2, "FLOAT"), "type": (3, "Type")},
+    "Trainer": {"model_type": (3, "Method"), "byte_fallback": (35, "BOOL")},
+    "Normalizer": {"precompiled_charsmap": (2, "BYTES")},
+    "Model": {
+        "pieces": (1, "Piece", "REPEATED"),
+        "trainer_spec": (2, "Trainer"),
+        "normalizer_spec": (3, "Normalizer"),
+        "denormalizer_spec": (5, "Normalizer"),
+    },
+    "Place": {"id": (2, "UINT32"), "begin": (4, "UINT32"), "end": (5, "UINT32")},
+    "Text": {"pieces": (2, "Place", "REPEATED")},
+}
+_NUMBERED = {
+    "Type": ("NORMAL", "UNKNOWN", "CONTROL", "USER_DEFINED", "UNUSED", "BYTE"),
+    "Method": ("UNIGRAM", "BPE", "WORD", "CHAR"),
+}
+_PACKAGE = "albert_tf.sentencepiece"
+
+
+def _message_types():
+    """Makes the classes of `_FIELDS`: a dict by their full names."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name=_PACKAGE, package=_PACKAGE, syntax="proto2"
+    )
+    for name, values in _NUMBERED.items():
+        found = file.enum_type.add(name=name)
+        for number, value in enumerate(values, start=1):
+            found.value.add(name=value, number=number)
+    for message, fields in _FIELDS.items():
+        found = file.message_type.add(name=message)
+        for name, (number, kind, *label) in fields.items():
+            label = f"LABEL_{(label or ['OPTIONAL'])[0]}"
+            field = found.field.add(name=name, number=number, label=label)
+            if kind in _FIELDS or kind in _NUMBERED:
+                field.type = field.TYPE_MESSAGE if kind in _FIELDS else field.TYPE_ENUM
+                field.type_name = f".{_PACKAGE}.{kind}"
+            else:
+                field.type = getattr(field, f"TYPE_{kind}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClassesForFiles([_PACKAGE], pool)
+
+
+_TYPES = _message_types()
+ModelProto = _TYPES[f"{_PACKAGE}.Model"]
+SentencePieceText = _TYPES[f"{_PACKAGE}.Text"]
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+UNIGRAM, BPE = 1, 2
 
 
 def load(file_bytes, source):
@@ -32,7 +86,7 @@ def load(file_bytes, source):
     Raises:
         UserError: not a SentencePiece model, or one that is damaged.
     """
-    model = sentencepiece_model_pb2.ModelProto()
+    model = ModelProto()
     processor = sentencepiece.SentencePieceProcessor()
     try:
         model.ParseFromString(file_bytes)
@@ -55,10 +109,9 @@ def _damage(model):
             return f"the piece {piece.piece!r} has the score {piece.score}"
         if "\0" in piece.piece or len(piece.piece.encode()) >= _LONGEST_PIECE:
             return f"{piece.piece[:20]!r} … is no piece of a text"
-    kinds = model.SentencePiece
     nested = []  # each the beginning of the next
     for piece in sorted(
-        piece.piece for piece in model.pieces if piece.type == kinds.USER_DEFINED
+        piece.piece for piece in model.pieces if piece.type == USER_DEFINED
     ):
         while nested and not piece.startswith(nested[-1]):
             nested.pop()
