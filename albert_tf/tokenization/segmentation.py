@@ -73,10 +73,10 @@ class Library:
 class Unigram(Library):
     """The cuts of a unigram model, equal to those of sentencepiece 0.2.1.
 
-    Each sum is rounded to float32 when it is kept, and compared before. So the sum of
-    all that stands before a word can decide how the word is cut: words are cut once,
-    in float64, and again behind a sum that is large enough to hide the lead of the best
-    cut over the second best.
+    Each sum is rounded to float32 when it is kept, and, but for that of an unknown
+    character, compared before. So the sum of all that stands before a word can decide
+    how the word is cut: words are cut once, in float64, and again behind a sum that is
+    large enough to hide the lead of the best cut over the second best.
 
     Source: `Model::EncodeOptimized` in unigram_model.cc of sentencepiece 0.2.1.
     """
@@ -100,15 +100,15 @@ class Unigram(Library):
         }
         self._cuts_words = not any(MARK in piece[1:] for piece in self._ids)
         self._unknown_score = self._scores[self._unknown]
-        # Beginnings of pieces, too: a character is unknown, others are no pieces.
-        self._score_of = {piece[:1]: self._unknown_score for piece in self._ids}
-        for piece in self._ids:
-            for end in range(2, len(piece)):
-                self._score_of[piece[:end]] = -math.inf
+        # Beginnings of pieces, too, of two characters or more.
+        self._score_of = {
+            piece[:end]: -math.inf
+            for piece in self._ids
+            for end in range(2, len(piece))
+        }
         for piece, index in self._ids.items():
             self._score_of[piece] = self._scores[index]
         self._largest = max(map(abs, self._scores))
-        self._falls = max(self._scores) <= 0
         self._known = _Cuts(self._cut_word)
 
     def rows(self, texts):
@@ -165,15 +165,17 @@ class Unigram(Library):
             first, *words = normalized.split(MARK)
             words = [*filter(None, [first]), *(MARK + word for word in words)]
         cuts = [*map(self._known.__getitem__, words)]
-        ids, sums, limits = zip(*cuts, strict=True)
-        if min(limits) <= sum(sums):
+        ids, limits = zip(*cuts, strict=True)
+        found = [*itertools.chain.from_iterable(ids)]
+        if min(limits) <= len(found) * self._largest:
             ids = self._cut_in_order(words, cuts)
-        return [*itertools.chain.from_iterable(ids)]
+            found = [*itertools.chain.from_iterable(ids)]
+        return found
 
     def _cut_in_order(self, words, cuts):
         """Yields the ids of each word behind the sum of those before it."""
         before = array.array("f", [0])
-        for word, (ids, _, limit) in zip(words, cuts, strict=True):
+        for word, (ids, limit) in zip(words, cuts, strict=True):
             if abs(before[0]) >= limit:
                 best = before + array.array("f", [-math.inf]) * len(word)
                 ids, _ = self._search(word, best)
@@ -185,16 +187,12 @@ class Unigram(Library):
         """Cuts a word at the beginning of a text.
 
         Returns:
-            Its ids; the most that they add to a sum, without its sign; the least sum
-            before the word that can change its cut.
+            Its ids, and the least sum before the word that can change them.
         """
-        best = [0.0] + [-math.inf] * len(word)
-        ids, lead = self._search(word, best)
+        ids, lead = self._search(word, [0.0] + [-math.inf] * len(word))
         # Both sums hold a score for each character or fewer, and each addition errs by
         # 2^-24 of the sum; half of the lead is kept for what that leaves out.
-        limit = lead * 2**22 / len(word) - len(word) * self._largest
-        # Sums that may rise and fall are followed one by one.
-        return ids, -best[-1] if self._falls else math.inf, limit
+        return ids, lead * 2**22 / len(word) - len(word) * self._largest
 
     def _search(self, word, best):
         """Finds the best cut of a word.
@@ -214,11 +212,12 @@ class Unigram(Library):
             here = best[start]
             for end in range(start + 1, size + 1):
                 score = score_of(word[start:end])
-                if score is None:
-                    if end > start + 1:
-                        break
-                    score = self._unknown_score
-                candidate = here + score
+                if score is not None:
+                    candidate = here + score
+                elif end == start + 1:
+                    candidate = _rounded(here + self._unknown_score)
+                else:
+                    break
                 if candidate > best[end]:
                     second[end] = best[end]
                     best[end] = candidate
@@ -248,6 +247,10 @@ class _Cuts(dict):
                 self.clear()
             self[word] = cut
         return cut
+
+
+def _rounded(number):
+    return array.array("f", [number])[0]
 
 
 def _scores(model):
