@@ -3,8 +3,8 @@
 A unigram model takes the sequence with the best sum of scores. Where two sums are equal
 ("ee" and "e", or "e" and "ee"), rounding decides, and so the order in which a program
 adds. tensorflow-text, and so every exported model, adds as sentencepiece did up to
-0.2.1, with which the released models were made; 0.2.2 and later round otherwise. So a
-search of our own adds as those do, and the installed library only normalizes texts.
+0.2.1, with which the released models were made; 0.2.2 and later round otherwise. There
+a search of our own adds as those do, and the library only normalizes texts.
 """
 
 import array
@@ -12,35 +12,47 @@ import itertools
 import math
 
 import numpy as np
+import sentencepiece
 
+from albert_tf.errors import UserError
 from albert_tf.tokenization import sentencepiece_file as file
 from albert_tf.tokenization.word_starts import MARK
 
 SEGMENTATION = "sentencepiece 0.2.1"
 """The name of the order of additions, in fingerprints of vocabularies."""
 
-_CACHED_WORDS = 2**18
-_LONGEST_CACHED = 64  # characters
+_LIBRARY_IS_THE_RULE = sentencepiece.__version__ == "0.2.1"
+_KNOWN_WORDS = 2**18
+_LONGEST_KNOWN = 64  # characters
 _UNKNOWN_PENALTY = 10
 
 
-def cutter(processor, model):
+def cutter(processor, model, source):
     """Returns what cuts texts by a `SentencePieceProcessor` and its `ModelProto`.
 
     Models other than unigram ones (BPE, words, characters) merge in an order that all
     versions of the library share.
+
+    Raises:
+        UserError: versions differ in the pieces of the model called `source`.
     """
     is_unigram = model.trainer_spec.model_type == file.UNIGRAM
-    return Unigram(processor, model) if is_unigram else Library(processor)
+    if is_unigram and not _LIBRARY_IS_THE_RULE:
+        return Unigram(processor, model)
+    if not is_unigram and any(piece.type == file.UNUSED for piece in model.pieces):
+        raise UserError(
+            f"{source} has unused pieces, which versions of SentencePiece cut "
+            "differently but in unigram models; mark them as normal, or remove them."
+        )
+    return Library(processor, SEGMENTATION if is_unigram else None)
 
 
 class Library:
     """The cuts of the installed library."""
 
-    segmentation = None
-
-    def __init__(self, processor):
+    def __init__(self, processor, segmentation):
         self._processor = processor
+        self.segmentation = segmentation
 
     def rows(self, texts):
         """Returns a list of ids for each of a list of str."""
@@ -81,10 +93,8 @@ class Unigram(Library):
     Source: `Model::EncodeOptimized` in unigram_model.cc of sentencepiece 0.2.1.
     """
 
-    segmentation = SEGMENTATION
-
     def __init__(self, processor, model):
-        super().__init__(processor)
+        super().__init__(processor, SEGMENTATION)
         self._names = [piece.piece for piece in model.pieces]
         self._scores = _scores(model)
         self._unknown = [piece.type for piece in model.pieces].index(file.UNKNOWN)
@@ -108,8 +118,12 @@ class Unigram(Library):
         }
         for piece, index in self._ids.items():
             self._score_of[piece] = self._scores[index]
+        self._pairs = {
+            piece[k : k + 2] for piece in self._ids for k in range(len(piece) - 1)
+        }
         self._largest = max(map(abs, self._scores))
-        self._known = _Cuts(self._cut_word)
+        self._known_parts = _Known(self._cut_part)
+        self._known = _Known(lambda word: self._cut_word(MARK + word))
 
     def rows(self, texts):
         rows = []
@@ -160,14 +174,14 @@ class Unigram(Library):
         """Returns the ids of a normalized text, of unknown characters one by one."""
         if not normalized:
             return []
-        words = [normalized]
-        if self._cuts_words:
-            first, *words = normalized.split(MARK)
-            words = [*filter(None, [first]), *(MARK + word for word in words)]
+        first, *words = normalized.split(MARK) if self._cuts_words else [normalized]
         cuts = [*map(self._known.__getitem__, words)]
+        if first:
+            cuts.insert(0, self._cut_word(first))
         ids, limits = zip(*cuts, strict=True)
         found = [*itertools.chain.from_iterable(ids)]
         if min(limits) <= len(found) * self._largest:
+            words = [*filter(None, [first]), *(MARK + word for word in words)]
             ids = self._cut_in_order(words, cuts)
             found = [*itertools.chain.from_iterable(ids)]
         return found
@@ -189,10 +203,21 @@ class Unigram(Library):
         Returns:
             Its ids, and the least sum before the word that can change them.
         """
-        ids, lead = self._search(word, [0.0] + [-math.inf] * len(word))
+        pairs = enumerate(map("".join, itertools.pairwise(word)), start=1)
+        cuts = [place for place, pair in pairs if pair not in self._pairs]
+        ids, limit = [], math.inf
+        for start, end in itertools.pairwise([0, *cuts, len(word)]):
+            part, least = self._known_parts[word[start:end]]
+            limit = min(limit, least - len(ids) * self._largest)
+            ids.extend(part)
+        return tuple(ids), limit
+
+    def _cut_part(self, part):
+        """Does the same for a part of a word whose characters pieces may join."""
+        ids, lead = self._search(part, [0.0] + [-math.inf] * len(part))
         # Both sums hold a score for each character or fewer, and each addition errs by
         # 2^-24 of the sum; half of the lead is kept for what that leaves out.
-        return ids, lead * 2**22 / len(word) - len(word) * self._largest
+        return ids, lead * 2**22 / len(part) - len(part) * self._largest
 
     def _search(self, word, best):
         """Finds the best cut of a word.
@@ -233,20 +258,20 @@ class Unigram(Library):
         return tuple(reversed(ids)), lead
 
 
-class _Cuts(dict):
-    """The cuts of words; it begins anew when it is full."""
+class _Known(dict):
+    """What a function found for words; it begins anew when it is full."""
 
-    def __init__(self, cut_word):
+    def __init__(self, function):
         super().__init__()
-        self._cut_word = cut_word
+        self._function = function
 
     def __missing__(self, word):
-        cut = self._cut_word(word)
-        if len(word) <= _LONGEST_CACHED:
-            if len(self) >= _CACHED_WORDS:
+        found = self._function(word)
+        if len(word) <= _LONGEST_KNOWN:
+            if len(self) >= _KNOWN_WORDS:
                 self.clear()
-            self[word] = cut
-        return cut
+            self[word] = found
+        return found
 
 
 def _rounded(number):

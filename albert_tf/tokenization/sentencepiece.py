@@ -55,7 +55,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
         self._processor, model = sentencepiece_file.load(file_bytes, source)
-        self._cutter = segmentation.cutter(self._processor, model)
+        self._cutter = segmentation.cutter(self._processor, model, source)
         self.segmentation = self._cutter.segmentation
         pieces = [piece.piece for piece in model.pieces]
         if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:

@@ -10,6 +10,7 @@ import tensorflow_text
 from hypothesis import given
 from hypothesis import strategies as st
 
+from albert_tf.errors import UserError
 from albert_tf.tokenization import segmentation
 from albert_tf.tokenization import sentencepiece_file as file
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
@@ -19,7 +20,7 @@ from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 from tests.vocabularies import xlnet_pieces
 
-# By sentencepiece 0.2.1; that of 0.2.3 cuts the first seven otherwise.
+# By sentencepiece 0.2.1; 0.2.3 cuts the first seven otherwise.
 GOLDEN = {
     "eeeee": "▁ eee ee",
     "eeeeeee": "▁ eee eee e",
@@ -50,8 +51,23 @@ def texts_with_ties(seed):
     ]
 
 
+@pytest.fixture(scope="module", params=["library", "search"])
+def installed(request):
+    """A library that cuts as 0.2.1, if it is installed, and another."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "search":
+            patch.setattr(segmentation, "_LIBRARY_IS_THE_RULE", False)
+        yield
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """Unigram models are cut by the search, whatever is installed."""
+    monkeypatch.setattr(segmentation, "_LIBRARY_IS_THE_RULE", False)
+
+
 @pytest.fixture(scope="module", params=["ALBERT", "XLNet"])
-def both(request):
+def both(request, installed):
     """A tokenizer of pieces that often tie, and functions of its twin."""
     special = {"ALBERT": {}, "XLNet": {"special": "<cls> <sep> <mask> <pad>"}}
     tokenizer = SentencePieceTokenizer(tie_pieces(**special[request.param]))
@@ -71,7 +87,8 @@ def test_ties_are_cut_alike_everywhere(both, seed):
     assert_alike(*both, texts_with_ties(seed))
 
 
-def test_real_vocabularies(english):
+def test_real_vocabularies(english, search):
+    english = SentencePieceTokenizer(english.file_bytes)
     texts = [text for seed in range(20) for text in texts_with_ties(seed)]
     assert_alike(english, InGraphTokenizer(english), texts)
     assert english.tokenize("rated eee") == ["▁rated", "▁", "ee", "e"]
@@ -94,7 +111,7 @@ def test_the_sum_before_a_word_can_decide_its_cut(both):
     assert_alike(tokenizer, in_graph, [" ".join(words), "".join(words)])
 
 
-def test_a_library_that_cuts_otherwise_changes_nothing(monkeypatch):
+def test_a_library_that_cuts_otherwise_changes_nothing(search, monkeypatch):
     class Later(sentencepiece.SentencePieceProcessor):
         def Encode(self, text, **options):
             raise AssertionError("asked for a cut")
@@ -110,24 +127,31 @@ def test_a_library_that_cuts_otherwise_changes_nothing(monkeypatch):
         assert tokenizer.encode_with_offsets(text)[0] == tokenizer.encode(text)
 
 
-def test_words_that_are_known_are_bounded(monkeypatch):
-    monkeypatch.setattr(segmentation, "_CACHED_WORDS", 3)
+def test_words_that_are_known_are_bounded(search, monkeypatch):
+    monkeypatch.setattr(segmentation, "_KNOWN_WORDS", 3)
     tokenizer = SentencePieceTokenizer(tie_pieces())
     known = tokenizer._cutter._known
     for text in ["a b c", "b", "d e", "a" * 100]:
         tokenizer.encode(text)
         assert len(known) <= 3
-    assert sorted(known) == ["\u2581d", "\u2581e"]
+    assert sorted(known) == ["d", "e"]
 
 
 @pytest.mark.parametrize("word", ["e", "ed", "\u6f22"])
-def test_time_grows_with_the_length_of_a_word(word):
+def test_time_grows_with_the_length_of_a_word(search, word):
     tokenizer = SentencePieceTokenizer(tie_pieces())
     short, long = (
         min(timeit.repeat(lambda: tokenizer.encode(word * n), number=1, repeat=3))
         for n in (2000, 8000)
     )
     assert long < 12 * short
+
+
+def test_unused_pieces_of_other_models_are_refused(train_model):
+    model = file.ModelProto.FromString(train_model())
+    model.pieces[-1].type = file.UNUSED
+    with pytest.raises(UserError, match="x.model has unused pieces, which versions"):
+        SentencePieceTokenizer(model.SerializeToString(), source="x.model")
 
 
 def odd_model(seed):
@@ -157,7 +181,7 @@ def odd_model(seed):
 @pytest.mark.parametrize("seed", range(14))
 def test_models_of_every_type_of_piece(seed):
     data, texts = odd_model(seed)
-    cutter = segmentation.cutter(*file.load(data, "odd"))
+    cutter = segmentation.Unigram(*file.load(data, "odd"))
     theirs = tensorflow_text.SentencepieceTokenizer(data)
     ids, starts, ends = theirs.tokenize_with_offsets(texts)
     assert cutter.rows(texts) == ids.to_list()
@@ -187,9 +211,8 @@ def test_fingerprints_record_the_segmentation_where_there_are_ties(train_model):
 @pytest.mark.parametrize("text", ["", "a", "eee é日本\U0001f600 eé", "\u3000\u00a0x"])
 @pytest.mark.parametrize("model_type", ["bpe", "char"])
 def test_places_of_other_models_are_those_of_the_library(train_model, model_type, text):
-    cutter = segmentation.cutter(
-        *file.load(train_model(model_type=model_type), "other")
-    )
+    loaded = file.load(train_model(model_type=model_type), "other")
+    cutter = segmentation.cutter(*loaded, "other")
     theirs = tensorflow_text.SentencepieceTokenizer(train_model(model_type=model_type))
     ids, starts, ends = (x.numpy().tolist() for x in theirs.tokenize_with_offsets(text))
     places = cutter.places(text)

@@ -109,7 +109,9 @@ _CHAIN = [1 << 10, *[0] * 95, _letter("a", 96 ^ 1 ^ 0, is_key=True)]
         ),
         *(
             (
-                lambda m, t=table: setattr(m.normalizer_spec, "precompiled_charsmap", t),
+                lambda m, t=table: setattr(
+                    m.normalizer_spec, "precompiled_charsmap", t
+                ),
                 "its table of characters .* leads nowhere; get or train it anew",
             )
             for table in (
