@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import pytest
 
@@ -88,6 +89,10 @@ def _table(units, texts=b"\0"):
     return len(array).to_bytes(4, "little") + array + texts
 
 
+def _with_table(model, table):
+    model.normalizer_spec.precompiled_charsmap = table
+
+
 def _letter(character, offset, is_key=False):
     return offset << 10 | is_key << 8 | ord(character)
 
@@ -108,12 +113,7 @@ _CHAIN = [1 << 10, *[0] * 95, _letter("a", 96 ^ 1 ^ 0, is_key=True)]
             "65 user-defined pieces begin each other",
         ),
         *(
-            (
-                lambda m, t=table: setattr(
-                    m.normalizer_spec, "precompiled_charsmap", t
-                ),
-                "its table of characters .* leads nowhere; get or train it anew",
-            )
+            (partial(_with_table, table=table), "its table of characters .* leads now")
             for table in (
                 b"\0",
                 _table([1 << 10])[:-1],
