@@ -38,13 +38,13 @@ def tie_pieces(special="[CLS] [SEP] [MASK] <pad>"):
     Its pieces are one to three times a letter or digit, and all pairs. Each character
     costs the same in all of them, so that equally many pieces are equally good.
     """
-    from sentencepiece import sentencepiece_model_pb2
+    from albert_tf.tokenization import sentencepiece_file
 
-    model = sentencepiece_model_pb2.ModelProto()
-    model.trainer_spec.model_type = model.trainer_spec.UNIGRAM
-    model.pieces.add(piece="<unk>", type=model.SentencePiece.UNKNOWN)
+    model = sentencepiece_file.ModelProto()
+    model.trainer_spec.model_type = sentencepiece_file.UNIGRAM
+    model.pieces.add(piece="<unk>", type=sentencepiece_file.UNKNOWN)
     for piece in special.split():
-        model.pieces.add(piece=piece, type=model.SentencePiece.CONTROL)
+        model.pieces.add(piece=piece, type=sentencepiece_file.CONTROL)
     letters = "0123456789abcdefgrst"
     pieces = [*letters, *(a + b for a in letters for b in letters)]
     for piece in ["\u2581", *pieces, *(letter * 3 for letter in letters)]:

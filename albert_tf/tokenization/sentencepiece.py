@@ -4,12 +4,11 @@ import functools
 import unicodedata
 
 import numpy as np
-import sentencepiece
 
-from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import segmentation
+from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
@@ -44,8 +43,8 @@ class SentencePieceTokenizer(Tokenizer):
         rules: its `TextRules`.
 
     Raises:
-        UserError: not a SentencePiece model, a special piece is missing, or the
-            installed sentencepiece cuts texts otherwise than exported models do.
+        UserError: not a SentencePiece model, a damaged one, or a special piece is
+            missing.
 
     Source: `preprocess_text` and `encode_pieces` in tokenization.py of
     google-research/albert; prepro_utils.py of zihangdai/xlnet does the same to a text.
@@ -55,18 +54,10 @@ class SentencePieceTokenizer(Tokenizer):
     special_pieces = by_role("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
-        segmentation.check_library()
-        self._processor = sentencepiece.SentencePieceProcessor()
-        try:
-            self._processor.LoadFromSerializedProto(file_bytes)
-        except (RuntimeError, ValueError) as error:
-            raise UserError(
-                f"{source} is not a SentencePiece model; pass the .model file."
-            ) from error
-        if segmentation.has_ties(file_bytes):
-            self.segmentation = segmentation.SEGMENTATION
-        size = self._processor.GetPieceSize()
-        pieces = [self._processor.IdToPiece(index) for index in range(size)]
+        self._processor, model = sentencepiece_file.load(file_bytes, source)
+        self._cutter = segmentation.cutter(self._processor, model, source)
+        self.segmentation = self._cutter.segmentation
+        pieces = [piece.piece for piece in model.pieces]
         if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:
             self.special_pieces, self.model_type = _XLNET_PIECES, "XLNet"
             self.usual_layout = CLS_LAST
@@ -123,7 +114,8 @@ class SentencePieceTokenizer(Tokenizer):
             self.replacement_lengths[index, : len(ids)] = _visible_lengths(parts)
 
     def _split_comma(self, piece):
-        parts = self._processor.EncodeAsPieces(piece[:-1].replace(MARK, ""))
+        text = piece[:-1].replace(MARK, "")
+        parts = [part for _, part in self._cutter.pieces(text)]
         if piece[0] != MARK and parts[0][0] == MARK:
             parts = [part for part in [parts[0][1:], *parts[1:]] if part]
         return [*parts, ","]
@@ -150,11 +142,8 @@ class SentencePieceTokenizer(Tokenizer):
         return self._processor.DecodePieces(pieces).strip()
 
     def tokenize(self, text):
-        prepared = self.prepare(text)
-        pieces = self._processor.Encode(prepared, out_type=str)
-        ids = self._processor.Encode(prepared, out_type=int)
         found = []
-        for piece, index in zip(pieces, ids, strict=True):
+        for index, piece in self._cutter.pieces(self.prepare(text)):
             found.extend(self._replaced.get(index, [piece]))
         return found
 
@@ -166,8 +155,7 @@ class SentencePieceTokenizer(Tokenizer):
         return ids, lengths
 
     def _encode_slice(self, texts):
-        prepared = [self.prepare(text) for text in texts]
-        rows = self._processor.Encode(prepared, out_type=int, num_threads=1)
+        rows = self._cutter.rows([self.prepare(text) for text in texts])
         ids, lengths = flat_ids(rows)
         places = np.flatnonzero(self._is_replaced[ids])
         if not len(places):
@@ -196,7 +184,7 @@ class SentencePieceTokenizer(Tokenizer):
             origins = [(places[start], places[end]) for start, end in origins]
         ids = []
         spans = []
-        for index, start, end in segmentation.places(self._processor, prepared):
+        for index, start, end in self._cutter.places(prepared):
             while start < end and prepared[start] in self.blank:
                 start += 1
             while start < end and prepared[end - 1] in self.blank:

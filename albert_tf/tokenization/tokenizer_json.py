@@ -3,9 +3,8 @@
 import base64
 import json
 
-from sentencepiece import sentencepiece_model_pb2
-
 from albert_tf.errors import UserError
+from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.word_starts import MARK
 
@@ -139,10 +138,9 @@ def _preparation(normalizer, path):
 
 def _sentencepiece_model(model, special, charsmap, path):
     """Serializes a ModelProto of a vocabulary, whose words are cut one by one."""
-    found = sentencepiece_model_pb2.ModelProto()
-    found.trainer_spec.model_type = found.trainer_spec.UNIGRAM
+    found = sentencepiece_file.ModelProto()
+    found.trainer_spec.model_type = sentencepiece_file.UNIGRAM
     found.normalizer_spec.precompiled_charsmap = charsmap
-    kinds = found.SentencePiece
     pieces = [piece for piece, _ in model["vocab"]]
     if pieces[model["unk_id"]] != "<unk>":
         _refuse(path, f"the unknown piece {pieces[model['unk_id']]!r}", "spiece.model")
@@ -151,13 +149,13 @@ def _sentencepiece_model(model, special, charsmap, path):
         what = f"a vocabulary without {MARK!r}, or with a piece twice or an empty one"
         _refuse(path, what, "spiece.model")
     for index, (piece, score) in enumerate(model["vocab"]):
-        kind = kinds.NORMAL
+        kind = sentencepiece_file.NORMAL
         if index == model["unk_id"]:
-            kind = kinds.UNKNOWN
+            kind = sentencepiece_file.UNKNOWN
         elif piece in special:
-            kind = kinds.CONTROL
+            kind = sentencepiece_file.CONTROL
         elif MARK in piece[1:]:  # of two words
-            kind = kinds.UNUSED
+            kind = sentencepiece_file.UNUSED
         found.pieces.add(piece=piece, score=score, type=kind)
     return found.SerializeToString()
 

@@ -6,6 +6,7 @@ from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import TokenizerOptions
+from data_pipeline.train_tokenizer import _sample
 from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
@@ -98,6 +99,33 @@ def test_sample_is_uniform_and_seeded(train):
     assert reports[0][1]["lines"] == 300
     assert reports[0][0].fingerprint() == reports[1][0].fingerprint()
     assert reports[0][0].fingerprint() != reports[2][0].fingerprint()
+
+
+def test_every_line_is_drawn_equally_often(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"{n}\n" for n in range(1000)))
+    common = {"input_file": str(path), "output_prefix": "", "input_sentence_size": 100}
+    drawn = []
+    for seed in range(30):
+        lines, _ = _sample(TokenizerOptions(random_seed=seed, **common))
+        assert len(set(lines)) == 100
+        drawn += map(int, lines)
+    # Of 3,000 numbers below 1,000; their mean errs by 5.3.
+    assert abs(sum(drawn) / len(drawn) - 499.5) < 25
+    assert abs(sum(n < 100 for n in drawn) - 300) < 100
+
+
+def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("the cat sat on the mat\n" * 9)
+    common = {
+        "input_file": str(path),
+        "output_prefix": str(tmp_path / "out"),
+        "model_type": "byte_bpe",
+    }
+    with pytest.raises(UserError, match="--vocab_size=260: .* has 261 pieces or more"):
+        train_tokenizer(TokenizerOptions(vocab_size=260, **common))
+    assert train_tokenizer(TokenizerOptions(vocab_size=261, **common))["pieces"] == 261
 
 
 def test_too_little_text_for_the_vocabulary(train, tmp_path):

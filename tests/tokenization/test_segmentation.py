@@ -1,15 +1,19 @@
 """Of several equally good sequences of pieces, one is taken everywhere."""
 
 import random
+import timeit
+from functools import partial
 
-import numpy as np
 import pytest
+import sentencepiece
 import tensorflow as tf
+import tensorflow_text
 from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import segmentation
+from albert_tf.tokenization import sentencepiece_file as file
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
@@ -17,7 +21,7 @@ from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 from tests.vocabularies import xlnet_pieces
 
-# By sentencepiece 0.2.1; that of 0.2.3 cuts the first seven otherwise.
+# By sentencepiece 0.2.1; 0.2.3 cuts the first seven otherwise.
 GOLDEN = {
     "eeeee": "▁ eee ee",
     "eeeeeee": "▁ eee eee e",
@@ -48,8 +52,23 @@ def texts_with_ties(seed):
     ]
 
 
+@pytest.fixture(scope="module", params=["library", "search"])
+def installed(request):
+    """A library that cuts as 0.2.1, if it is installed, and another."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "search":
+            patch.setattr(segmentation, "_LIBRARY_IS_THE_RULE", False)
+        yield
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """Unigram models are cut by the search, whatever is installed."""
+    monkeypatch.setattr(segmentation, "_LIBRARY_IS_THE_RULE", False)
+
+
 @pytest.fixture(scope="module", params=["ALBERT", "XLNet"])
-def both(request):
+def both(request, installed):
     """A tokenizer of pieces that often tie, and functions of its twin."""
     special = {"ALBERT": {}, "XLNet": {"special": "<cls> <sep> <mask> <pad>"}}
     tokenizer = SentencePieceTokenizer(tie_pieces(**special[request.param]))
@@ -69,7 +88,8 @@ def test_ties_are_cut_alike_everywhere(both, seed):
     assert_alike(*both, texts_with_ties(seed))
 
 
-def test_real_vocabularies(english):
+def test_real_vocabularies(english, search):
+    english = SentencePieceTokenizer(english.file_bytes)
     texts = [text for seed in range(20) for text in texts_with_ties(seed)]
     assert_alike(english, InGraphTokenizer(english), texts)
     assert english.tokenize("rated eee") == ["▁rated", "▁", "ee", "e"]
@@ -83,19 +103,97 @@ def assert_alike(tokenizer, in_graph, texts):
     assert in_graph.with_offsets(strings)[0].to_list() == expected
 
 
-def test_a_library_that_cuts_otherwise_is_refused(monkeypatch):
-    class Later(segmentation.sentencepiece.SentencePieceProcessor):
-        def EncodeAsPieces(self, text):
-            found = super().EncodeAsPieces(text)
-            return found if text != "eee" else found[:1] + found[:0:-1]
+def test_the_sum_before_a_word_can_decide_its_cut(both):
+    tokenizer, in_graph = both
+    letters = random.Random(1)
+    words = ["".join(letters.choices("acgt", k=8)) for _ in range(5000)]
+    alone = [index for word in words for index in tokenizer.encode(word)]
+    assert tokenizer.encode(" ".join(words)) != alone
+    assert_alike(tokenizer, in_graph, [" ".join(words), "".join(words)])
 
-    monkeypatch.setattr(segmentation.sentencepiece, "SentencePieceProcessor", Later)
-    monkeypatch.setattr(segmentation.sentencepiece, "__version__", "0.2.2")
-    segmentation.check_library.cache_clear()
-    with pytest.raises(UserError, match=r"sentencepiece 0\.2\.2 .*>=0\.2\.0,<0\.2\.2"):
-        SentencePieceTokenizer(tie_pieces())
-    monkeypatch.undo()
-    SentencePieceTokenizer(tie_pieces())
+
+def test_a_library_that_cuts_otherwise_changes_nothing(search, monkeypatch):
+    class Later(sentencepiece.SentencePieceProcessor):
+        def Encode(self, text, **options):
+            raise AssertionError("asked for a cut")
+
+        EncodeAsPieces = EncodeAsIds = encode = Encode
+
+    monkeypatch.setattr(sentencepiece, "SentencePieceProcessor", Later)
+    tokenizer = SentencePieceTokenizer(tie_pieces())
+    assert {text: " ".join(tokenizer.tokenize(text)) for text in GOLDEN} == GOLDEN
+    for text in GOLDEN:
+        pieces = [tokenizer.pieces[index] for index in tokenizer.encode(text)]
+        assert pieces == tokenizer.tokenize(text)
+        assert tokenizer.encode_with_offsets(text)[0] == tokenizer.encode(text)
+
+
+def test_words_that_are_known_are_bounded(search, monkeypatch):
+    monkeypatch.setattr(segmentation, "_KNOWN_WORDS", 3)
+    tokenizer = SentencePieceTokenizer(tie_pieces())
+    known = tokenizer._cutter._known
+    for text in ["a b c", "b", "d e", "a" * 100]:
+        tokenizer.encode(text)
+        assert len(known) <= 3
+    assert sorted(known) == ["d", "e"]
+
+
+@pytest.mark.parametrize("word", ["e", "ed", "\u6f22"])
+def test_time_grows_with_the_length_of_a_word(search, word):
+    tokenizer = SentencePieceTokenizer(tie_pieces())
+    short, long = (
+        min(timeit.repeat(partial(tokenizer.encode, word * n), number=1, repeat=3))
+        for n in (2000, 8000)
+    )
+    assert long < 12 * short
+
+
+def test_unused_pieces_of_other_models_are_refused(train_model):
+    model = file.ModelProto.FromString(train_model())
+    model.pieces[-1].type = file.UNUSED
+    with pytest.raises(UserError, match="x.model has unused pieces, which versions"):
+        SentencePieceTokenizer(model.SerializeToString(), source="x.model")
+
+
+def odd_model(seed):
+    """Makes a model of pieces of every type, and texts that it cuts."""
+    rng = random.Random(seed)
+    model = file.ModelProto()
+    model.trainer_spec.byte_fallback = seed % 3 == 0
+    model.pieces.add(piece="<unk>", type=file.UNKNOWN)
+    for piece in ("[CLS]", "[SEP]", "[MASK]", "<pad>"):
+        model.pieces.add(piece=piece, type=file.CONTROL)
+    for byte in range(256 if seed % 3 == 0 else 0):
+        model.pieces.add(piece=f"<0x{byte:02X}>", type=file.BYTE)
+    pieces = {"".join(rng.choices("ab\u65e5", k=rng.randint(1, 4))) for _ in range(40)}
+    if seed % 4:
+        pieces.add("\u2581")
+    if seed % 5 == 0:
+        pieces.add("a\u2581b")
+    kinds = (file.NORMAL, file.USER_DEFINED, file.UNUSED)
+    for piece in sorted(pieces):
+        score = -0.37 * rng.randint(1, 9) * (-0.1 if seed % 7 == 0 else 1)
+        (kind,) = rng.choices(kinds, (8, 1, 1))
+        model.pieces.add(piece=piece, score=score, type=kind)
+    texts = ["".join(rng.choices("ab\u65e5 x", k=k)) for k in (1, 9, 9, 40, 300, 3000)]
+    return model.SerializeToString(), texts
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_models_of_every_type_of_piece(seed):
+    data, texts = odd_model(seed)
+    cutter = segmentation.Unigram(*file.load(data, "odd"))
+    theirs = tensorflow_text.SentencepieceTokenizer(data)
+    ids, starts, ends = theirs.tokenize_with_offsets(texts)
+    assert cutter.rows(texts) == ids.to_list()
+    for row, text in enumerate(texts):
+        places = cutter.places(text)
+        assert [index for index, _, _ in places] == ids[row].numpy().tolist()
+        for side, bytes_ in ((1, starts), (2, ends)):
+            found = [len(text[: place[side]].encode()) for place in places]
+            assert found == bytes_[row].numpy().tolist()
+        spelt = [index for index, _ in cutter.pieces(text)]
+        assert spelt == ids[row].numpy().tolist()
 
 
 def test_fingerprints_record_the_segmentation_where_there_are_ties(train_model):
@@ -112,10 +210,16 @@ def test_fingerprints_record_the_segmentation_where_there_are_ties(train_model):
 
 
 @pytest.mark.parametrize("text", ["", "a", "eee é日本\U0001f600 eé", "\u3000\u00a0x"])
-def test_places_are_those_of_the_library(text):
-    processor = segmentation.sentencepiece.SentencePieceProcessor()
-    processor.LoadFromSerializedProto(tie_pieces())
-    pieces = processor.Encode(text, out_type="immutable_proto").pieces
-    expected = [(piece.id, piece.begin, piece.end) for piece in pieces]
-    assert segmentation.places(processor, text) == expected
-    assert not np.any(np.diff([p[1] for p in expected]) < 0)
+@pytest.mark.parametrize("model_type", ["bpe", "char"])
+def test_places_of_other_models_are_those_of_the_library(train_model, model_type, text):
+    loaded = file.load(train_model(model_type=model_type), "other")
+    cutter = segmentation.cutter(*loaded, "other")
+    theirs = tensorflow_text.SentencepieceTokenizer(train_model(model_type=model_type))
+    ids, starts, ends = (x.numpy().tolist() for x in theirs.tokenize_with_offsets(text))
+    places = cutter.places(text)
+    in_bytes = [
+        (index, len(text[:start].encode()), len(text[:end].encode()))
+        for index, start, end in places
+    ]
+    assert in_bytes == list(zip(ids, starts, ends, strict=True))
+    assert cutter.rows([text]) == [ids]

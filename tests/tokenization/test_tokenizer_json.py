@@ -5,11 +5,11 @@ import json
 import pytest
 import tensorflow as tf
 import transformers
-from sentencepiece import sentencepiece_model_pb2
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from tests.vocabularies import wordpiece as vocabulary
 
@@ -91,7 +91,7 @@ SYMBOLS = ["(", ")", "-", ".", "–"]
 
 def _charsmap(train_model):
     """The table of the released models."""
-    model = sentencepiece_model_pb2.ModelProto.FromString(train_model())
+    model = sentencepiece_file.ModelProto.FromString(train_model())
     return model.normalizer_spec.precompiled_charsmap
 
 

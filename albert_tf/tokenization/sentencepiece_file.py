@@ -1,0 +1,164 @@
+"""Reading of SentencePiece models, which may be damaged, or made to do damage.
+
+What the library reads past the end of its memory is refused here: sentencepiece before
+0.2.3, and the copy of it in tensorflow-text, trust tables that a model holds.
+"""
+
+import math
+
+import numpy as np
+import sentencepiece
+from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pool
+from google.protobuf import message_factory
+from google.protobuf.message import DecodeError
+
+from albert_tf.errors import UserError
+
+# Sizes of the library's own tables, and of pieces that its later versions take.
+_RULES_OF_A_PREFIX = 32
+_DEFINED_OF_A_PREFIX = 64
+_LONGEST_PIECE = 8000  # bytes
+
+# The messages' fields that count here, by number. The library's own classes of them
+# need a protobuf as new as they are, which TensorFlow may not take.
+_FIELDS = {
+    "Piece": {"piece": (1, "STRING"), "score": (2, "FLOAT"), "type": (3, "Type")},
+    "Trainer": {"model_type": (3, "Method"), "byte_fallback": (35, "BOOL")},
+    "Normalizer": {"precompiled_charsmap": (2, "BYTES")},
+    "Model": {
+        "pieces": (1, "Piece", "REPEATED"),
+        "trainer_spec": (2, "Trainer"),
+        "normalizer_spec": (3, "Normalizer"),
+        "denormalizer_spec": (5, "Normalizer"),
+    },
+    "Place": {"id": (2, "UINT32"), "begin": (4, "UINT32"), "end": (5, "UINT32")},
+    "Text": {"pieces": (2, "Place", "REPEATED")},
+}
+_NUMBERED = {
+    "Type": ("NORMAL", "UNKNOWN", "CONTROL", "USER_DEFINED", "UNUSED", "BYTE"),
+    "Method": ("UNIGRAM", "BPE", "WORD", "CHAR"),
+}
+_PACKAGE = "albert_tf.sentencepiece"
+
+
+def _message_types():
+    """Makes the classes of `_FIELDS`: a dict by their full names."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name=_PACKAGE, package=_PACKAGE, syntax="proto2"
+    )
+    for name, values in _NUMBERED.items():
+        found = file.enum_type.add(name=name)
+        for number, value in enumerate(values, start=1):
+            found.value.add(name=value, number=number)
+    for message, fields in _FIELDS.items():
+        found = file.message_type.add(name=message)
+        for name, (number, kind, *label) in fields.items():
+            label = f"LABEL_{(label or ['OPTIONAL'])[0]}"
+            field = found.field.add(name=name, number=number, label=label)
+            if kind in _FIELDS or kind in _NUMBERED:
+                field.type = field.TYPE_MESSAGE if kind in _FIELDS else field.TYPE_ENUM
+                field.type_name = f".{_PACKAGE}.{kind}"
+            else:
+                field.type = getattr(field, f"TYPE_{kind}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClassesForFiles([_PACKAGE], pool)
+
+
+_TYPES = _message_types()
+ModelProto = _TYPES[f"{_PACKAGE}.Model"]
+SentencePieceText = _TYPES[f"{_PACKAGE}.Text"]
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+UNIGRAM, BPE = 1, 2
+
+
+def load(file_bytes, source):
+    """Reads a serialized model.
+
+    Args:
+        file_bytes: bytes.
+        source: its name in error messages.
+
+    Returns:
+        Its `SentencePieceProcessor`, and its `ModelProto`.
+
+    Raises:
+        UserError: not a SentencePiece model, or one that is damaged.
+    """
+    model = ModelProto()
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        model.ParseFromString(file_bytes)
+        damage = _damage(model)
+        if not damage:
+            processor.LoadFromSerializedProto(file_bytes)
+    except (DecodeError, RuntimeError, ValueError) as error:
+        raise UserError(
+            f"{source} is not a SentencePiece model; pass the .model file."
+        ) from error
+    if damage:
+        raise UserError(f"{source} is damaged: {damage}; get or train it anew.")
+    return processor, model
+
+
+def _damage(model):
+    """Says in a few words what is wrong with a `ModelProto`, or returns None."""
+    for piece in model.pieces:
+        if not math.isfinite(piece.score):
+            return f"the piece {piece.piece!r} has the score {piece.score}"
+        if "\0" in piece.piece or len(piece.piece.encode()) >= _LONGEST_PIECE:
+            return f"{piece.piece[:20]!r} … is no piece of a text"
+    nested = []  # each the beginning of the next
+    for piece in sorted(
+        piece.piece for piece in model.pieces if piece.type == USER_DEFINED
+    ):
+        while nested and not piece.startswith(nested[-1]):
+            nested.pop()
+        nested.append(piece)
+        if len(nested) > _DEFINED_OF_A_PREFIX:
+            return f"{len(nested)} user-defined pieces begin each other"
+    for spec in (model.normalizer_spec, model.denormalizer_spec):
+        if spec.precompiled_charsmap and not _is_sound(spec.precompiled_charsmap):
+            return "its table of characters (precompiled_charsmap) leads nowhere"
+    return None
+
+
+def _is_sound(table):
+    """Returns whether a table of characters keeps within its memory.
+
+    It is the size of an array of units, the array, and texts that end with NUL. A unit
+    is a letter of keys, after which the array goes on at another place; the unit of a
+    whole key comes before a unit of its value.
+
+    Source: darts.h of darts-clone, and `DecodePrecompiledCharsMap` in normalizer.cc of
+    sentencepiece.
+    """
+    size = int.from_bytes(table[:4], "little")
+    if size < 1024 or size % 1024 or size + 4 >= len(table) or table[-1]:
+        return False
+    units = np.frombuffer(table, "<u4", size // 4, offset=4).astype(np.int64)
+    places = np.arange(len(units))
+    letters = units & 0x800000FF
+    is_value = letters > 0xFF
+    following = places ^ ((units >> 10) << ((units & 0x200) >> 6))
+    if np.any(following[~is_value] >= len(units)):  # a letter moves within 256 units
+        return False
+    is_key = (units & 0x100) != 0
+    origins = np.where(is_value, -1, places ^ letters)
+    order = np.argsort(origins, kind="stable")
+    keys = np.full(len(units), -1)  # of the longest way to a unit
+    keys[0], now = 0, np.zeros(1, np.int64)
+    while len(now) and keys.max() <= _RULES_OF_A_PREFIX:
+        first, last = (
+            np.searchsorted(origins, following[now], side, sorter=order)
+            for side in ("left", "right")
+        )
+        counts = last - first
+        steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        reached = order[np.repeat(first, counts) + steps]
+        found = np.repeat(keys[now], counts) + is_key[reached]
+        is_longer = found > keys[reached]
+        np.maximum.at(keys, reached, found)
+        now = np.unique(reached[is_longer])
+    return keys.max() <= _RULES_OF_A_PREFIX
