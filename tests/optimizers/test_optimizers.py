@@ -9,6 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
+from albert_tf.optimizers import WarmupStableDecay
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.rules import rule_of
@@ -201,6 +202,13 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay():
         assert rates.min() >= 0
         again = schedule.from_config(schedule.get_config())
         assert float(again(60)) == rates[4]
+
+
+def test_a_stable_rate_cools_down_by_the_root_of_what_is_done():
+    schedule = WarmupStableDecay(2.0, 100, cooldown=0.4)
+    rates = [float(schedule(step)) for step in (64, 70, 90)]
+    expected = [2.0 * (1 - ((t - 60) / 40) ** 0.5) for t in (64, 70, 90)]
+    np.testing.assert_allclose(rates, expected, rtol=1e-5)
 
 
 def test_the_rate_is_zero_before_a_late_warmup():
