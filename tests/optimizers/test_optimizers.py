@@ -217,6 +217,22 @@ def test_the_rate_is_zero_before_a_late_warmup():
     np.testing.assert_allclose(rates, [0.0, 0.0, 0.0, 0.5, 0.7], rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "warmup", "message"),
+    [
+        ("cosine", 64, "step 64 of 100, where the rate jumps to 28.7% of its peak"),
+        ("wsd", 95, "rate jumps to 13.4% of its peak: --lr_schedule=wsd counts from"),
+        ("polynomial", 51, "jumps to 49.0%"),
+        ("cosine", 40, None),
+        ("wsd", 80, None),
+        ("constant", 99, None),
+    ],
+)
+def test_a_jump_after_a_long_warmup_is_told(name, warmup, message, caplog):
+    create_optimizer("adamw", 0.5, 100, warmup, lr_schedule=name)
+    assert (message in caplog.text) if message else not caplog.text
+
+
 def test_unknown_schedule_is_named():
     with pytest.raises(UserError, match="'linear' is unknown"):
         create_optimizer("lamb", 1.0, 10, lr_schedule="linear")
