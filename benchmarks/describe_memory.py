@@ -10,6 +10,7 @@ in MiB for ten more layers: plain 751 estimated, 726 measured; rematerialised 30
 271; rematerialised in the loop 300 and 300.
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+from albert_tf.cli import command_line
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import training_memory
 
@@ -67,10 +69,15 @@ def compile_step(layers, options):
     step.experimental_get_compiler_ir(features)(stage="optimized_hlo")
 
 
-def main():
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The flags of the benchmark, which has none of its own."""
+
+
+def compare(options):
     """Prints one line for each way of computing the depth."""
     print(f"{'growth in MiB':40}{'estimated':>12}{'measured':>12}")
-    for options in (
+    for way in (
         {},
         {"rematerialize": True},
         {"rematerialize": True, "depth_loop": True},
@@ -81,13 +88,13 @@ def main():
                 BATCH_SIZE,
                 LENGTH,
                 PREDICTIONS,
-                options.get("rematerialize", False),
+                way.get("rematerialize", False),
             )
             for layers in (FEW, MANY)
         )
         estimated = (sum(many.values()) - sum(few.values())) / MEBIBYTE
-        measured = measure(MANY, options) - measure(FEW, options)
-        name = " ".join(options) or "plain"
+        measured = measure(MANY, way) - measure(FEW, way)
+        name = " ".join(way) or "plain"
         print(f"{name:40}{estimated:12.0f}{measured:12.0f}", flush=True)
 
 
@@ -95,4 +102,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 3:
         compile_step(int(sys.argv[1]), json.loads(sys.argv[2]))
     else:
-        main()
+        command_line.run(Options, compare)

@@ -183,11 +183,15 @@ def _totals(parts, paths):
 
 def _summarize(totals, paths):
     for split, counts in totals.items():
+        repeats = ""
+        if repeated := counts["tokens repeated"]:
+            repeats = f" ({repeated} of them repeats, of broken sentences)"
         logging.info(
-            "%s: %d sequences, %d tokens, from %d documents, in %d files",
+            "%s: %d sequences, %d tokens%s, from %d documents, in %d files",
             split,
             counts["sequences"],
             counts["tokens"],
+            repeats,
             counts["documents"],
             len(paths[split]),
         )

@@ -9,6 +9,7 @@ outcome of each. tests/test_earlier_versions.py continues, loads and asks all of
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -22,6 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 import albert_tf
+from albert_tf.cli import command_line
 from albert_tf.cli.commands import main
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.serving.predictor import Predictor
@@ -89,7 +91,12 @@ def answers(model_dir, export_dir):
     }
 
 
-def golden():
+@dataclasses.dataclass(frozen=True)
+class GoldenOptions:
+    """The flags of `python -m tools.golden`, which has none of its own."""
+
+
+def golden(options):
     """Writes the archive of this version."""
     major, minor, *_ = albert_tf.__version__.split(".")
     name = f"version_{major}_{minor}"
@@ -196,4 +203,4 @@ def _squad(chance):
 
 
 if __name__ == "__main__":
-    golden()
+    command_line.run(GoldenOptions, golden)

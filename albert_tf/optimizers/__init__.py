@@ -4,6 +4,8 @@ import importlib
 import inspect
 import math
 
+from absl import logging
+
 from albert_tf.errors import UserError
 
 # Resolved on first use: who needs the names of flags must not wait for Keras.
@@ -22,6 +24,7 @@ MODULES = {
 }
 """The module of each class of them."""
 _OFFICIAL_BATCH_SIZE = 4096
+_LEAST_LEFT = 0.5  # of the rate, after a warm-up
 
 
 def __getattr__(name):
@@ -74,6 +77,7 @@ def create_optimizer(
         start_warmup_step=start_warmup_step,
         **{k: v for k, v in hyperparameters.items() if k in of_schedule},
     )
+    _warn_of_a_jump(schedule, lr_schedule)
     return optimizer_class(
         learning_rate=schedule,
         learning_rate_factors=learning_rate_factors,
@@ -81,6 +85,21 @@ def create_optimizer(
         gradient_factors=gradient_factors,
         **{k: v for k, v in hyperparameters.items() if k in own},
     )
+
+
+def _warn_of_a_jump(schedule, name):
+    """Logs a line if the rate falls by more than half where the warm-up ends."""
+    end = schedule.start_warmup_step + schedule.num_warmup_steps
+    left = float(schedule.decay(float(end))) if schedule.num_warmup_steps else 1.0
+    if left < _LEAST_LEFT:
+        logging.warning(
+            "The warm-up ends at step %d of %d, where the rate jumps to %.1f%% of its "
+            "peak: --lr_schedule=%s counts from step 0; shorten the warm-up.",
+            end,
+            schedule.num_train_steps,
+            100 * left,
+            name,
+        )
 
 
 def _registered(registry, name, kind):

@@ -1,7 +1,6 @@
 """Pretraining: from TFRecords to a model directory."""
 
 import dataclasses
-import functools
 import os
 
 import keras
@@ -57,7 +56,7 @@ def pretrain(settings):
     held_out = data.evaluation(on_training_data=settings.run.do_eval)
     if settings.run.do_train:
         logging.info("%s", "\n".join(plan))
-        info = functools.partial(training_info, settings.flags, data.input_files)
+        info = training_info(settings.flags, data.input_files)
         _train(trainer, data, held_out, tokenizer, info)
     if not settings.run.do_eval:
         return None
@@ -167,19 +166,19 @@ def _report(settings, model, strategy):
 
 
 def _train(trainer, data, held_out, tokenizer, info):
-    """Trains and writes the model directory, with `training_info.json` by `info`."""
+    """Trains and writes the model directory, with the `training_info` `info`."""
     output_dir, stages = trainer.options.output_dir, data.stages()
     checkpoints = os.path.join(output_dir, CHECKPOINTS)
 
     def save_best(step, results):
         when = [{"step": step, **results}]
-        best_info = info(step, [*trainer.history, *when])
+        best_info = {**info, "step": step, "evaluations": [*trainer.history, *when]}
         save_best_model(trainer.model, checkpoints, step, tokenizer, best_info)
 
     with naming_unreadable(data.input_files):
         trainer.train(stages, held_out, save_best)
     if trainer.writes_outputs:
-        last_info = info(trainer.step, trainer.history)
+        last_info = {**info, "step": trainer.step, "evaluations": trainer.history}
         trainer.model.save_pretrained(output_dir, tokenizer, last_info)
         logging.info("Model directory: %s", output_dir)
 
@@ -213,20 +212,21 @@ def save_best_model(model, directory, step, tokenizer, info):
             storage.remove_folder(other)
 
 
-def training_info(flags, input_files, step, evaluations):
-    """Collects steps, data, metrics, flags, versions and seed, as a dict for JSON.
+def training_info(flags, input_files):
+    """Collects data, flags, versions and seed, as a dict for JSON.
+
+    All of it is read before training, after which nothing may fail. The step of a
+    model and the entries of `history.json` come to it when that is saved.
 
     Args:
         flags: the resolved ones, by name.
         input_files: of the data.
-        step: of the model.
-        evaluations: the entries of `history.json`.
     """
     return {
-        "step": step,
+        "step": 0,
         "random_seed": flags["random_seed"],
         "data": describe_data(input_files),
-        "evaluations": evaluations,
+        "evaluations": [],
         "options": flags,
         "versions": versions(),
     }

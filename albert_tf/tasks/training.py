@@ -176,6 +176,7 @@ def _steps(training, count):
 
 def best_model_saver(output_dir, task, start, tokenizer, model):
     """Returns a function of a step and its dev scores that saves the model."""
+    used = versions()  # before the first step: afterwards, nothing may fail
 
     def save_best(step, scores):
         info = {
@@ -185,7 +186,7 @@ def best_model_saver(output_dir, task, start, tokenizer, model):
             "dev": scores,
             "init_checkpoint": start.init_checkpoint,
             "random_seed": start.random_seed,
-            "versions": versions(),
+            "versions": used,
         }
         model.save_pretrained(pathlib.Path(output_dir) / MODEL_DIR, tokenizer, info)
 

@@ -9,7 +9,8 @@ import threading
 # The meaning of each verdict; the first ones are promised.
 KEPT = {
     "killed": "killed in the course of its work",
-    "equal": "equal to what no fault has touched, bit for bit",
+    "equal": "equal to what no fault has touched, bit for bit, on the same machine and "
+    "threads",
     "refused": "one sentence that names what is wrong",
     "harmless": "the result is the same",
     "too late": "the folder was removed after the last file was written",

@@ -52,8 +52,8 @@ class PairingFlags:
     )
     break_sentences: bool = option(
         "With --sentence_objective=none, fill a sequence with the beginning of the "
-        "sentence that does not fit, with which the next sequence begins again; else "
-        "it ends with a sentence.",
+        "sentence that does not fit, with which the next sequence begins again, so "
+        "that a quarter of the tokens may be repeats; else it ends with a sentence.",
         False,
     )
     short_seq_prob: float = option(
@@ -166,6 +166,8 @@ class _Pairing:
             if row_end > start:
                 self.rows.append((start, row_end, row_end, row_end, 0))
             broken = segments[bisect.bisect_right(segments, stop) - 1]
+            if stop > broken > start:
+                self.counts["tokens repeated"] += stop - broken
             start = broken if broken > start else stop
 
     def _without_separator(self, stop):

@@ -142,5 +142,6 @@ def opened(path, position=0):
     if is_compressed(path):
         return gzip.GzipFile(fileobj=stream)
     stream.seek(position)
-    stream.closed = False  # pyarrow asks for it, and TensorFlow's files lack it
+    if not hasattr(stream, "closed"):
+        stream.closed = False  # pyarrow asks for it; TensorFlow's files lack it to 2.21
     return stream

@@ -54,12 +54,13 @@ def shares(counts, objective):
 
     Returns:
         A dict of numbers from 0 to 1: `unknown` tokens of the text's, `replaced`
-        characters of all, `truncated` tokens of all that sequences were made of, and
-        documents with a single sentence, `one_sentence_documents`.
+        characters of all, `truncated` tokens of all that sequences were made of,
+        documents with a single sentence, `one_sentence_documents`, and, if there are
+        any, tokens of sequences that the one before has, too, `repeated`.
     """
     special = 2 if objective == "none" else 3
     kept = counts["tokens"] - special * counts["sequences"]
-    truncated = counts["tokens truncated"]
+    truncated, repeated = counts["tokens truncated"], counts["tokens repeated"]
     return {
         "unknown": _share(counts["unknown tokens"], counts["text tokens"]),
         "replaced": _share(counts["replaced characters"], counts["characters"]),
@@ -67,6 +68,7 @@ def shares(counts, objective):
         "one_sentence_documents": _share(
             counts["documents of one sentence"], counts["documents"]
         ),
+        **({"repeated": _share(repeated, kept)} if repeated else {}),
     }
 
 

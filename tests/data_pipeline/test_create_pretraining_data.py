@@ -172,7 +172,7 @@ def test_dynamic_records_are_unmasked_and_cover_the_corpus(
     assert {i: n for i, n in text.items() if i not in special} == expected
 
 
-def test_full_sentences(make_options, out, tokenizer, examples):
+def test_full_sentences(make_options, out, tokenizer, examples, lines):
     options = make_options(sentence_objective="none", masking="dynamic", dupe_factor=1)
     create_pretraining_data(options)
     for example in examples(out / "x.tfrecord"):
@@ -191,6 +191,13 @@ def test_full_sentences(make_options, out, tokenizer, examples):
     assert [info.get("break_sentences") for info in infos] == [None, True]
     rates = [info["counts"]["fill_rate"] for info in infos]
     assert rates[0] < 0.9 < rates[1]
+    counts, repeated = infos[1]["counts"], infos[1]["special_cases"]["tokens repeated"]
+    share = round(repeated / (counts["tokens"] - 2 * counts["sequences"]), 6)
+    assert 0 < share < 1
+    assert [info["shares"].get("repeated") for info in infos] == [None, share]
+    ends = (line for line in lines if line.startswith("train: "))
+    told = [f"({repeated} of them repeats" in line for line in ends]
+    assert told == [False, True]
 
 
 def test_held_out_documents_are_apart(make_options, out, tmp_path):

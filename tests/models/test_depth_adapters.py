@@ -18,6 +18,8 @@ from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
+from albert_tf.families.layer_sharing import merge_adapters
+from albert_tf.families.layer_sharing import move_layers_and_adapters
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
@@ -74,6 +76,31 @@ def test_merged_and_saved_they_compute_the_same(
         states(merged, tiny_features), expected, rtol=0, atol=1e-5
     )
     assert without_adapters(merged) is merged
+
+
+@pytest.mark.parametrize("rematerialize", [False, True])
+def test_every_adapter_learns(rematerialize, config, tiny_features):
+    model = make(config(), rematerialize=rematerialize)
+    with tf.GradientTape() as tape:
+        output = model(tiny_features, training=True)["sequence_output"]
+        loss = tf.reduce_sum(output**3)
+    adapters = [v.value for v in model.transformer.adapters.trainable_variables]
+    for gradient in tape.gradient(loss, adapters):
+        assert np.abs(gradient).max(axis=(1, 2)).min() > 0  # of each block
+
+
+def test_attentions_are_those_of_the_merged_model(config, tiny_features):
+    model = make(config(), AlbertModel, return_attentions=True)
+    merged_config, tensors = merge_adapters(
+        model.config, {n: v.numpy() for n, v in model.official_variables().items()}
+    )
+    merged = AlbertModel(merged_config, return_attentions=True)
+    for name, variable in merged.official_variables().items():
+        variable.assign(tensors[name])
+    for found, expected in zip(
+        *(m(tiny_features)["attentions"] for m in (model, merged)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 def test_what_is_served_is_merged(config, tiny_features, vocabulary, tmp_path):
@@ -184,6 +211,20 @@ class TestFromLayersThatDiffer:
         )
         for name, variable in model.official_variables().items():
             np.testing.assert_array_equal(variable, again.official_variables()[name])
+
+    def test_another_depth_takes_the_adapters_of_its_layers(self, config):
+        """Layers 0 and 2 of four, whose full rank is exact."""
+        source, target = config(12), config(12, num_hidden_layers=2)
+        model = make(source, AlbertModel)
+        tensors = {n: v.numpy() for n, v in model.official_variables().items()}
+        moved, _ = move_layers_and_adapters(tensors, source, target, FIRST)
+        ((_, expected), (_, found)) = (
+            merge_adapters(c, t) for c, t in ((source, tensors), (target, moved))
+        )
+        name = f"bert/encoder/transformer/{QUERY}"
+        for own, theirs in ((0, 0), (1, 2)):
+            kernels = found[name.format(own)], expected[name.format(theirs)]
+            np.testing.assert_allclose(*kernels, atol=1e-6)
 
     def test_without_adapters_it_takes_the_merged_layers(self, config, tmp_path):
         model = make(config(), AlbertForPreTraining)

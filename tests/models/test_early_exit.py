@@ -45,6 +45,8 @@ def make(tiny_config):
             model = model_class(config, exit_heads=exit_heads, **arguments)
         for head in filter(None, (model.classifier, model.exit_classifiers)):
             head.output_weights.assign(30 * head.output_weights)
+            biases = np.random.default_rng(2).normal(size=head.output_bias.shape)
+            head.output_bias.assign(biases)
         adapters = model.albert.transformer.adapters
         for weights in [] if adapters is None else adapters.trainable_variables:
             weights.assign(random.normal(0, 0.3, weights.shape))
@@ -102,13 +104,15 @@ def test_rows_leave_with_the_answer_of_their_layer(make, features, changes):
 def test_each_layer_has_its_head(make, features, exit_heads):
     model = make(exit_heads)
     states = model.albert(features)["hidden_states"]
-    heads = [model.classifier.output_weights] * _LAYERS
+    last = model.classifier
+    heads = [(last.output_weights, last.output_bias)] * _LAYERS
     if exit_heads == "per_layer":
-        heads[:-1] = np.array(model.exit_classifiers.output_weights)
+        own = model.exit_classifiers
+        heads[:-1] = zip(*map(np.array, own.trainable_variables), strict=True)
     found = model(features, all_layers=True).numpy()
-    for layer, (state, weights) in enumerate(zip(states, heads, strict=True)):
+    for layer, (state, (weights, bias)) in enumerate(zip(states, heads, strict=True)):
         pooled = np.tanh(model.albert.pooler(state[:, 0]))
-        expected = pooled @ np.transpose(weights)
+        expected = pooled @ np.transpose(weights) + bias
         np.testing.assert_allclose(found[:, layer], expected, atol=1e-4)
     logits, layers = model.leave_early(features)
     np.testing.assert_allclose(

@@ -170,6 +170,18 @@ def test_the_same_in_a_loop_and_rematerialised(changes, options, config, packed)
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-4)
 
 
+@pytest.mark.parametrize("rematerialize", [False, True])
+def test_a_later_loop_knows_where_it_begins(rematerialize, config, features):
+    """By each block's adapters."""
+    changes = {"num_hidden_layers": 4, "num_hidden_groups": 2, "depth_adapter_rank": 2}
+    loops = {"depth_loop": True, "rematerialize": rematerialize}
+    found, expected = (
+        make(config(**changes), **options)(features)["sequence_output"]
+        for options in (loops, {})
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_each_text_of_a_row_as_if_alone(policy, config, packed):
     model = make(config(**MODERN), dtype=policy)
@@ -269,9 +281,11 @@ def test_other_forms_cannot_hold_them(form, config, tmp_path):
     assert not list((tmp_path / "m").iterdir())
 
 
-def test_the_last_projections_begin_smaller(config):
-    changes = {"hidden_size": 64, "num_hidden_layers": 8, "norm": "pre"}
-    model = AlbertModel(config(**changes))
+@pytest.mark.parametrize(("layers", "inner"), [(8, 1), (2, 4)])
+def test_the_last_projections_begin_smaller(layers, inner, config):
+    """By the root of their number, 16."""
+    changes = {"num_hidden_layers": layers, "inner_group_num": inner, "norm": "pre"}
+    model = AlbertModel(config(hidden_size=64, **changes))
     attention = model.transformer.attention["0_0"]
     sizes = [np.std(layer.kernel) for layer in attention.projections]
     np.testing.assert_allclose(sizes, [0.176, 0.176, 0.176, 0.176 / 4], rtol=0.1)

@@ -138,6 +138,13 @@ def test_every_argument_counts_and_survives_its_config(variables, change):
     np.testing.assert_array_equal(found[1], found[2])
 
 
+def test_factors_of_layers_and_the_ratio_multiply(variables):
+    optimizer = Muon(learning_rate_factors={"attention_1_0": 0.5, "embeddings": 0.25})
+    optimizer.build(variables)
+    expected = [1, 1, 0.5, RATIO * 0.25, *[RATIO] * 5]
+    np.testing.assert_allclose(optimizer.factors, expected)
+
+
 def test_the_table_counts_the_matrices(variables):
     line = Muon().rules_table(variables)[-1]
     assert line.split()[:3] == ["3", "orthogonalised", "54"]

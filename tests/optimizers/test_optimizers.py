@@ -9,6 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
+from albert_tf.optimizers import WarmupStableDecay
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.rules import rule_of
@@ -203,10 +204,33 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay():
         assert float(again(60)) == rates[4]
 
 
+def test_a_stable_rate_cools_down_by_the_root_of_what_is_done():
+    schedule = WarmupStableDecay(2.0, 100, cooldown=0.4)
+    rates = [float(schedule(step)) for step in (64, 70, 90)]
+    expected = [2.0 * (1 - ((t - 60) / 40) ** 0.5) for t in (64, 70, 90)]
+    np.testing.assert_allclose(rates, expected, rtol=1e-5)
+
+
 def test_the_rate_is_zero_before_a_late_warmup():
     schedule = create_optimizer("lamb", 1.0, 100, 10, start_warmup_step=20)
     rates = [float(schedule._learning_rate(step)) for step in (0, 19, 20, 25, 30)]
     np.testing.assert_allclose(rates, [0.0, 0.0, 0.0, 0.5, 0.7], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "warmup", "message"),
+    [
+        ("cosine", 64, "step 64 of 100, where the rate jumps to 28.7% of its peak"),
+        ("wsd", 95, "rate jumps to 13.4% of its peak: --lr_schedule=wsd counts from"),
+        ("polynomial", 51, "jumps to 49.0%"),
+        ("cosine", 40, None),
+        ("wsd", 80, None),
+        ("constant", 99, None),
+    ],
+)
+def test_a_jump_after_a_long_warmup_is_told(name, warmup, message, caplog):
+    create_optimizer("adamw", 0.5, 100, warmup, lr_schedule=name)
+    assert (message in caplog.text) if message else not caplog.text
 
 
 def test_unknown_schedule_is_named():

@@ -1,5 +1,6 @@
 """A budget of minutes becomes a number of steps, once."""
 
+import itertools
 import json
 import types
 
@@ -46,6 +47,19 @@ def test_the_run_is_one_of_that_many_steps(options_of, a_second_a_step, tmp_path
     info = json.loads((tmp_path / "minutes" / "training_info.json").read_text())
     assert info["options"]["train_minutes"] == 0.1
     assert info["step"] == 6
+
+
+def test_a_budget_holds_measuring_and_compiling(
+    options_of, a_second_a_step, monkeypatch
+):
+    """A look at the clock takes 2 seconds: 6 for all, of which 1 more compiles.
+
+    Training compiles that step once more.
+    """
+    clock = types.SimpleNamespace(monotonic=itertools.count(0, 2).__next__)
+    monkeypatch.setattr(plan, "time", clock)
+    settings = settings_of(options_of(train_minutes=0.5))
+    assert settings.trainer.num_train_steps == 30 - 6 - 1
 
 
 def test_steps_are_measured_until_the_first_checkpoint(options_of, a_second_a_step):

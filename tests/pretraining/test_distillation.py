@@ -10,9 +10,16 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.objectives.distillation import DistillationObjective
+from albert_tf.objectives.distillation import TeacherLayers
+from albert_tf.objectives.distillation import TeacherWords
 from albert_tf.objectives.flags import LayersFlags
+from albert_tf.objectives.masked_lm import MASKED_LM
 from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.objectives.masked_lm import PERMUTATION_LM
+from albert_tf.objectives.masked_lm import SENTENCE_ORDER
+from albert_tf.objectives.replaced_tokens import ReplacedTokens
 from albert_tf.pretraining.initial_model import load_teacher
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
@@ -61,8 +68,12 @@ def test_the_loss_equals_numpy():
         for layers in (2, 3)
     )
 
-    def model_of(outputs):
+    def model_of(outputs, is_trained):
         def model(features, training, dropout_seed=None, **whole):
+            assert (training, dropout_seed) == (
+                is_trained,
+                [5, 7] if is_trained else None,
+            )
             assert whole == {"heads_only": False, "hidden_states": True}
             return tf.nest.map_structure(tf.constant, outputs)
 
@@ -75,8 +86,9 @@ def test_the_loss_equals_numpy():
         teacher_layers="1:1,2:3",
         teacher_layers_weight=0.1,
     )
-    objective = DistillationObjective(OBJECTIVES["sop"], model_of(theirs), flags)
-    losses, _ = objective(model_of(own), batch, True, None)
+    teacher = model_of(theirs, is_trained=False)  # without dropout
+    objective = DistillationObjective(OBJECTIVES["sop"], teacher, flags)
+    losses, _ = objective(model_of(own, is_trained=True), batch, True, [5, 7])
     totals = objective.denominators(batch)
     found = {name: losses[name] / totals[name] for name in losses}
     words, taught = (log_softmax(x["masked_lm_logits"] / 3) for x in (own, theirs))
@@ -96,6 +108,39 @@ def test_the_loss_equals_numpy():
         "teacher": 0.25,
         "teacher_layers": 0.1,
     }
+
+
+_FLAGS = LayersFlags(teacher="teacher", teacher_layers="1:1")
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        MASKED_LM,
+        SENTENCE_ORDER,
+        PERMUTATION_LM,
+        ReplacedTokens(1.0),
+        TeacherWords(_FLAGS),
+        TeacherLayers(_FLAGS),
+    ],
+    ids=lambda term: term.name,
+)
+def test_no_term_counts_rows_of_padding(term):
+    """An evaluation fills its last batch with them."""
+    ones = tf.ones([3, 2])
+    names = ("masked_lm_weights", "target_weights")
+    batch = {
+        **dict.fromkeys(names, ones),
+        **dict.fromkeys(
+            ("input_ids", "input_mask", "masked_lm_ids", "target_ids"),
+            tf.cast(ones, tf.int32),
+        ),
+        "sentence_order_labels": tf.constant([0, 1, 0]),
+        EXAMPLE_WEIGHTS: tf.constant([1.0, 0.0, 1.0]),
+    }
+    found = np.reshape(term.weights(batch), [3, -1])
+    np.testing.assert_array_equal(found[1], 0 * found[0])
+    np.testing.assert_array_equal(found[::2], np.ones_like(found[::2]))
 
 
 @pytest.mark.parametrize("layers", [None, "1:1"])

@@ -81,6 +81,24 @@ def test_the_loss_is_that_of_its_parts(model, batch):
     assert objective.scales == {"masked_lm": 2.0, "replaced_tokens": 10.0}
 
 
+def test_generator_and_discriminator_drop_apart(batch):
+    seeds = []
+
+    class Model:
+        def guesses(self, features, training, dropout_seed):
+            seeds.append(dropout_seed)
+            return tf.zeros([2, 2, 10])
+
+        def __call__(self, features, training, dropout_seed):
+            seeds.append(dropout_seed)
+            return tf.zeros([2, 5])
+
+    ReplacedTokensObjective().outputs(Model(), batch, True, SEED)
+    of_generator, of_discriminator = seeds
+    np.testing.assert_array_equal(of_discriminator, SEED)
+    assert (of_generator.numpy() != of_discriminator.numpy()).all()
+
+
 def test_only_drawn_tokens_can_be_replaced(model, batch):
     objective = ReplacedTokensObjective()
     for seed in (None, SEED):

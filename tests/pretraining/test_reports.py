@@ -3,7 +3,12 @@
 import importlib.metadata
 import json
 import pathlib
+import platform
+import sys
+import types
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -84,17 +89,61 @@ def test_the_files_of_a_run(run, lines, material):
     assert info["versions"]["albert-tf"] == albert_tf.__version__
 
 
-def test_any_tensorflow_package_will_do(monkeypatch):
-    """On a TPU it is called tensorflow-tpu."""
-    version = importlib.metadata.version
+@pytest.fixture
+def installed(monkeypatch):
+    """Has these packages alone installed, by name: the versions that they tell."""
 
-    def other(name):
-        if name == "tensorflow":
+    def make(**found):
+        def from_name(name):
+            if name in found:
+                return types.SimpleNamespace(version=found[name])
             raise importlib.metadata.PackageNotFoundError(name)
-        return version(name)
 
-    monkeypatch.setattr(importlib.metadata, "version", other)
-    assert versions()["tensorflow"] == tf.__version__
+        monkeypatch.setattr(importlib.metadata.Distribution, "from_name", from_name)
+        # Not installed, and not imported before.
+        monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+
+    return make
+
+
+def test_any_tensorflow_package_will_do(installed):
+    """On a TPU it is called tensorflow-tpu, and keras-nightly comes with the next."""
+    installed(**{"tensorflow-text-nightly": "2.99", "sentencepiece": "0.2"})
+    assert versions() == {
+        "python": platform.python_version(),
+        "albert-tf": albert_tf.__version__,
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "tensorflow-text": "2.99",
+        "sentencepiece": "0.2",
+        "numpy": np.__version__,
+    }
+
+
+@pytest.mark.slow
+def test_without_tensorflow_text_a_run_ends_and_goes_on(run, installed):
+    installed()
+    for steps in (1, 2):
+        output = run(num_train_steps=steps, eval_file=None)
+        info = json.loads((output / "training_info.json").read_text())
+        assert (info["step"], info["versions"]["tensorflow-text"]) == (steps, None)
+        model = albert_tf.AlbertForPreTraining.from_pretrained(output)
+        assert (
+            model({"input_ids": np.array([[2, 5, 3]])})["pooled_output"].shape[0] == 1
+        )
+
+
+@pytest.mark.parametrize("name", ["versions", "describe_data"])
+def test_what_a_model_tells_is_read_before_its_first_step(
+    run, name, monkeypatch, tmp_path
+):
+    def fails(*arguments):
+        raise UserError("unreadable")
+
+    monkeypatch.setattr(f"albert_tf.pretraining.run.{name}", fails)
+    with pytest.raises(UserError, match="unreadable"):
+        run(num_train_steps=1, eval_file=None)
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.slow

@@ -20,6 +20,18 @@ def refused(flags, tmp_path, monkeypatch):
     return run
 
 
+def test_versions_that_cannot_be_read(flags, monkeypatch, tmp_path):
+    """A model tells them, after the last step."""
+
+    def fails():
+        raise UserError("no version")
+
+    monkeypatch.setattr("albert_tf.tasks.training.versions", fails)
+    with pytest.raises(UserError, match="no version"):
+        flags(do_train=True)
+    assert not (tmp_path / "out" / "checkpoints").exists()
+
+
 def test_a_bad_test_table(refused, tmp_path):
     path = tmp_path / "data" / "test.tsv"
     path.write_text(path.read_text() + "?\tgood film\n")

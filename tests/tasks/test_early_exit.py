@@ -10,6 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import ExitRule
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.flags import EarlyExitFlags
+from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.tasks.prediction import early_scores
 from albert_tf.tasks.prediction import exit_layers
 from albert_tf.tasks.registry import create_task
@@ -40,25 +41,43 @@ def test_the_loss_weighs_layers_by_depth(share):
     ones = tf.ones([4, 2], tf.int32)
     batch = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ones)
     batch["labels"] = tf.constant(_LABELS)
+    # A row of padding does not count.
+    batch[EXAMPLE_WEIGHTS] = tf.constant([1.0, 1.0, 0.0, 1.0])
+    outputs, labels = (np.delete(values, 2, axis=0) for values in (_OUTPUTS, _LABELS))
 
     def model(features, training, dropout_seed, all_layers):
         assert all_layers
         return tf.constant(_OUTPUTS)
 
     losses, metrics = objective(model, batch, training=True, dropout_seed=None)
-    one_hot = np.eye(3)[_LABELS]
-    first, second, last = (_cross_entropy(_OUTPUTS[:, i], one_hot) for i in range(3))
-    teacher = np.exp(_OUTPUTS[:, 2])
+    one_hot = np.eye(3)[labels]
+    first, second, last = (_cross_entropy(outputs[:, i], one_hot) for i in range(3))
+    teacher = np.exp(outputs[:, 2])
     teacher /= teacher.sum(-1, keepdims=True)
     entropy = -(teacher * np.log(teacher)).sum(-1).mean()
     first, second = (
-        loss + share * (_cross_entropy(_OUTPUTS[:, i], teacher) - entropy)
+        loss + share * (_cross_entropy(outputs[:, i], teacher) - entropy)
         for i, loss in enumerate((first, second))
     )
     expected = (first + 2 * second + 3 * last) / 6
-    assert float(losses["classification"] / 4) == pytest.approx(expected, rel=1e-5)
+    assert float(losses["classification"] / 3) == pytest.approx(expected, rel=1e-5)
     right, rows = metrics["accuracy"]
-    assert float(right / rows) == np.mean(_OUTPUTS[:, 2].argmax(-1) == _LABELS)
+    assert float(right / rows) == np.mean(outputs[:, 2].argmax(-1) == labels)
+
+
+def test_the_last_head_learns_from_labels_alone():
+    """However much the earlier ones learn of it."""
+    found = []
+    for share in (0.0, 1.0):
+        term = _task(early_exit_distillation=share).objective().terms[0]
+        logits = tf.constant(_OUTPUTS)
+        batch = {"labels": tf.constant(_LABELS), "input_ids": tf.ones([4, 2])}
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss, _ = term.sums(logits, batch)
+        found.append(tape.gradient(loss, logits).numpy())
+    np.testing.assert_allclose(found[0][:, -1], found[1][:, -1], atol=1e-7)
+    assert np.abs(found[0] - found[1])[:, :-1].min() > 1e-4
 
 
 def test_early_answers_have_scores_of_their_own():

@@ -4,6 +4,8 @@ import contextlib
 import importlib.metadata
 import platform
 
+import keras
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -19,7 +21,7 @@ _SHORT_NAMES = {
     "permutation_lm": "PLM",
     "sentence_order": "SOP",
 }
-_PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
+_PACKAGES = ("tensorflow-text", "sentencepiece")
 
 
 class RunReporter:
@@ -165,11 +167,24 @@ def _notes(results):
 
 
 def versions():
-    """Returns the versions of Python, of this package and of its dependencies."""
+    """Returns the versions of Python, of this package and of its dependencies.
+
+    None stands for a package that is not installed.
+    """
     return {
         "python": platform.python_version(),
         "albert-tf": albert_tf.__version__,
-        # Not by its name: the package may be tensorflow-tpu or tensorflow-cpu.
+        # Not by a name: it may be of tensorflow-tpu, tensorflow-cpu or keras-nightly.
         "tensorflow": tf.__version__,
-        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        "keras": keras.__version__,
+        **{name: _installed(name) for name in _PACKAGES},
+        "numpy": np.__version__,
     }
+
+
+def _installed(package):
+    """Returns the version of a package, or of its nightly build; None without."""
+    for name in (package, f"{package}-nightly"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return None

@@ -150,11 +150,12 @@ def test_broken_sentences_begin_the_next_sequence():
         [*range(135, 143), SEP, *range(143, 145)],
         [*range(143, 148)],
     ]
-    assert not counts["tokens truncated"]
+    assert counts == {"tokens repeated": 8 + 2}
     # The separator alone does not fit: the sentence before it is not broken.
     joined = instances.join_documents(window([[11], [4]]), SEP)
-    rows, _ = make_instances(joined, filled, SEP, 1, seed=0)
+    rows, counts = make_instances(joined, filled, SEP, 1, seed=0)
     assert sorted(map(tuple, rows[:, :2])) == [(0, 11), (12, 16)]
+    assert not counts
     within = dataclasses.replace(filled, across_documents=False)
     rows, _ = make_instances(window([[8, 8], [4]]), within, SEP, 1, seed=0)
     assert sorted((rows[:, 0] + 1000 * (rows[:, 1] - rows[:, 0])).tolist()) == [

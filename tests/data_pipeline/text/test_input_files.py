@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
@@ -115,3 +116,12 @@ def test_pipes_and_devices_are_named(tmp_path, tokenizer):
             corpus.find_files(path)
         with pytest.raises(UserError, match=f"{path} is a pipe or a device, expected"):
             pretraining_dataset(path, tokenizer, 8, 32, 5, 1, training=False)
+
+
+def test_files_of_the_next_tensorflow_know_whether_they_are_closed(text, monkeypatch):
+    class Next(tf.io.gfile.GFile):
+        closed = property(lambda self: False)
+
+    monkeypatch.setattr(tf.io.gfile, "GFile", Next)
+    with input_files.opened(str(text / "a.txt"), 3) as stream:
+        assert stream.read() == b"a.txt"

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.tasks.similarity import objective
+from albert_tf.tasks.similarity.task import Similarity
 
 _VECTORS = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
 _DISTINCT = np.arange(12).reshape(4, 3)
@@ -12,7 +13,7 @@ _DISTINCT = np.arange(12).reshape(4, 3)
 # anchor, and its negative the positive of row 2.
 _EQUAL = np.array([[0, 1, 2], [0, 3, 4], [5, 1, 6], [7, 7, 1]])
 _SCORES = np.array([0.9, 0.1, 0.5, 0.5], np.float32)
-_TEMPERATURE = 0.1
+_TEMPERATURE = 0.5  # by which every negative is felt
 
 
 def cosine(a, b):
@@ -83,6 +84,16 @@ def test_cosine():
     cosines = [cosine(first, second) for first, second in _VECTORS[:, :2]]
     found = objective.cosine(_VECTORS[:, :2], _SCORES)
     np.testing.assert_allclose(found, (cosines - _SCORES) ** 2, rtol=1e-5)
+
+
+def test_losses_of_dimensions_are_added_up():
+    """The whole vector says what is right: it comes first here."""
+    vectors, texts = tf.constant(_VECTORS[:, :2]), tf.constant(_DISTINCT[:, :2])
+    found, hits = Similarity(name="t", dimensions=(5, 2)).losses(vectors, texts)
+    whole, part = (objective.info_nce(vectors[..., :n], texts, 0.05) for n in (5, 2))
+    np.testing.assert_allclose(found, whole[0] + part[0], rtol=1e-6)
+    np.testing.assert_array_equal(hits, whole[1])
+    assert (whole[1].numpy() != part[1].numpy()).any()
 
 
 def gradient(loss):
