@@ -166,7 +166,7 @@ def has_labels(path, column):
 
 
 def _is_shown(label):
-    return isinstance(label, list) or label_key(name_of(label)) not in _HIDDEN
+    return isinstance(label, list) or label_key(str(label)) not in _HIDDEN
 
 
 def _examples(path, columns, parse_label, skip_bad_rows):
@@ -177,8 +177,8 @@ def _examples(path, columns, parse_label, skip_bad_rows):
         except ValueError as error:
             if not skip_bad_rows:
                 raise UserError(
-                    f"{where}: {error}; correct the row, or leave bad rows out with "
-                    "--skip_bad_rows."
+                    f"{where}: {error!s:.400}; correct the row, or leave bad rows out "
+                    "with --skip_bad_rows."
                 ) from error
             example = None
         yield row, example
@@ -220,7 +220,7 @@ def name_of(value):
     Raises:
         ValueError: it is none, or no file could hold it.
     """
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return json.dumps(value)
     if not isinstance(value, str):
         raise ValueError(f"the label {value!r} is not a name")
