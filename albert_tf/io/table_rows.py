@@ -24,13 +24,14 @@ from albert_tf.io.parquet_rows import MAX_ROW
 from albert_tf.io.parquet_rows import SUFFIX as PARQUET
 from albert_tf.io.parquet_rows import open_parquet
 from albert_tf.io.parquet_rows import rows_of
+from albert_tf.io.text_files import BEGINNING
 from albert_tf.io.text_files import check_line_ends
 from albert_tf.io.text_files import checked_beginning
 from albert_tf.io.text_files import opened
 from albert_tf.io.text_files import uncompressed
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
-_BLOCK = 2**16  # characters of a JSON list that are read at first
+_BLOCK = 2**16  # characters of a JSON list that are read at a time
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 """Half a character, or the escape of one, whose other half may follow."""
@@ -166,7 +167,7 @@ def _json(path, file):
 
 def _elements(path, text):
     """Yields the JSON of each element of a list, of which a part is in memory."""
-    decoder, found, place, row = json.JSONDecoder(), text.read(_BLOCK), 0, 1
+    decoder, found, place, row = json.JSONDecoder(), text.read(BEGINNING), 0, 1
     place, size = _SPACE.match(found).end() + 1, _BLOCK
     while True:
         place = _SPACE.match(found, place).end()

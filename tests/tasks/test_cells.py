@@ -30,6 +30,8 @@ def read(tmp_path):
     """Reads labels of a training and a dev table: the names, and both tables."""
 
     def read_tables(train, dev=None, suffix=".jsonl", kind="multi_label", names=()):
+        for path in tmp_path.iterdir():
+            path.unlink()
         for role, labels in (("train", train), ("dev", train if dev is None else dev)):
             path = tmp_path / f"{role}{suffix}"
             rows = [{"text": "a", "label": label} for label in labels]
@@ -246,7 +248,7 @@ def test_what_other_programs_export(tmp_path, name, rows):
 
 def test_tasks_of_several_people_are_bad_rows(tmp_path):
     task = _task("a", _choice("x"))
-    task["annotations"] *= 2
+    task["annotations"].append({"result": []})
     path = tmp_path / "train.json"
     path.write_text(json.dumps([_task("b", _choice("x")), task]))
     with pytest.raises(UserError, match="row 2: the task has 2 annotations, expected"):

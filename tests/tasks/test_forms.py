@@ -52,7 +52,7 @@ def test_packed_tables_and_corpora(tmp_path, ending):
 
 
 def test_two_files_of_a_role(tmp_path):
-    for name in ("dev.tsv", "validation.csv.gz"):
+    for name in ("train.tsv", "dev.tsv", "validation.csv.gz"):
         (tmp_path / name).touch()
     with pytest.raises(UserError, match=r"has dev.tsv and validation.csv.gz; keep one"):
         custom_examples(tmp_path, Columns("text", None, "label"), "single_label")
@@ -131,7 +131,7 @@ def test_rows_of_squad(tmp_path, suffix):
             {"id": "1", "question": "q"},
             "a paragraph of the article '' has no 'context'",
         ),
-        ([1], "line 1: the line is not a JSON object; expected a question"),
+        ([1], "line 1: expected a question, got the line is not a JSON object"),
     ],
 )
 def test_rows_that_are_no_questions(tmp_path, row, message):

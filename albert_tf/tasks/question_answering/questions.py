@@ -94,7 +94,8 @@ def read_squad(path):
         else ((f"{path}, row {n}", row) for n, row in enumerate(values, 1))
     ):
         if not isinstance(row, dict):
-            raise UserError(f"{where}: {row}; expected a question; correct the row.")
+            problem = f"expected a question, got {row!s:.80}"
+            raise UserError(f"{where}: {problem}; correct the row, or leave it out.")
         title, paragraph = row.get("title") or "", {"context": row.get("context")}
         if not articles or articles[-1]["title"] != title:
             articles.append({"title": title, "paragraphs": []})

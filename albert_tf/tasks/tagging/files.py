@@ -40,7 +40,7 @@ from albert_tf.tasks.tagging.sentences import sentence_of_text
 from albert_tf.tasks.tagging.sentences import sentence_of_words
 
 _CONLLU = ".conllu"
-SUFFIXES = (".conll", _CONLLU, ".txt", ".tsv", ".iob", ".bio", ".bioes", *OBJECTS)
+SUFFIXES = (".conll", ".txt", ".tsv", ".iob", ".bio", ".bioes", _CONLLU, *OBJECTS)
 _DOCUMENT = "-DOCSTART-"
 _NO_WORD = re.compile(r"#|\d+[-.]\d+\t")  # of CoNLL-U
 _UNSPECIFIED = "_"

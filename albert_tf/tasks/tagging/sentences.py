@@ -116,7 +116,7 @@ def sentence_of_text(identity, text, spans, source):
 
 def _entity(span, text):
     """Returns (type, start, end) of a span, without the white space at its ends."""
-    keys = {"start": int, "end": int, "label": str}
+    keys, given = {"start": int, "end": int, "label": str}, span
     if isinstance(span, list) and len(span) == len(keys):  # doccano's
         span = dict(zip(keys, span, strict=True))
     elif isinstance(span, dict):  # doccano has other names, Label Studio a list
@@ -129,7 +129,7 @@ def _entity(span, text):
         type(span.get(key)) is not kind for key, kind in keys.items()
     ):
         raise ValueError(
-            f"the span {span!r} is not an object with start and end, in characters, "
+            f"the span {given!r} is not an object with start and end, in characters, "
             "and a label"
         )
     start, end, label = (trimmed(nfc(span[key])) for key in keys)
