@@ -208,7 +208,7 @@ def find_recipe(name):
         UserError: there is neither, but a recipe with a similar name.
     """
     path = os.fspath(name)
-    if os.path.exists(path):
+    if os.path.lexists(path):
         return path
     recipe = path.removeprefix("configs/").removesuffix(".json")
     for place in _RECIPE_FOLDERS:

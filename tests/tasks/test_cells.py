@@ -253,7 +253,7 @@ def test_tasks_of_several_people_are_bad_rows(tmp_path):
     path.write_text(json.dumps([_task("b", _choice("x")), task]))
     with pytest.raises(UserError, match="row 2: the task has 2 annotations, expected"):
         custom_examples(tmp_path, _COLUMNS, "multi_label", required=())
-    task["annotations"][0]["was_cancelled"] = True
+    task["annotations"][1]["was_cancelled"] = True
     path.write_text(json.dumps([task]))
     assert custom_examples(tmp_path, _COLUMNS, "multi_label", required=())
 
