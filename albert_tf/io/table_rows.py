@@ -172,6 +172,8 @@ def _elements(path, text):
     while True:
         place = _SPACE.match(found, place).end()
         if found[place : place + 1] == "]":
+            if (found[place + 1 :] + text.read(_BLOCK)).strip():
+                raise UserError(f"{path} has more behind its list; expected one list.")
             return
         try:
             end = decoder.raw_decode(found, place)[1]

@@ -88,6 +88,9 @@ def test_json_lists_that_are_none(tmp_path, text):
 
 def test_values_of_a_json_list_are_bad_rows(tmp_path):
     path = tmp_path / "a.json"
+    path.write_text('[{"a": 1}]\n[{"a": 2}]')
+    with pytest.raises(UserError, match="a.json has more behind its list; expected"):
+        [*read_rows(path)]
     path.write_text('[{"a": 1}, 2, {"a": 1, "a": 2}]')
     (_, good), (where, bad), (_, twice) = read_rows(path)
     assert (good, where) == ({"a": 1}, f"{path}, row 2")
