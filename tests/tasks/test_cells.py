@@ -140,7 +140,7 @@ def test_numbers_are_decimal(read, label):
 def test_other_numbers(read):
     with pytest.raises(UserError, match="the label True is not a number"):
         read([True], kind="regression")
-    with pytest.raises(UserError, match="the label 1000.* is not a number"):
+    with pytest.raises(UserError, match="line 1: the label 1000"):
         read([10**400], kind="regression")
     numbers = ["1", " -1.5", "+.5", "1e2", "2.", "1E-1"]
     found = read(numbers, suffix=".csv", kind="regression")[1]
@@ -163,9 +163,7 @@ def test_other_numbers(read):
 def test_one_label_has_one_name(read, kind, train, dev, names):
     found = read(train, dev, kind=kind)
     assert found[0] == names
-    assert found[1][: len(names)] == (
-        found[2][: len(names)] if len(train) == 2 else found[1][: len(names)]
-    )
+    assert len(train) > len(dev) or found[1] == found[2]
     assert len({str(label) for label in found[1] + found[2]}) == len(names)
     with pytest.raises(UserError, match="--labels=.* repeats"):
         read(train, kind=kind, names=("é", _ACUTE))
