@@ -127,29 +127,26 @@ def _fields(batch, classes):
             yield from _fields(batch.slice(place, 1), classes)
 
 
-def _size(column):
-    """Returns the bytes of a column's values, of which it may repeat some in lists."""
-    import pyarrow as pa
-    import pyarrow.compute
+def _size(column, is_shared=True):
+    """Returns the bytes of a column's values as Python has them.
 
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return column.dictionary.nbytes if len(column) > 1 else _expanded(column)
-    return _expanded(column)
-
-
-def _expanded(column):
+    Args:
+        column: a pyarrow array.
+        is_shared: whether rows share values of a dictionary; within lists they do not.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        sizes = pc.binary_length(column.dictionary)
-        return pc.sum(sizes.cast(pa.int64()).take(column.indices)).as_py() or 0
-    if pa.types.is_struct(kind):
-        return sum(map(_expanded, column.flatten()))
-    if pa.types.is_nested(kind) and hasattr(column, "flatten"):
-        return _expanded(column.flatten())
+    if pa.types.is_dictionary(column.type):
+        is_text = str(column.type.value_type).endswith(("string", "binary"))
+        if not is_text or (is_shared and len(column) > 1):
+            return column.dictionary.nbytes
+        sizes = pc.binary_length(column.dictionary).cast(pa.int64())
+        return pc.sum(sizes.take(column.indices)).as_py() or 0
+    if pa.types.is_struct(column.type):
+        return sum(_size(part, False) for part in column.flatten())
+    if pa.types.is_nested(column.type) and hasattr(column, "flatten"):
+        return _size(column.flatten(), False)
     return column.nbytes
 
 
