@@ -40,8 +40,8 @@ _MODEL_FILES = (
     "sentence_bert_config.json",
     "*_Pooling/config.json",
 )
-# Parquet lies there in parts, often beside tables of the same rows.
-_TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES if suffix != PARQUET)
+# Parquet lies there in parts, often beside tables of the same rows; JSON has facts.
+_TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES if suffix not in (PARQUET, ".json"))
 _WEIGHTS = (
     "model.safetensors",
     "model.weights.h5",

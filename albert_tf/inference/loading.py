@@ -4,8 +4,7 @@ from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
-from albert_tf.io.table_rows import SUFFIXES
-from albert_tf.io.table_rows import suffix_of
+from albert_tf.io.table_rows import is_table
 from albert_tf.io.text_files import read_lines
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForMaskedLM
@@ -73,7 +72,7 @@ def read_texts(path):
         UserError: the file cannot be read or is empty, the table lacks a column, or
             only some lines hold two texts.
     """
-    if suffix_of(path) in SUFFIXES:
+    if is_table(path):
         pair = _PAIR if has_column(path, _PAIR) else None
         table = read_table(path, Columns(_TEXT, pair))
         return table.texts, table.text_pairs

@@ -138,9 +138,12 @@ def _without_nan(values):
 
 
 def unreadable(path, error):
-    """Returns the `UserError` of a file that cannot be read, from its `OSError`."""
-    meant = did_you_mean(path) or "."
-    return UserError(f"{path} cannot be read: {error.strerror}{meant}")
+    """Returns the `UserError` of a file that cannot be read, from the error in it."""
+    # A library's own error has no number, and says what is wrong with the contents.
+    is_damage = getattr(error, "errno", None) is None
+    reason = str(error).partition("\n")[0].rstrip(".") if is_damage else error.strerror
+    meant = "; mend the file or leave it out." if is_damage else did_you_mean(path)
+    return UserError(f"{path} cannot be read: {reason}{meant or '.'}")
 
 
 def read_file(path):
@@ -260,7 +263,7 @@ def find_recipe(name):
         UserError: there is neither, but a recipe with a similar name.
     """
     path = os.fspath(name)
-    if os.path.exists(path):
+    if os.path.lexists(path):
         return path
     recipe = path.removeprefix("configs/").removesuffix(".json")
     for place in _RECIPE_FOLDERS:

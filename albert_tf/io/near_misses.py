@@ -114,11 +114,11 @@ def did_you_mean(path):
         or look like them, else "".
     """
     path = os.fspath(path)
-    if not path or storage.is_remote(path) or os.path.exists(path):
+    if not path or storage.is_remote(path) or os.path.lexists(path):
         return ""
     found = os.path.abspath(os.sep) if os.path.isabs(path) else ""
     for part in os.path.normpath(path).split(os.sep):
-        if os.path.exists(os.path.join(found, part)):
+        if os.path.lexists(os.path.join(found, part)):
             found = os.path.join(found, part)
             continue
         close = close_name(part, _names_in(found))

@@ -1,7 +1,11 @@
 """The rows of Parquet tables, a batch of a row group at a time, through pyarrow.
 
 Values are those that JSON has: dates, times and decimals become text, bytes the text
-that they are in UTF-8, and null where they are none.
+that they are in UTF-8, and null where they are none. Numbers of the `datasets` package
+that stand for names of classes become these names.
+
+A file may hold far more than its size says, as one value for many rows: batches are
+small where values may be large, and a row larger than any text is not read.
 """
 
 import contextlib
@@ -9,9 +13,14 @@ import contextlib
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io.files import check_once
+from albert_tf.io.files import parse_json
 
 SUFFIX = ".parquet"
-_BATCH_ROWS = 1024
+MAX_ROW = 2**26
+"""Bytes of a row of any table."""
+
+_FEWEST_ROWS, _BATCH_ROWS = 8, 1024
+_LARGE = 2**29  # bytes of a batch, or of a group of few rows
 
 
 def open_parquet(path, file):
@@ -42,81 +51,168 @@ def rows_of(path, table, first, last, columns=None):
         columns: names of those that are read; None for all.
 
     Raises:
-        UserError: a column is missing or there twice, or the file is damaged.
+        UserError: a column is missing or there twice, a group of few rows is large,
+            or the file is damaged.
     """
-    names = table.schema_arrow.names
+    with _damage_named(path):
+        names, classes = table.schema_arrow.names, _classes(table.schema_arrow)
     for name in columns or ():
         if name not in names:
             found = ", ".join(names)
             raise UserError(f"{path} has no column {name!r}, expected one of {found}.")
     check_once(path, names, columns or names)
     with _damage_named(path):
+        _check_sizes(path, table.metadata)
         for start, batch in _batches(table, first, last, columns):
             rows = batch.slice(max(0, first - start), last - max(first, start))
-            for number, fields in enumerate(_fields(rows), max(first, start) + 1):
+            found = _fields(rows, classes)
+            for number, fields in enumerate(found, max(first, start) + 1):
                 yield f"{path}, row {number}", fields
+
+
+def _check_sizes(path, metadata):
+    """Refuses large groups of few rows, before memory is taken."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if group.total_byte_size > max(_LARGE, group.num_rows * _LARGE // _BATCH_ROWS):
+            raise UserError(
+                f"{path} has {group.total_byte_size:,} bytes in {group.num_rows:,} "
+                "row(s); write it with shorter values, or leave it out."
+            )
 
 
 def _batches(table, first, last, columns):
     """Yields (place of its first row, batch) of each batch with wanted rows."""
     end = 0
-    for group in range(table.num_row_groups):
-        start, end = end, end + table.metadata.row_group(group).num_rows
+    for number in range(table.num_row_groups):
+        group = table.metadata.row_group(number)
+        start, end = end, end + group.num_rows
         if start >= last or end <= first:
             continue
+        # One value of a dictionary, which may be nearly all of it, may be in each row.
+        rows = max(
+            _FEWEST_ROWS, min(_BATCH_ROWS, _LARGE // (group.total_byte_size + 1))
+        )
         # Without threads, for workers may be forked.
         for batch in table.iter_batches(
-            _BATCH_ROWS, row_groups=[group], columns=columns, use_threads=False
+            rows, row_groups=[number], columns=columns, use_threads=False
         ):
             if start < last and start + batch.num_rows > first:
                 yield start, batch
             start += batch.num_rows
+        if start != end:
+            raise ValueError(f"row group {number} has not the {group.num_rows:,} rows")
+    if end != table.metadata.num_rows:
+        raise ValueError(f"it has {end:,} rows, not {table.metadata.num_rows:,}")
 
 
-def _fields(batch):
-    """Returns a list of a dict, or a ValueError, for each row of a batch."""
+def _fields(batch, classes):
+    """Yields a dict, or a ValueError, for each row of a batch."""
+    size, is_one = sum(map(_size, batch.columns)), batch.num_rows == 1
     try:
-        return [_plain(row) for row in _with_texts(batch).to_pylist()]
+        if size > MAX_ROW:
+            raise ValueError(f"it holds {size:,} bytes, expected at most {MAX_ROW:,}")
+        names = batch.schema.names
+        columns = [
+            _values(column, classes.get(name), is_one)
+            for name, column in zip(names, batch.columns, strict=True)
+        ]
+        rows = zip(*columns, strict=True) if names else [()] * batch.num_rows
+        yield from [dict(zip(names, row, strict=True)) for row in rows]
     except ValueError as error:
-        if batch.num_rows == 1:
-            return [ValueError(f"the row cannot be read ({_first_line(error)})")]
-        parts = (batch.slice(place, 1) for place in range(batch.num_rows))
-        return [fields for part in parts for fields in _fields(part)]
+        if is_one:
+            yield ValueError(f"the row cannot be read ({_first_line(error)})")
+            return
+        for place in range(batch.num_rows):
+            yield from _fields(batch.slice(place, 1), classes)
 
 
-def _with_texts(batch):
-    """Replaces dates, times and decimals, which Python has not all of, by text."""
+def _size(column, is_shared=True):
+    """Returns the bytes of a column's values as Python has them.
+
+    Args:
+        column: a pyarrow array.
+        is_shared: whether rows share values of a dictionary; within lists they do not.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        is_text = str(column.type.value_type).endswith(("string", "binary"))
+        if not is_text or (is_shared and len(column) > 1):
+            return column.dictionary.nbytes
+        sizes = pc.binary_length(column.dictionary).cast(pa.int64())
+        return pc.sum(sizes.take(column.indices)).as_py() or 0
+    if pa.types.is_struct(column.type):
+        return sum(_size(part, False) for part in column.flatten())
+    if pa.types.is_nested(column.type) and hasattr(column, "flatten"):
+        return _size(column.flatten(), False)
+    return column.nbytes
+
+
+def _values(column, classes, is_one):
+    """Returns the values of a column, which share what several rows have."""
     import pyarrow as pa
 
-    for place, field in enumerate(batch.schema):
-        kind = field.type
-        is_time = pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
-        if is_time or pa.types.is_decimal(kind):
-            text = batch.column(place).cast(pa.string())
-            batch = batch.set_column(place, field.name, text)
-    return batch
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        if is_one:
+            column = column.dictionary_decode()
+        else:
+            values = _values(column.dictionary, classes, False)
+            places = column.indices.to_pylist()
+            return [None if place is None else values[place] for place in places]
+    is_time = pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
+    if is_time or pa.types.is_decimal(kind):  # Python has not all of them
+        column = column.cast(pa.string())
+    return [_plain(value, classes) for value in column.to_pylist()]
 
 
-def _plain(value):
+def _plain(value, classes):
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(one, None) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(one, classes) for one in value]
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return None
+    if classes and isinstance(value, int) and value != -1:  # which hides a label
+        if not 0 <= value < len(classes):
+            raise ValueError(f"the class {value} has no name")
+        return classes[value]
     return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _classes(schema):
+    """Reads names of classes by column, as the `datasets` package writes them."""
+    try:
+        metadata = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = metadata["info"]["features"]
+    except (KeyError, TypeError, ValueError):
+        return {}
+    found = {}
+    for name, feature in features.items() if isinstance(features, dict) else ():
+        if isinstance(feature, list) and feature:
+            feature = feature[0]
+        while isinstance(feature, dict) and isinstance(feature.get("feature"), dict):
+            feature = feature["feature"]
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
+            names = feature.get("names")
+            if isinstance(names, list) and all(isinstance(n, str) for n in names):
+                found[name] = names
+    return found
 
 
 @contextlib.contextmanager
 def _damage_named(path):
-    import pyarrow as pa
-
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except UserError:
+        raise
+    # pyarrow has errors of its own, of Python's kinds, and of what it calls.
+    except Exception as error:
         raise UserError(
             f"{path} cannot be read as Parquet ({_first_line(error).rstrip('.')}); "
             "write the file anew, or leave it out."
@@ -124,4 +220,4 @@ def _damage_named(path):
 
 
 def _first_line(error):
-    return str(error).partition("\n")[0]
+    return str(error).partition("\n")[0] or type(error).__name__

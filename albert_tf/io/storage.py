@@ -10,6 +10,7 @@ import glob
 import os
 import re
 import shutil
+import stat
 import tempfile
 
 from albert_tf.errors import UserError
@@ -182,14 +183,39 @@ def escaped(path):
     return _GLOB_SIGNS.sub(r"\\\g<0>", path)
 
 
+def require_regular(path):
+    """Refuses a pipe or a device on a disk: one has no end, the other may never speak.
+
+    Raises:
+        UserError: it is one of them.
+        OSError: there is no such file, or a link leads back to itself.
+    """
+    if is_remote(path):
+        return
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise UserError(
+            f"{path} is a pipe or a device, expected a regular file; write the "
+            "contents to a file and name that."
+        )
+
+
 @contextlib.contextmanager
 def opened(path):
-    """Opens a file, of which bytes are read; an `OSError` if they cannot be."""
+    """Opens a regular file, of which bytes are read.
+
+    Raises:
+        UserError: as `require_regular`.
+        OSError: it cannot be read.
+    """
     if not is_remote(path):
-        with open(path, "rb") as file:
+        require_regular(path)
+        with open(path, "rb", buffering=2**16) as file:
             yield file
         return
     with remote_files() as gfile, gfile.GFile(path, "rb") as file:
+        if not hasattr(file, "closed"):
+            file.closed = False  # pyarrow asks; TensorFlow's files lack it to 2.21
         yield file
 
 
@@ -203,6 +229,7 @@ def read_bytes(path):
 def read_locally(path):
     """Gives a local path with the contents of a file: its own, or a copy's."""
     if not is_remote(path):
+        require_regular(path)
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -1,49 +1,55 @@
-"""The rows of TSV, CSV, JSONL and Parquet tables; suffixes tell which, in any case.
+"""The rows of TSV, CSV, JSON and Parquet tables; suffixes tell which, in any case.
 
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
 RFC 4180; quotation marks that do not pair always stop the reading, since where the next
-row starts is then unknown. JSONL has one object per line. Lines end in LF or CRLF only
-(the other line ends of Unicode are part of a text). Blank lines are left out, but in a
-TSV or CSV of one column they are rows with an empty text: predictions are matched with
-the file by their order.
+row starts is then unknown. JSONL has one object per line, JSON a list of objects; those
+of Label Studio are read as their data with a `label` or `spans`. Lines end in LF or
+CRLF only (the other line ends of Unicode are part of a text). Blank lines are left out,
+but in a TSV or CSV of one column they are rows with an empty text: predictions are
+matched with the file by their order.
 """
 
 import csv
-import gzip
 import io
+import itertools
+import json
 import pathlib
 import re
-import zlib
 
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 from albert_tf.io.files import json_text
 from albert_tf.io.files import parse_json
-from albert_tf.io.files import unreadable
+from albert_tf.io.parquet_rows import MAX_ROW
 from albert_tf.io.parquet_rows import SUFFIX as PARQUET
 from albert_tf.io.parquet_rows import open_parquet
 from albert_tf.io.parquet_rows import rows_of
+from albert_tf.io.text_files import BEGINNING
 from albert_tf.io.text_files import check_line_ends
 from albert_tf.io.text_files import checked_beginning
+from albert_tf.io.text_files import opened
+from albert_tf.io.text_files import uncompressed
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
-_MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
+_BLOCK = 2**16  # characters of a JSON list that are read at a time
+_SPACE = re.compile(r"[ \t\r\n]*")
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 """Half a character, or the escape of one, whose other half may follow."""
 
 
 def suffix_of(path):
-    """Returns the suffix of a file's name in small letters, such as ".csv"."""
-    return pathlib.Path(path).suffix.lower()
+    """Returns the suffix of a file's name, in small letters and uncompressed."""
+    return pathlib.Path(uncompressed(path)).suffix.lower()
 
 
 def is_table(path):
     """Returns whether a file's name ends as a table's, perhaps compressed (.gz)."""
-    return suffix_of(_uncompressed(path)) in SUFFIXES
+    return suffix_of(path) in SUFFIXES
 
 
 def holds_objects(path):
     """Returns whether a file's name says that its rows name their fields themselves."""
-    return suffix_of(_uncompressed(path)) in _OF_OBJECTS
+    return suffix_of(path) in _OF_OBJECTS
 
 
 def read_rows(path):
@@ -54,32 +60,22 @@ def read_rows(path):
     could not be written again as UTF-8. In TSV and CSV, bytes that are not UTF-8 become
     half characters, which `check_characters` of `tasks/tables.py` refuses.
 
-    A name that ends in .gz is of a compressed table.
-
     Raises:
-        UserError: the file cannot be read, has another suffix than `SUFFIXES`, or is
-            no UTF-8 text altogether or has no lines, as `text_files` says; or it is
-            Parquet, and as `open_parquet` and `rows_of`.
+        UserError: the file cannot be read, has another suffix than `SUFFIXES`, has a
+            row of more than `MAX_ROW` characters, or is no UTF-8 text altogether or
+            has no lines, as `text_files` says; or it is Parquet, and as `open_parquet`
+            and `rows_of`.
     """
     if not is_table(path):
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
-    name = _uncompressed(path)
-    suffix = suffix_of(name)
-    try:
-        with (open if name == str(path) else gzip.open)(path, "rb") as file:
-            if holds_objects(name):
-                yield from _OF_OBJECTS[suffix](path, file)
-            else:
-                yield from _without_blank_lines(_OF_LISTS[suffix](path, file))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"{path} is no whole gzip archive ({error}).") from error
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def _uncompressed(path):
-    """Returns the name of a file without a .gz at its end."""
-    return re.sub(r"\.gz$", "", str(path), flags=re.IGNORECASE)
+    if storage.is_remote(path):
+        raise UserError(f"{path} is on no disk of this machine; copy it to one.")
+    suffix = suffix_of(path)
+    with opened(path) as file:
+        if suffix in _OF_OBJECTS:
+            yield from _OF_OBJECTS[suffix](path, file)
+        else:
+            yield from _without_blank_lines(_OF_LISTS[suffix](path, file))
 
 
 def _tsv(path, file):
@@ -88,14 +84,23 @@ def _tsv(path, file):
 
 
 def _csv(path, file):
-    csv.field_size_limit(_MAX_FIELD)
+    csv.field_size_limit(MAX_ROW)  # Python's own limit is 131,072
+    first_line, size = 1, 0  # of the row, which may span several lines
+
+    def lines():
+        nonlocal size
+        for text in _text(path, file):
+            size += len(text)
+            if size > MAX_ROW:
+                raise _too_long(f"{path}, line {first_line}")
+            yield text
+
     # Otherwise a quotation mark that is never closed swallows the rest of the file.
-    reader = csv.reader(_text(path, file), strict=True)
-    first_line = 1  # of the row, which may span several
+    reader = csv.reader(lines(), strict=True)
     try:
         for fields in reader:
             yield f"{path}, line {first_line}", fields
-            first_line = reader.line_num + 1
+            first_line, size = reader.line_num + 1, 0
     except csv.Error as error:
         raise UserError(
             f"{path}, line {first_line}: the row that starts here is not valid "
@@ -107,16 +112,86 @@ def _jsonl(path, file):
     for where, text in _lines(path, file):
         if not text:
             continue
+        yield where, _object(text, "line")
+
+
+def _object(text, what):
+    """Parses an object of a table; a ValueError that says what is wrong with it."""
+    try:
+        fields = parse_json(text)
+        problem = None if isinstance(fields, dict) else "not a JSON object"
+        if _MAY_BE_HALF.search(text):
+            json_text(fields).encode()
+    except UnicodeEncodeError:
+        problem = "not UTF-8, or holds half of a surrogate pair"
+    except ValueError as error:
+        problem = f"not valid JSON ({error})"
+    if problem:
+        return ValueError(f"the {what} is {problem}")
+    try:
+        return _of_label_studio(fields) if "annotations" in fields else fields
+    except (AttributeError, KeyError, TypeError):
+        return fields
+
+
+def _of_label_studio(task):
+    """Returns the row of a task as Label Studio exports it: its data and its label."""
+    if not isinstance(task["data"], dict):
+        return task
+    done = [one for one in task["annotations"] if not one.get("was_cancelled")]
+    if len(done) > 1:
+        return ValueError(f"the task has {len(done)} annotations, expected one")
+    row, label, spans = dict(task["data"]), [], []
+    for result in done[0]["result"] if done else ():
+        if result["type"] == "choices":
+            label += result["value"]["choices"]
+        elif result["type"] == "labels":
+            spans.append(result["value"])
+    if label:
+        row["label"] = label
+    if spans or (done and not label):
+        row["spans"] = spans
+    return row
+
+
+def _json(path, file):
+    """Yields the objects of a list; lines of objects have this suffix, too."""
+    beginning = checked_beginning(path, file).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not beginning.startswith(b"["):
+        yield from _jsonl(path, file)
+        return
+    with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape") as text:
+        for row, element in enumerate(_elements(path, text), 1):
+            yield f"{path}, row {row}", _object(element, "row")
+
+
+def _elements(path, text):
+    """Yields the JSON of each element of a list, of which a part is in memory."""
+    decoder, found, place, row = json.JSONDecoder(), text.read(BEGINNING), 0, 1
+    place, size = _SPACE.match(found).end() + 1, _BLOCK
+    while True:
+        place = _SPACE.match(found, place).end()
+        if found[place : place + 1] == "]":
+            if (found[place + 1 :] + text.read(_BLOCK)).strip():
+                raise UserError(f"{path} has more behind its list; expected one list.")
+            return
         try:
-            fields = parse_json(text)
-            problem = None if isinstance(fields, dict) else "not a JSON object"
-            if _MAY_BE_HALF.search(text):
-                json_text(fields).encode()
-        except UnicodeEncodeError:
-            problem = "not UTF-8, or holds half of a surrogate pair"
-        except ValueError as error:
-            problem = f"not valid JSON ({error})"
-        yield where, ValueError(f"the line is {problem}") if problem else fields
+            end = decoder.raw_decode(found, place)[1]
+            behind = _SPACE.match(found, end).end()
+        except (ValueError, RecursionError):
+            behind = len(found)
+        if found[behind : behind + 1] in (",", "]") and behind < len(found):
+            yield found[place:end]
+            place, size, row = behind + (found[behind] == ","), _BLOCK, row + 1
+            continue
+        if len(found) - place > MAX_ROW:
+            raise _too_long(f"{path}, row {row}")
+        more = text.read(size)
+        if not more:
+            raise UserError(
+                f"{path}, row {row} is not valid JSON; expected a list of objects."
+            )
+        found, place, size = found[place:] + more, 0, 2 * size
 
 
 def _parquet(path, file):
@@ -135,7 +210,20 @@ def _text(path, file):
     check_line_ends(path, checked_beginning(path, file))
     # Wrong bytes become characters that the reader of a row finds in it.
     with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n") as text:
-        yield from text
+        for number in itertools.count(1):
+            line = text.readline(MAX_ROW + 1)
+            if len(line) > MAX_ROW:
+                raise _too_long(f"{path}, line {number}")
+            if not line:
+                return
+            yield line
+
+
+def _too_long(where):
+    return UserError(
+        f"{where}: the row has more than {MAX_ROW:,} characters; cut its text, or "
+        "leave it out."
+    )
 
 
 def _without_blank_lines(rows):
@@ -150,7 +238,7 @@ def _without_blank_lines(rows):
 
 
 _OF_LISTS = {".tsv": _tsv, ".csv": _csv}
-_OF_OBJECTS = {**dict.fromkeys(JSON_LINES, _jsonl), PARQUET: _parquet}
+_OF_OBJECTS = {**dict.fromkeys(JSON_LINES, _jsonl), ".json": _json, PARQUET: _parquet}
 """By suffix, how a table is read: its path and open file give (where, fields)."""
 
 OBJECTS = tuple(_OF_OBJECTS)

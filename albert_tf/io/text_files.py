@@ -1,14 +1,23 @@
 """Text of files: UTF-8, with or without a mark at its beginning; nothing is guessed.
 
 Lines end in LF or CRLF; the other line ends of Unicode, and a CR alone, are part of a
-text.
+text. A name that ends in one of `COMPRESSED`, in any case, is of a compressed file.
 """
 
+import bz2
 import codecs
+import contextlib
+import gzip
+import io
+import lzma
+import pathlib
+import zlib
 
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
+from albert_tf.io import storage
 from albert_tf.io.files import parse_json_of
-from albert_tf.io.files import read_file
+from albert_tf.io.files import unreadable
 
 BEGINNING = 2**16
 """Bytes that `check_beginning` needs to tell a file's kind."""
@@ -31,6 +40,66 @@ _NO_TEXT = {
     b"%PDF-": "a PDF; extract its text",
 }
 _MANY_NULS = 0.3  # in UTF-16 without a mark half of English is NUL
+_MAX_BYTES = 2**30  # of a file read whole; a compressed one may hold any number
+
+
+def _zstd(file):
+    try:
+        from compression import zstd  # of Python 3.14
+    except ImportError:
+        with of_extra("parquet", ".zst files need the package pyarrow"):
+            import pyarrow as pa
+        return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+    return zstd.ZstdFile(file)
+
+
+_DECOMPRESSORS = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": _zstd,
+}
+COMPRESSED = tuple(_DECOMPRESSORS)
+
+
+def uncompressed(path):
+    """Returns the name of a file without the suffix that says how it is compressed."""
+    path = str(path)
+    return path[: -len(ending)] if (ending := _compression(path)) else path
+
+
+def is_compressed(path):
+    """Returns whether a file's name says that it is compressed."""
+    return bool(_compression(path))
+
+
+def _compression(path):
+    suffix = pathlib.PurePath(path).suffix.lower()
+    return suffix if suffix in COMPRESSED else ""
+
+
+@contextlib.contextmanager
+def opened(path, position=0):
+    """Opens a file, or the bytes compressed in it, in binary form.
+
+    Args:
+        path: a file on a disk or in a bucket.
+        position: the place to read from, in bytes, where it is not compressed.
+
+    Raises:
+        UserError: it is no regular file or, here or later in the `with` block, cannot
+            be read or is no whole archive.
+    """
+    try:
+        with storage.opened(path) as file:
+            if ending := _compression(path):
+                with _DECOMPRESSORS[ending](file) as stream:
+                    yield io.BufferedReader(stream, BEGINNING)
+            else:
+                file.seek(position)
+                yield file
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise unreadable(path, error) from error
 
 
 def check_beginning(path, data):
@@ -63,14 +132,17 @@ def check_beginning(path, data):
 
 
 def checked_beginning(path, file):
-    """Returns the first `BEGINNING` bytes of an open binary file, and rewinds it.
+    """Returns the first `BEGINNING` bytes of a file of `opened`, which stays there.
 
     Raises:
         UserError: as `check_beginning`.
     """
-    data = file.read(BEGINNING)
+    if hasattr(file, "peek"):
+        data = file.peek(BEGINNING)
+    else:
+        data = file.read(BEGINNING)
+        file.seek(0)
     check_beginning(path, data)
-    file.seek(0)
     return data
 
 
@@ -99,9 +171,21 @@ def read_text(path):
     """Reads the text of a file, without the mark that it may begin with.
 
     Raises:
-        UserError: the file cannot be read, is not UTF-8, or as `check_beginning`.
+        UserError: the file cannot be read, is not UTF-8 or compressed and large, or as
+            `check_beginning`.
     """
-    return decoded(path, read_file(path))
+    return decoded(path, _read(path))
+
+
+def _read(path):
+    with opened(path) as file:
+        data = file.read(_MAX_BYTES + 1 if is_compressed(path) else -1)
+    if is_compressed(path) and len(data) > _MAX_BYTES:
+        raise UserError(
+            f"{path} holds more than {_MAX_BYTES:,} bytes; decompress it, or leave "
+            "some of them out."
+        )
+    return data
 
 
 def read_json_text(path):
@@ -132,7 +216,7 @@ def read_lines(path):
     Raises:
         UserError: as `read_text` and `check_line_ends`.
     """
-    data = read_file(path)
+    data = _read(path)
     text = decoded(path, data)
     check_line_ends(path, data)
     lines = text.removesuffix("\n").split("\n") if text else []

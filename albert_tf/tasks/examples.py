@@ -9,9 +9,11 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.io.near_misses import did_you_mean
+from albert_tf.io.text_files import uncompressed
 
 ROLES = ("train", "dev", "test")
 """Uses of examples: to learn from, to pick the best checkpoint, to predict."""
+_STEMS = {"dev": ("dev", "validation")}  # of names of files; of others the role itself
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +80,8 @@ def files_by_role(data_dir, suffixes, required, shown=None):
 
     Args:
         data_dir: the folder.
-        suffixes: which there may be, in small letters; a name has them in any case.
+        suffixes: which there may be, in small letters; a name has them in any case,
+            perhaps with one of `COMPRESSED` behind.
         required: the roles that must be there.
         shown: the suffixes to name where a file is missing; by default all.
 
@@ -87,9 +90,11 @@ def files_by_role(data_dir, suffixes, required, shown=None):
     """
     folder = pathlib.Path(data_dir)
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    named = [(p, pathlib.Path(uncompressed(p))) for p in paths]
+    named = [(p, own.stem) for p, own in named if own.suffix.lower() in suffixes]
     files = {}
     for role in ROLES:
-        found = [p for p in paths if p.stem == role and p.suffix.lower() in suffixes]
+        found = [p for p, stem in named if stem in _STEMS.get(role, (role,))]
         if len(found) > 1:
             names = " and ".join(path.name for path in found)
             raise UserError(f"--data_dir={data_dir} has {names}; keep one of them.")

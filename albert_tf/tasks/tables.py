@@ -1,13 +1,20 @@
 """Reads tables of texts; a bad row is named, or counted."""
 
+import ast
 import dataclasses
 import json
+import math
+import numbers
+import re
+import unicodedata
+import warnings
 
 import numpy as np
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.files import check_once
+from albert_tf.io.files import parse_json
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.examples import Table
@@ -16,6 +23,11 @@ from albert_tf.tokenization.normalization import WHITE_SPACE
 _HIDDEN = ("", "-1")  # stand in a column of labels where these are hidden
 # U+200B and U+FEFF are invisible, too, but not to isspace().
 _BLANK = WHITE_SPACE + "\u200b\ufeff"
+_MAX_TEXT = 2**20  # characters; no model reads as many
+_MAX_LIST = 2**16  # characters of a list in a cell
+# Python itself also reads "1_5", "nan" and the digits of all scripts.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WHOLE = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,18 +118,41 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
     Args:
         path, columns, skip_bad_rows: as of `read_table`; so are its errors.
         label_names: from a raw label to the names in it; as `parse_label`.
+
+    Raises:
+        UserError: as `read_table`; or each row has both of the labels 0 and 1.
     """
-    found = set()
-    for _, example in _examples(path, columns, label_names, skip_bad_rows):
-        if example is not None:
-            found.update(example[2])
-    return tuple(sorted(found))
+    rows = _examples(path, columns, label_names, skip_bad_rows)
+    names = [example[2] for _, example in rows if example is not None]
+    if names and all(sorted(own) == ["0", "1"] for own in names):
+        raise UserError(
+            f"The column {columns.label!r} of {path} has vectors of 0 and 1; name the "
+            "labels that they stand for, in order, with --labels."
+        )
+    return one_spelling(name for own in names for name in own)
+
+
+def one_spelling(names):
+    """Returns sorted names of labels, one for those that `label_key` calls the same."""
+    spellings = {}
+    for name in names:
+        spellings.setdefault(label_key(name), set()).add(name)
+    return tuple(
+        sorted(key if len(own) > 1 else own.pop() for key, own in spellings.items())
+    )
+
+
+def repeated_name(names):
+    """Returns the first name that is, as `label_key` has it, there twice; or None."""
+    keys = [label_key(name) for name in names]
+    repeated = (n for n, key in zip(names, keys, strict=True) if keys.count(key) > 1)
+    return next(repeated, None)
 
 
 def has_column(path, column):
     """Returns whether the header (or the first object) of a table has a column."""
     _, fields = next(read_rows(path), (0, []))
-    return not isinstance(fields, ValueError) and column in fields
+    return not isinstance(fields, ValueError) and nfc(column) in map(nfc, fields)
 
 
 def has_labels(path, column):
@@ -126,9 +161,12 @@ def has_labels(path, column):
         return False
     found = (fields for _, fields in _records(path, Columns(column)))
     return any(
-        not isinstance(label, ValueError) and trimmed(label[0]) not in _HIDDEN
-        for label in found
+        not isinstance(fields, ValueError) and _is_shown(fields[0]) for fields in found
     )
+
+
+def _is_shown(label):
+    return isinstance(label, list) or label_key(str(label)) not in _HIDDEN
 
 
 def _examples(path, columns, parse_label, skip_bad_rows):
@@ -139,8 +177,8 @@ def _examples(path, columns, parse_label, skip_bad_rows):
         except ValueError as error:
             if not skip_bad_rows:
                 raise UserError(
-                    f"{where}: {error}; correct the row, or leave bad rows out with "
-                    "--skip_bad_rows."
+                    f"{where}: {error!s:.400}; correct the row, or leave bad rows out "
+                    "with --skip_bad_rows."
                 ) from error
             example = None
         yield row, example
@@ -150,12 +188,9 @@ def _check(fields, columns, parse_label):
     """Returns (text, pair, label, negative); ValueError describes a fault in it."""
     if isinstance(fields, ValueError):
         raise fields
-    text, pair, label, negative = fields
+    label = fields[2]
+    text, pair, negative = map(_text, (fields[0], fields[1], fields[3]))
     texts = [value for value in (text, pair, negative) if value is not None]
-    for value in texts:
-        if isinstance(value, list):
-            raise ValueError(f"expected a text, not {value!r}")
-        check_characters("text", value)
     for name in label if isinstance(label, list) else [label]:
         check_characters("label", trimmed(name))
     is_labelled, may_be_empty = columns.label is not None, columns.may_be_empty
@@ -163,6 +198,100 @@ def _check(fields, columns, parse_label):
     if not may_be_empty and not all(value.strip() for value in texts):
         raise ValueError("a text is empty")
     return text, pair, parse_label(label) if is_labelled else 0, negative
+
+
+def _text(value):
+    """Returns a cell as a text; None for none."""
+    if isinstance(value, list):
+        raise ValueError(f"expected a text, not {value!r}")
+    if isinstance(value, int | float):
+        return json.dumps(value)
+    if value is not None and len(value) > _MAX_TEXT:
+        raise ValueError(
+            f"a text has {len(value):,} characters, expected at most {_MAX_TEXT:,}"
+        )
+    check_characters("text", value)
+    return value
+
+
+def name_of(value):
+    """Returns the name that a cell gives a label: a text, a number, true or false.
+
+    Raises:
+        ValueError: it is none, or no file could hold it.
+    """
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        raise ValueError(f"the label {value!r} is not a name")
+    name = trimmed(value)
+    check_characters("label", name)
+    return name
+
+
+def label_key(name):
+    """Returns that by which the spellings of a label's name are one.
+
+    Tables write one label with or without ".0" (where another row has none), as True
+    and true, and with accents that are characters of their own.
+    """
+    name = trimmed(nfc(name))
+    if whole := _WHOLE.fullmatch(name):
+        return whole[1]
+    return name.lower() if name.lower() in ("true", "false") else name
+
+
+def nfc(name):
+    """Returns a text with accents as parts of their letters; others stay as is."""
+    return unicodedata.normalize("NFC", name) if isinstance(name, str) else name
+
+
+def number_of(value):
+    """Parses a decimal number that float32 can hold, a float.
+
+    Raises:
+        ValueError: it is none.
+    """
+    own = trimmed(value)
+    is_number = isinstance(own, numbers.Real) and not isinstance(own, bool)
+    try:
+        is_text = isinstance(own, str) and _NUMBER.fullmatch(own)
+        number = float(own) if is_number or is_text else math.nan
+    except OverflowError:
+        number = math.nan
+    if not abs(number) <= float(np.finfo(np.float32).max):
+        raise ValueError(f"the label {value!r} is not a number")
+    return number
+
+
+def listed(value):
+    """Returns the list that a text is, as JSON or Python writes it; else the value.
+
+    Raises:
+        ValueError: it begins and ends as a list of several, and is none.
+    """
+    text = trimmed(value)
+    if not isinstance(text, str) or (text[:1], text[-1:]) != ("[", "]"):
+        return value
+    for parse in (parse_json, _python_list) if len(text) < _MAX_LIST else ():
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    if re.search("[,'\"0-9]", text):
+        raise ValueError(
+            f'the label {text[:80]!r} is not a list that can be read, as ["a", "b"] is'
+        )
+    return value
+
+
+def _python_list(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = ast.literal_eval(text)
+    if repr(found) != text:  # NumPy's ['a' 'b'] would be the one text "ab"
+        raise ValueError
+    return found
 
 
 def trimmed(name):
@@ -230,7 +359,7 @@ def _check_width(fields, width):
 def _position(path, header, name):
     if name is None:
         return None
-    header = [own.strip() for own in header]
+    header, name = [nfc(own.strip()) for own in header], nfc(name)
     check_once(path, header, [name])
     if name not in header:
         raise UserError(
@@ -246,6 +375,8 @@ def _field(fields, position):
         return None
     if isinstance(fields, ValueError):
         raise fields
+    if isinstance(fields, dict) and position not in fields:
+        fields, position = {nfc(name): fields[name] for name in fields}, nfc(position)
     try:
         value = fields[position]
     except (IndexError, KeyError):
@@ -255,9 +386,13 @@ def _field(fields, position):
         raise ValueError(f"the row lacks {place}; it has {count} field(s)") from None
     if value is None:
         raise ValueError(f"column {position!r} is null")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"column {position!r} is {value}, which is no value")
     if isinstance(value, dict):
+        if list(value) == ["choices"]:  # Label Studio's
+            return value["choices"]
         raise ValueError(f"column {position!r} holds an object, {value!r}")
-    return value if isinstance(value, str | list) else json.dumps(value)
+    return value
 
 
 def _stack(labels):

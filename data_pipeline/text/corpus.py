@@ -1,22 +1,23 @@
 """Reader of documents from text files, as a stream, a share of the corpus at a time.
 
 A corpus is a list of files, each in one of `FORMATS`. Any of them may be compressed
-(`.gz`); suffixes count in any case. The end of a file ends a document. Share k of n
-holds the documents that start in the k-th of n equal parts of all bytes; a compressed
-file cannot be entered in the middle and belongs to one share whole.
+(`COMPRESSED`); suffixes count in any case. The end of a file ends a document. Share k
+of n holds the documents that start in the k-th of n equal parts of all bytes; a
+compressed file cannot be entered in the middle and belongs to one share whole.
 
-Functions import TensorFlow, which opens files here and in buckets, themselves: the
-commands import this module for their options, and --help does not wait.
+Functions import TensorFlow, which opens files in buckets, themselves: the commands
+import this module for their options, and --help does not wait.
 """
 
 import collections
 import dataclasses
-import zlib
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.text_files import check_beginning
 from albert_tf.io.text_files import check_line_ends
+from albert_tf.io.text_files import is_compressed
+from albert_tf.io.text_files import opened
 from data_pipeline.text import formats
 from data_pipeline.text import input_files
 from data_pipeline.text.formats import FORMATS
@@ -112,26 +113,18 @@ class Reader:
             if low >= high:
                 continue
             before = self.bytes_read
-            if not input_files.is_compressed(file.path):
+            if not is_compressed(file.path):
                 yield from self._file_documents(number, file, low, high)
             elif low == 0:
                 yield from self._file_documents(number, file, 0, float("inf"))
             self.bytes_read = before + high - low
 
     def _file_documents(self, number, file, low, high):
-        import tensorflow as tf
-
         self._path = file.path
         form = FORMATS[format_of(file.path, self._input_format)]
-        try:
-            for place, segments in form.documents(self, file, low, high):
-                if segments:
-                    yield Document(segments, f"{number}:{place}")
-        except (OSError, EOFError, zlib.error, tf.errors.OpError) as error:
-            reason = getattr(error, "message", None) or error
-            raise UserError(
-                f"{file.path} cannot be read: {reason}; mend the file or leave it out."
-            ) from error
+        for place, segments in form.documents(self, file, low, high):
+            if segments:
+                yield Document(segments, f"{number}:{place}")
 
     def count(self, problem):
         """Counts repairs and omissions in the file that is read."""
@@ -180,7 +173,7 @@ class Reader:
         """
         position = max(0, start - 1)
         tail = b""
-        with input_files.opened(path, position) as stream:
+        with opened(path, position) as stream:
             while block := stream.read(_BLOCK_BYTES):
                 self.bytes_read += len(block)
                 if position == 0:

@@ -15,7 +15,8 @@ from albert_tf.io import parquet_rows
 from albert_tf.io.files import RepeatedNameError
 from albert_tf.io.files import parse_json
 from albert_tf.io.table_rows import JSON_LINES
-from data_pipeline.text import input_files
+from albert_tf.io.text_files import opened
+from albert_tf.io.text_files import uncompressed
 
 WITHOUT_TEXT = "json lines without the text field"
 _MAX_LINE_BYTES, _MAX_JSON_BYTES = 2**20, 2**26
@@ -94,7 +95,7 @@ def _json_lines(reader, file, low, high):
 
 def _parquet(reader, file, low, high):
     """Yields the share's documents; rows share the bytes of their file evenly."""
-    with input_files.opened(file.path) as stream:
+    with opened(file.path) as stream:
         table = parquet_rows.open_parquet(file.path, stream)
         count = table.metadata.num_rows
         first = -(-low * count // file.size)
@@ -164,7 +165,7 @@ def format_of(path, input_format):
     """Returns the format of a file: `input_format`, or by its name for "auto"."""
     if input_format != "auto":
         return input_format
-    name = path.lower().removesuffix(".gz")
+    name = uncompressed(path).lower()
     return next((n for n, f in FORMATS.items() if name.endswith(f.suffixes)), "lines")
 
 

@@ -3,7 +3,6 @@
 Functions import TensorFlow themselves, for --help not to wait; see corpus.py.
 """
 
-import gzip
 import os
 
 from absl import logging
@@ -13,6 +12,8 @@ from albert_tf.io import storage
 from albert_tf.io.files import unreadable
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.text_files import checked_beginning
+from albert_tf.io.text_files import is_compressed
+from albert_tf.io.text_files import opened
 
 
 def find(patterns, files_of, kind):
@@ -39,7 +40,10 @@ def find(patterns, files_of, kind):
         paths.extend(found)
     paths = each_once(paths)
     for path in paths:
-        _require_regular(path)
+        try:
+            storage.require_regular(path)
+        except OSError as error:
+            raise unreadable(path, error) from error
     return paths
 
 
@@ -105,15 +109,6 @@ def each_once(paths):
     return list(first.values())
 
 
-def _require_regular(path):
-    """Refuses a pipe or a device, whose size says nothing and which is read once."""
-    if not storage.is_remote(path) and not os.path.isfile(path):
-        raise UserError(
-            f"{path} is a pipe or a device, expected a regular file, which can be read "
-            "in parts; write the contents to a file and pass that."
-        )
-
-
 def require_text(path):
     """Refuses a file on a disk that is no text, before others are read for hours.
 
@@ -122,26 +117,5 @@ def require_text(path):
     """
     if storage.is_remote(path) or is_compressed(path):
         return
-    try:
-        with open(path, "rb") as file:
-            checked_beginning(path, file)
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def is_compressed(path):
-    """Returns whether a file's name says that it is compressed."""
-    return path.lower().endswith(".gz")
-
-
-def opened(path, position=0):
-    """Opens a file, or the text compressed in it, in binary form from a position."""
-    import tensorflow as tf
-
-    stream = tf.io.gfile.GFile(path, "rb")
-    if is_compressed(path):
-        return gzip.GzipFile(fileobj=stream)
-    stream.seek(position)
-    if not hasattr(stream, "closed"):
-        stream.closed = False  # pyarrow asks for it; TensorFlow's files lack it to 2.21
-    return stream
+    with opened(path) as file:
+        checked_beginning(path, file)

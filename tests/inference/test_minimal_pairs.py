@@ -256,10 +256,14 @@ def test_names_of_groups_are_texts(tmp_path):
 def test_bad_archives_and_folders(tmp_path):
     path = tmp_path / "pairs.tsv.gz"
     path.write_bytes(gzip.compress(b"sentence_good\tsentence_bad\na\tb\n")[:-12])
-    with pytest.raises(UserError, match="no whole gzip archive"):
+    with pytest.raises(
+        UserError, match="cannot be read: .*(end-of-stream|Not a gzipped)"
+    ):
         read_pairs(path)
     path.write_bytes(b"sentence_good\n")
-    with pytest.raises(UserError, match="no whole gzip archive"):
+    with pytest.raises(
+        UserError, match="cannot be read: .*(end-of-stream|Not a gzipped)"
+    ):
         read_pairs(path)
     path.unlink()
     with pytest.raises(UserError, match="holds no table"):

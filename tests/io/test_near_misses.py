@@ -242,3 +242,9 @@ def test_methods_hand_on_what_keras_takes(tiny_config, tokenizer, tmp_path):
     )
     assert history.epoch == [1]
     assert len(classifier.predict(["good"], batch_size=1)) == 1
+
+
+def test_a_link_to_itself_is_not_meant(folder):
+    for name in ("loop.tsv", "lost.tsv"):
+        (folder / name).symlink_to("loop.tsv" if name == "loop.tsv" else "nowhere")
+        assert did_you_mean(name) == did_you_mean(f"{folder}/{name}") == ""

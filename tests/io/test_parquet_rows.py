@@ -65,6 +65,7 @@ def test_a_table_equals_its_json_lines(tmp_path, write, row_group_size):
 def test_every_kind_of_value(write):
     columns = {
         "text": pa.array(["a"]).dictionary_encode(),
+        "code": pa.array([7]).dictionary_encode(),
         "number": [1.5],
         "day": [datetime.date(2020, 1, 2)],
         "nanoseconds": pa.array([1], pa.timestamp("ns")),
@@ -75,6 +76,7 @@ def test_every_kind_of_value(write):
     }
     path = write(columns)
     found = {"number": "1.5", "day": "2020-01-02", "price": "1.50", "bytes": "b"}
+    found["code"] = "7"
     for name, text in found.items():
         assert read_table(path, Columns(name)).texts == [text]
     assert read_texts(path) == (["a"], None)

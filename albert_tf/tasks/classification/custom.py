@@ -9,6 +9,7 @@ from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_labels
+from albert_tf.tasks.tables import repeated_name
 
 
 def custom_examples(
@@ -62,9 +63,9 @@ def custom_examples(
 
 def _labels(train, columns, asked, given, skip_bad_rows):
     """Returns the label names: the given ones, else the training table's."""
-    repeated = [name for name in given if given.count(name) > 1]
+    repeated = repeated_name(given)
     if repeated or "" in given:
-        problem = f"repeats {repeated[0]!r}" if repeated else "has an empty name"
+        problem = f"repeats {repeated!r}" if repeated else "has an empty name"
         raise UserError(
             f"--labels={','.join(given)} {problem}; give each label once, separated "
             "by commas."

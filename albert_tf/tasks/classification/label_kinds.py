@@ -10,7 +10,9 @@ from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.tables import trimmed
+from albert_tf.tasks.tables import label_key
+from albert_tf.tasks.tables import listed
+from albert_tf.tasks.tables import name_of
 
 _INCHES_A_LABEL = 0.6
 _LARGEST_INCHES = 24
@@ -29,15 +31,21 @@ class SingleLabel(OneLabel, TextTask):
     fewest_labels = 2
 
     def parse_label(self, value):
-        return self.label_id(value)
+        if value in self.labels:  # as it is, with the white space around it
+            return self.labels.index(value)
+        return self.label_id(*self.label_names(value))
 
     @classmethod
     def label_names(cls, value):
+        value = listed(value)
         if isinstance(value, list):
-            raise ValueError(f"the label {value!r} is a list; expected one name")
-        if not trimmed(value):
+            if len(value) != 1:
+                raise ValueError(f"the label {value!r} is a list; expected one name")
+            value = value[0]
+        name = name_of(value)
+        if not name:
             raise ValueError("the label is empty")
-        return [trimmed(value)]
+        return [name]
 
     def predictions(self, logits):
         return logits.argmax(axis=-1).astype(np.int32)
@@ -88,19 +96,30 @@ class MultiLabel(TextTask):
     fewest_labels = 1
 
     def parse_label(self, value):
+        value = listed(value)
+        if is_vector(value, self.labels):
+            return np.array(value, np.int32)
         vector = np.zeros(len(self.labels), np.int32)
         vector[[self.label_id(name) for name in self.label_names(value)]] = 1
         return vector
 
     @classmethod
     def label_names(cls, value):
-        """Names in a JSON list, or in a text such as `"a|b"`."""
-        if not isinstance(value, list):
+        """Names in a list, or in a text such as `"a|b"` or `'["a", "b"]'`."""
+        value = listed(value)
+        if isinstance(value, str):
             value = value.split(LABEL_SEPARATOR)
-        for name in value:
-            if name is None or isinstance(name, list | dict):
-                raise ValueError(f"the label {value!r} is not a list of names")
-        return [name for name in (trimmed(str(name)) for name in value) if name]
+        try:
+            value = value if isinstance(value, list) else [value]
+            names = list(filter(None, map(name_of, value)))
+        except ValueError as error:
+            raise ValueError(f"{error}; {value!r} is not a list of names") from error
+        if len(set(map(label_key, names))) < len(names):
+            raise ValueError(
+                f"the label {value!r} repeats a name; give each that applies once, or "
+                "name those that a vector of 0 and 1 stands for with --labels"
+            )
+        return names
 
     def losses(self, logits, labels):
         losses = tf.nn.sigmoid_cross_entropy_with_logits(
@@ -150,6 +169,16 @@ class MultiLabel(TextTask):
 
     def answer_columns(self, answer):
         return [LABEL_SEPARATOR.join(answer["labels"])]
+
+
+def is_vector(value, labels):
+    """Returns whether a value has a 0 or 1 for each label, and is no list of these."""
+    return (
+        isinstance(value, list)
+        and len(value) == len(labels)
+        and all(isinstance(one, int | float) and one in (0, 1) for one in value)
+        and (len(set(value)) < len(value) or not {"0", "1"} & {*labels})
+    )
 
 
 class Regression(TextTask):

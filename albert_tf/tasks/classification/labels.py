@@ -12,6 +12,8 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.tables import check_characters
+from albert_tf.tasks.tables import one_spelling
+from albert_tf.tasks.tables import repeated_name
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tokenization.features import elements
 
@@ -44,9 +46,8 @@ def given_names(names):
     if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
         raise UserError(f"labels must be a list of names, got {names!r}.")
     found = tuple(map(_name, elements("labels", names)))
-    repeated = [name for name in found if found.count(name) > 1]
-    if repeated:
-        raise UserError(f"labels repeats {repeated[0]!r}; give each label once.")
+    if repeated := repeated_name(found):
+        raise UserError(f"labels repeats {repeated!r}; give each label once.")
     return found
 
 
@@ -78,9 +79,14 @@ def label_names(task_type, values):
             check_characters("label", name)
         return names
 
-    found = set().union(*_each(values, names_in))
-    key = int if all(name.isdecimal() for name in found) else None
-    names = tuple(sorted(found, key=key))
+    found = list(_each(values, names_in))
+    if found and all(sorted(names) == ["0", "1"] for names in found):
+        raise UserError(
+            "labels are vectors of 0 and 1; give the names that apply to each text."
+        )
+    names = one_spelling(name for names in found for name in names)
+    if all(name.isdecimal() for name in names):
+        names = tuple(sorted(names, key=int))
     if len(names) < task_type.fewest_labels:
         raise UserError(
             f"The labels are {', '.join(names) or 'none'}; expected at least "
@@ -126,8 +132,13 @@ def by_name(value, names):
     if isinstance(value, np.ndarray | tuple | set):
         value = sorted(value) if isinstance(value, set) else list(value)
     if isinstance(value, list):
-        if len(set(map(str, value))) < len(value):  # a 0 or 1 for each label, it seems
-            raise ValueError(f"give each label that applies once, not {value!r}")
+        # A 0 or 1 for each label, it seems; of two labels also [0, 1].
+        is_vector = names and len(value) == len(names) == 2 and {*value} == {0, 1}
+        if is_vector or len(set(map(str, value))) < len(value):
+            raise ValueError(
+                f"give each label that applies once, not {value!r}; for a vector of 0 "
+                "and 1 give the names that it means"
+            )
         return [by_name(item, names) for item in value]
     if isinstance(value, str):
         return value

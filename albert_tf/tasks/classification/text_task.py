@@ -11,8 +11,9 @@ from albert_tf.io.files import write_atomically
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks.metrics import METRICS
+from albert_tf.tasks.tables import label_key
+from albert_tf.tasks.tables import number_of
 from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
@@ -75,28 +76,24 @@ class TextTask(Task):
         Raises:
             ValueError: the value is no label of the task; the message says why.
         """
-        try:
-            number = float(trimmed(value))
-        except (TypeError, ValueError):
-            number = float("nan")
-        if not abs(number) <= float(np.finfo(np.float32).max):
-            raise ValueError(f"the label {value!r} is not a number")
-        return number
+        return number_of(value)
 
     def label_id(self, name):
-        """Returns a name's place among the labels; white space around it is ignored.
+        """Returns a name's place among the labels, in whichever spelling.
+
+        White space around it is ignored, and what `label_key` ignores.
 
         Raises:
             ValueError: it is none of them; the message shows the first few.
         """
         if name in self.labels:  # of which two may differ in white space alone
             return self.labels.index(name)
-        names = [trimmed(label) for label in self.labels]
-        if trimmed(name) not in names:
+        keys, key = [label_key(label) for label in self.labels], label_key(name)
+        if key not in keys:
             known = ", ".join(map(repr, self.labels[:_SHOWN]))
             more = ", …" if len(self.labels) > _SHOWN else ""
             raise ValueError(f"the label {name!r} is unknown (expected {known}{more})")
-        return names.index(trimmed(name))
+        return keys.index(key)
 
     @abc.abstractmethod
     def losses(self, logits, labels):

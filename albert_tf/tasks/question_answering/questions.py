@@ -5,12 +5,21 @@
      "answers": [{"text": …, "answer_start": …}]}]}]}]}
 
 `version`, `title`, `is_impossible` and `answers` may be absent. SQuAD 1.1 and 2.0,
-CMRC 2018 and many others have this layout.
+CMRC 2018 and many others have this layout. The `datasets` package writes a row a
+question, as JSON lines, a JSON list or Parquet:
+
+{"id": …, "title": …, "context": …, "question": …,
+ "answers": {"text": ["…"], "answer_start": [0]}}
+
+There, empty lists say that the question has no answer.
 """
 
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.io.table_rows import holds_objects
+from albert_tf.io.table_rows import read_rows
+from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_json_text
 
 
@@ -67,15 +76,53 @@ def read_paragraphs(path):
 
 
 def read_squad(path):
-    """Reads the JSON object of a file, a dict.
+    """Reads the JSON object of a file, a dict; or makes it of rows.
 
     Raises:
-        UserError: the file cannot be read, or is no JSON object.
+        UserError: the file cannot be read, or is no JSON object and no rows.
     """
-    values = read_json_text(path)
-    if not isinstance(values, dict):
+    is_json = suffix_of(path) == ".json" or not holds_objects(path)
+    values = read_json_text(path) if is_json else None
+    if isinstance(values, dict):
+        return values
+    if not (values is None or isinstance(values, list)):
         raise UserError(f"{path} must hold one JSON object.")
-    return values
+    articles = []
+    for where, row in (
+        read_rows(path)
+        if values is None
+        else ((f"{path}, row {n}", row) for n, row in enumerate(values, 1))
+    ):
+        if not isinstance(row, dict):
+            problem = f"expected a question, got {row!s:.80}"
+            raise UserError(f"{where}: {problem}; correct the row, or leave it out.")
+        title, paragraph = row.get("title") or "", {"context": row.get("context")}
+        if not articles or articles[-1]["title"] != title:
+            articles.append({"title": title, "paragraphs": []})
+        paragraphs = articles[-1]["paragraphs"]
+        if not paragraphs or paragraphs[-1]["context"] != paragraph["context"]:
+            paragraphs.append({**paragraph, "qas": []})
+        paragraphs[-1]["qas"].append(_qa(where, row))
+    return {"data": articles}
+
+
+def _qa(where, row):
+    """Returns the question of a row as SQuAD's layout has it."""
+    qa = {name: row[name] for name in ("id", "question") if name in row}
+    if "answers" not in row:
+        return qa
+    try:
+        texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
+        answers = [
+            {"text": text, "answer_start": start}
+            for text, start in zip(texts, starts, strict=True)
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f'{where}: the answers are {row["answers"]!r}, expected {{"text": […], '
+            '"answer_start": […]}; correct the row.'
+        ) from error
+    return {**qa, "answers": answers, "is_impossible": not answers}
 
 
 class _Misfit(Exception):

@@ -16,6 +16,7 @@ from albert_tf.tasks.similarity import OF_TEXTS
 from albert_tf.tasks.similarity.task import text_numbers
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column
+from albert_tf.tasks.tables import number_of
 from albert_tf.tasks.tables import read_table
 from albert_tf.tokenization.features import elements
 
@@ -136,8 +137,8 @@ def _share(value, largest):
         ValueError: it is no number, or out of range.
     """
     try:
-        score = float(value)
-    except (TypeError, ValueError):
+        score = number_of(value)
+    except ValueError:
         score = float("nan")
     if not 0 <= score <= largest:
         raise ValueError(f"the score {value!r} is not a number from 0 to {largest:g}")

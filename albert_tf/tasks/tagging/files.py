@@ -14,16 +14,23 @@ JSONL has an object a line, of words with tags or of a text with spans:
 {"text": "EU rejects", "spans": [{"start": 0, "end": 2, "label": "ORG"}]}
 
 A file has one of the two forms. `tags` and `spans` may lack in a file to predict. Other
-members stay as they are in files of predictions.
+members stay as they are in files of predictions. doccano's `label` of [start, end,
+type] and what Label Studio exports are spans, too.
+
+CoNLL-U (.conllu) has comments, and lines of several words or of none beside the words,
+which are left out; the word is the second column and the tag the fourth, UPOS, unless
+flags name others. Predictions keep all lines.
 """
 
 import dataclasses
+import re
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
+from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.examples import or_error
 from albert_tf.tasks.tagging import schemes
@@ -32,9 +39,15 @@ from albert_tf.tasks.tagging.sentences import TagFile
 from albert_tf.tasks.tagging.sentences import sentence_of_text
 from albert_tf.tasks.tagging.sentences import sentence_of_words
 
-SUFFIXES = (".conll", ".txt", ".tsv", ".iob", ".bio", ".bioes", *OBJECTS)
+_CONLLU = ".conllu"
+SUFFIXES = (".conll", ".txt", ".tsv", ".iob", ".bio", ".bioes", _CONLLU, *OBJECTS)
 _DOCUMENT = "-DOCSTART-"
-_MEMBERS = {"tokens": "tags", "spans": "spans"}  # by form, that of the entities
+_NO_WORD = re.compile(r"#|\d+[-.]\d+\t")  # of CoNLL-U
+_UNSPECIFIED = "_"
+_MEMBERS = {  # by form, those of the entities, of which one is there
+    "tokens": ("tags", "ner_tags"),
+    "spans": ("spans", "label", "labels", "entities"),
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,6 +93,12 @@ def read_tag_file(path, flags, role="dev", skip_bad_rows=False):
         UserError: the file cannot be read, or holds no sentence; a sentence in it is
             bad, or its tags fit no scheme.
     """
+    if suffix_of(path) == _CONLLU:
+        columns = {
+            "word_column": flags.word_column or 1,
+            "tag_column": 3 if flags.tag_column == -1 else flags.tag_column,
+        }
+        flags = dataclasses.replace(flags, **columns)
     form, lines, with_tags, found = _opened(path, flags, role == "test")
     good, dropped, skipped = [], set(), 0
     for where, sentence, places in found:
@@ -111,12 +130,14 @@ def _opened(path, flags, may_lack_tags):
     """Opens a file; returns its form, CoNLL's lines, whether it has tags, a reader."""
     if not holds_objects(path):
         lines = read_lines(path)
-        with_tags = not may_lack_tags or _has_tag(lines, flags)
-        return "conll", lines, with_tags, _read_conll(path, lines, flags, with_tags)
+        groups = list(_groups(lines, suffix_of(path) == _CONLLU))
+        with_tags = not may_lack_tags or _has_tag(lines, groups, flags)
+        found = _read_conll(path, lines, groups, flags, with_tags)
+        return "conll", lines, with_tags, found
     objects = (fields for _, fields in read_rows(path) if isinstance(fields, dict))
     first = next(objects, {})
     form = "spans" if "text" in first else "tokens"
-    with_tags = not may_lack_tags or _MEMBERS[form] in first
+    with_tags = not may_lack_tags or any(name in first for name in _MEMBERS[form])
     return form, (), with_tags, _read_jsonl(path, form, with_tags, flags.scheme)
 
 
@@ -143,27 +164,26 @@ def _without(sentences, lines, dropped):
     return moved, [lines[place] for place in kept]
 
 
-def _has_tag(lines, flags):
+def _has_tag(lines, groups, flags):
     """Returns whether the first word has a tag of the scheme (None: of any)."""
-    for _, rows in _groups(lines):
-        columns = columns_of(rows[0])
+    for first, *_ in groups:
+        columns = columns_of(lines[first])
         try:
-            cleaned_tag(columns[flags.tag_column], flags.scheme)
+            tag = cleaned_tag(columns[flags.tag_column], flags.scheme)
         except (IndexError, ValueError):
             return False
-        return len(columns) > 1
+        return len(columns) > 1 and tag != _UNSPECIFIED
     return False
 
 
-def _read_conll(path, lines, flags, with_tags):
+def _read_conll(path, lines, groups, flags, with_tags):
     """Yields (where, (`Sentence`, its tags) or ValueError, its lines) of a file."""
     width = None
-    for first, rows in _groups(lines):
-        where = f"{path}, line {first + 1}"
-        places = range(first, first + len(rows))
+    for places in groups:
+        where = f"{path}, line {places[0] + 1}"
         words, tags, fault = [], [] if with_tags else None, None
-        for place, row in zip(places, rows, strict=True):
-            columns = columns_of(row)
+        for place in places:
+            columns = columns_of(lines[place])
             width = width or len(columns)
             try:
                 if len(columns) != width:
@@ -174,6 +194,8 @@ def _read_conll(path, lines, flags, with_tags):
                 words.append(_column(columns, flags.word_column))
                 if with_tags:
                     tag = _column(columns, flags.tag_column)
+                    if tag == _UNSPECIFIED and suffix_of(path) == _CONLLU:
+                        raise ValueError(f"the word {words[-1]!r} has no tag")
                     tags.append(cleaned_tag(tag, flags.scheme))
             except ValueError as error:
                 where, fault = f"{path}, line {place + 1}", error
@@ -194,16 +216,18 @@ def _column(columns, place):
     return columns[place]
 
 
-def _groups(lines):
-    """Yields the first line's place and the lines of each sentence."""
-    rows = []
+def _groups(lines, is_conllu):
+    """Yields the places of the words of each sentence, a list of int."""
+    places = []
     for place, line in enumerate([*lines, ""]):
+        if is_conllu and _NO_WORD.match(line):
+            continue
         columns = columns_of(line) if line.strip() else []
         if columns and columns[0] != _DOCUMENT:
-            rows.append(line)
-        elif rows:
-            yield place - len(rows), rows
-            rows = []
+            places.append(place)
+        elif places:
+            yield places
+            places = []
 
 
 def _read_jsonl(path, form, with_tags, scheme):
@@ -221,7 +245,7 @@ def _read_jsonl(path, form, with_tags, scheme):
 def _of_tokens(where, fields, with_tags, scheme):
     tokens, tags = _list(fields, "tokens"), None
     if with_tags:
-        tags = _list(fields, "tags")
+        tags = _list(fields, *_MEMBERS["tokens"])
         for tag in tags:
             if not isinstance(tag, str):
                 raise ValueError(f"the tag {tag!r} is not a text, such as B-PER")
@@ -230,11 +254,13 @@ def _of_tokens(where, fields, with_tags, scheme):
 
 
 def _of_text(where, fields, with_tags, scheme):
-    spans = _list(fields, "spans") if with_tags else None
+    spans = _list(fields, *_MEMBERS["spans"]) if with_tags else None
     return sentence_of_text(where, fields.get("text"), spans, fields), None
 
 
-def _list(fields, name):
+def _list(fields, *names):
+    """Returns the list that the first of the members is that is there."""
+    name = next((name for name in names if name in fields), names[0])
     if not isinstance(fields.get(name), list):
         raise ValueError(f"{name} is {fields.get(name)!r}, expected a list")
     return fields[name]

@@ -4,10 +4,11 @@
       --output_dir=out --do_train --do_eval --do_predict --num_train_epochs=3
 
 --data_dir holds train.*, dev.* and test.*, each in one of three forms: CoNLL's columns
-(.conll, .txt, .tsv, .iob, .bio, .bioes), a word and its tag a line and a blank line
-between sentences; .jsonl with {"tokens": […], "tags": […]}; or .jsonl with {"text": …,
-"spans": [{"start": 0, "end": 2, "label": "ORG"}]}. Tags are IOB1, IOB2 or BIOES;
-with --scheme=plain any, as parts of speech: one for each word, whatever its neighbours.
+(.conll, .conllu, .txt, .tsv, .iob, .bio, .bioes), a word and its tag a line and a blank
+line between sentences; .jsonl with {"tokens": […], "tags": […]}; or .jsonl with
+{"text": …, "spans": [{"start": 0, "end": 2, "label": "ORG"}]}. Tags are IOB1, IOB2 or
+BIOES; with --scheme=plain any, as parts of speech: one for each word, whatever its
+neighbours.
 
 Written to --output_dir: model/ (the best checkpoint by F1 on dev, of plain tags
 by accuracy), checkpoints/,

@@ -16,6 +16,7 @@ import itertools
 
 import numpy as np
 
+from albert_tf.tasks.tables import nfc
 from albert_tf.tasks.tables import trimmed
 
 OUTSIDE = "O"
@@ -58,7 +59,7 @@ def cleaned_tag(tag, scheme):
     Raises:
         ValueError: it is no tag of the scheme.
     """
-    tag = trimmed(tag)
+    tag = trimmed(nfc(tag))
     if scheme == PLAIN:
         if not tag:
             raise ValueError("a tag is empty")

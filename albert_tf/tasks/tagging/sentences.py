@@ -8,6 +8,7 @@ import typing
 from albert_tf.tasks.examples import Examples
 from albert_tf.tasks.examples import digest_of
 from albert_tf.tasks.tables import check_characters
+from albert_tf.tasks.tables import nfc
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tokenization.normalization import CHINESE
@@ -116,15 +117,23 @@ def sentence_of_text(identity, text, spans, source):
 def _entity(span, sentence):
     """Returns (type, start, end) of a span, without the white space at its ends."""
     text, bounds = sentence.text, sentence.bounds
-    keys = {"start": int, "end": int, "label": str}
+    keys, given = {"start": int, "end": int, "label": str}, span
+    if isinstance(span, list) and len(span) == len(keys):  # doccano's
+        span = dict(zip(keys, span, strict=True))
+    elif isinstance(span, dict):  # doccano has other names, Label Studio a list
+        offsets = {key: span.get(f"{key}_offset") for key in ("start", "end")}
+        labels = span.get("labels")
+        if isinstance(labels, list) and len(labels) == 1:
+            offsets["label"] = labels[0]
+        span = {**offsets, **span}
     if not isinstance(span, dict) or any(
         type(span.get(key)) is not kind for key, kind in keys.items()
     ):
         raise ValueError(
-            f"the span {span!r} is not an object with start and end, in characters, "
+            f"the span {given!r} is not an object with start and end, in characters, "
             "and a label"
         )
-    start, end, label = (trimmed(span[key]) for key in keys)
+    start, end, label = (trimmed(nfc(span[key])) for key in keys)
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"the span from {start} to {end} leaves the text of {len(text)} characters"

@@ -54,7 +54,8 @@ def paragraphs(text):
     ("text", "message"),
     [
         ("", "is not valid JSON: Expecting value: line 1"),
-        ("[1, 2]", "must hold one JSON object"),
+        ("[1, 2]", "row 1: expected a question, got 1; correct the row"),
+        ("1", "must hold one JSON object"),
         ('{"data": [{"a": }]}', "is not valid JSON: Expecting value: line 1"),
         ('{"data": []} x', "is not valid JSON: Extra data"),
         ('{"data": [1], "data": []}', "it sets 'data' twice"),
@@ -123,13 +124,13 @@ def test_survey(squad):
 
 
 def test_each_file_is_read_once(squad, monkeypatch):
-    opened, read_bytes = [], storage.read_bytes
+    opened, open_file = [], storage.opened
 
     def counted(path):
         opened.append(path)
-        return read_bytes(path)
+        return open_file(path)
 
-    monkeypatch.setattr(storage, "read_bytes", counted)
+    monkeypatch.setattr(storage, "opened", counted)
     train, dev = (
         str(squad(("a b", [(name, "who?", [("b", 2)])]), name=name))
         for name in ("train.json", "dev.json")

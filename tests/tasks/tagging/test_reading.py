@@ -260,3 +260,71 @@ def test_predictions_have_the_scheme_of_the_file(tags, expected, write, tmp_path
         expected,
         "O",
     ]
+
+
+_CONLLU = """# text = Vámonos al mar
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\tVERB\tv\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tp\t_\t1\tobj\t_\t_
+2.1\tir\tir\tVERB\tv\t_\t_\t_\t_\t_
+3\tNew York\tNew York\tPROPN\tx\t_\t1\tobl\t_\tTag=B-LOC
+
+# newpar
+1\t#\t#\tSYM\ts\t_\t0\troot\t_\t_
+"""
+
+
+def test_conllu(write, tmp_path):
+    path = write("a.conllu", _CONLLU)
+    file = read(path, scheme="plain")
+    assert [s.words for s in file.sentences] == [["Vamos", "nos", "New York"], ["#"]]
+    assert file.types() == ["PRON", "PROPN", "SYM", "VERB"]
+    assert read(path, scheme="plain", tag_column=4).types() == ["p", "s", "v", "x"]
+    with pytest.raises(UserError, match="line 3: the tag 'VERB' .*--scheme=plain"):
+        read(path)
+    found = [[Found(*e, 1.0) for e in s.entities] for s in file.sentences]
+    write_predictions(tmp_path / "out", file, found, "plain")
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[:2] == _CONLLU.splitlines()[:2]
+    assert lines[2] == "1\tVamos\tir\tVERB\tv\t_\t0\troot\t_\t_\tVERB"
+    blank = _CONLLU.replace("\tVERB", "\t_").replace("\tSYM", "\t_")
+    path = write("b.conllu", blank)
+    assert read(path, "test", scheme="plain").sentences[0].entities is None
+    with pytest.raises(UserError, match="line 3: the word 'Vamos' has no tag"):
+        read(path, scheme="plain")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "EU rejects", "label": [[0, 2, "ORG"]]},
+        {"text": "EU rejects", "labels": [[0, 2, "ORG"]]},
+        {
+            "text": "EU rejects",
+            "entities": [{"id": 1, "start_offset": 0, "end_offset": 2, "label": "ORG"}],
+        },
+        {"text": "EU rejects", "label": [{"start": 0, "end": 2, "labels": ["ORG"]}]},
+        {"tokens": ["EU", "rejects"], "ner_tags": ["B-ORG", "O"]},
+    ],
+)
+def test_spans_of_doccano_and_others(write_jsonl, row):
+    (sentence,) = read(write_jsonl(row)).sentences
+    assert sentence.entities == (("ORG", 0, 2),)
+
+
+def test_spans_of_label_studio(write):
+    value = {"start": 0, "end": 2, "text": "EU", "labels": ["ORG"]}
+    results = [[{"type": "labels", "value": value}], []]
+    tasks = [
+        {"data": {"text": "EU rejects"}, "annotations": [{"result": result}]}
+        for result in results
+    ]
+    path = write("train.json", json.dumps(tasks))
+    assert [s.entities for s in read(path).sentences] == [(("ORG", 0, 2),), ()]
+    path = write("test.json", json.dumps([{"data": {"text": "EU"}, "annotations": []}]))
+    assert read(path, "test").sentences[0].entities is None
+
+
+def test_types_have_one_spelling(write_jsonl):
+    tags = ["B-Cafe\u0301", "B-Caf\u00e9"]
+    assert read(write_jsonl({"tokens": ["a", "b"], "tags": tags})).types() == ["Café"]

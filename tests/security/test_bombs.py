@@ -1,0 +1,180 @@
+"""Small files that hold much, and files that are none: refused, in little memory."""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import random
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.io import parquet_rows
+from albert_tf.io import table_rows
+from albert_tf.io import text_files
+from albert_tf.io.files import read_arrays
+from albert_tf.io.table_rows import read_rows
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import read_table
+from albert_tf.tokenization import load_tokenizer
+from data_pipeline.text import corpus
+from tests.memory import added
+
+_PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+_PACK[".zst"] = lambda data: pa.compress(data, codec="zstd", asbytes=True)
+
+
+def refused(message, function, *arguments):
+    """The MiB that a call adds to the peak of memory before it refuses its file."""
+
+    def call():
+        with pytest.raises(UserError, match=message):
+            function(*arguments)
+
+    return added(call)
+
+
+def read(path):
+    return [*read_rows(path)]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.tsv.gz", "a.csv.gz", "a.jsonl.bz2", "a.json.xz", "a.jsonl.zst"]
+)
+def test_a_row_without_end(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(table_rows, "MAX_ROW", 2**16)
+    text = b'[{"text": "' if ".json." in name else b'{"text": "'
+    path = tmp_path / name
+    path.write_bytes(_PACK[path.suffix](text + b"x" * 2**24))
+    assert refused("1: the row has more than 65,536 char|row 1", read, path) < 8
+
+
+def test_a_quoted_cell_of_many_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "MAX_ROW", 2**16)
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b'text\n"' + b'x\n","' * 2**21))
+    assert refused("line 2: the row has more than 65,536 char", read, path) < 8
+
+
+def test_a_packed_text_that_is_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "_MAX_BYTES", 2**20)
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"x\n" * 2**25))
+    message = "a.txt.gz holds more than 1,048,576 bytes; decompress it"
+    assert refused(message, text_files.read_lines, path) < 20
+
+
+def write(path, values, stored=True):
+    """Writes a column, of which the dictionary has the distinct values alone."""
+    options = {"store_schema": stored, "dictionary_pagesize_limit": 2**30}
+    pyarrow.parquet.write_table(pa.table({"text": values}), path, **options)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("in_lists", [True, False])
+def test_one_cell_of_many_rows(tmp_path, monkeypatch, stored, in_lists):
+    monkeypatch.setattr(parquet_rows, "_LARGE", 2**24)
+    monkeypatch.setattr(parquet_rows, "MAX_ROW", 2**22)
+    rows = 512
+    cells = pa.DictionaryArray.from_arrays(
+        pa.array([0] * rows, pa.int32()), pa.array(["x" * 2**21])
+    )
+    if in_lists:
+        cells = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), cells)
+    path = tmp_path / "a.parquet"
+    write(path, cells, stored=stored)
+    kind = "expected a text, not" if in_lists else "a text has 2,097,152 characters"
+    message = f"a.parquet, row 1: {kind}"
+    assert refused(message[:60], read_table, path, Columns("text")) < 200
+    assert added(lambda: [len(fields) for _, fields in read_rows(path)]) < 200
+
+
+def test_a_large_cell(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    write(path, pa.array(["x" * 2**25]))
+    monkeypatch.setattr(parquet_rows, "MAX_ROW", 2**22)
+    with pytest.raises(UserError, match="row 1: the row cannot be read .it holds 33,5"):
+        read_table(path, Columns("text"))
+    monkeypatch.setattr(parquet_rows, "_LARGE", 2**24)
+    for reader in (read, lambda path: [*corpus_of(path).documents(0, 1)]):
+        assert refused("has 33,554,.* bytes in 1 row", reader, path) < 10
+
+
+def corpus_of(path):
+    return corpus.Reader(corpus.find_files(str(path)))
+
+
+_READERS = {
+    "table": ("a.csv", read),
+    "compressed": ("a.jsonl.gz", read),
+    "parquet": ("a.parquet", read),
+    "lines": ("a.txt", text_files.read_lines),
+    "corpus": ("b.txt", lambda path: corpus.find_files(str(path))),
+    "configuration": ("a.json", lambda path: AlbertConfig.from_json_file(str(path))),
+    "vocabulary": ("vocab.txt", lambda path: load_tokenizer(str(path))),
+    "arrays": ("a.npz", lambda path: read_arrays(str(path))),
+}
+
+
+@pytest.mark.parametrize("kind", _READERS)
+def test_only_regular_files_are_read(tmp_path, kind):
+    name, reader = _READERS[kind]
+    path = tmp_path / name
+    for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+        make(path)
+        message = f"{name} is a pipe or a device, expected a regular file; write"
+        with pytest.raises(UserError, match=message):
+            reader(path)
+        path.unlink()
+    path.symlink_to(name)
+    with pytest.raises(UserError) as error:
+        reader(path)
+    assert "did you mean" not in str(error.value)
+
+
+def test_flipped_bits_of_parquet(tmp_path):
+    rows = [{"text": f"Row {row}.", "tags": ["a"], "label": row} for row in range(300)]
+    path = tmp_path / "a.parquet"
+    features = {"info": {"features": {"text": {"_type": "Value"}}}}
+    table = pa.Table.from_pylist(rows).replace_schema_metadata(
+        {"huggingface": json.dumps(features)}
+    )
+    pyarrow.parquet.write_table(table, path, row_group_size=100)
+    data, numbers, seen = path.read_bytes(), random.Random(0), set()
+    for _ in range(180):
+        flipped = bytearray(data)
+        place = numbers.choice(
+            [numbers.randrange(len(data)), -numbers.randint(1, 1500)]
+        )
+        flipped[place] ^= 1 << numbers.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            assert len(read(path)) == 300
+            seen.add("read")
+        except UserError as error:
+            assert str(error).startswith(f"{path} cannot be read as Parquet (")
+            seen.add("refused")
+    assert seen == {"read", "refused"}
+
+
+@pytest.mark.parametrize("group", [0, 1])
+def test_rows_that_are_missing(tmp_path, monkeypatch, group):
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": range(20)}), path, row_group_size=10)
+    with open(path, "rb") as file:
+        table = parquet_rows.open_parquet(path, file)
+        monkeypatch.setattr(
+            type(table),
+            "iter_batches",
+            lambda self, *_, row_groups, **__: (
+                self.read_row_groups(row_groups)
+                .slice(row_groups == [group])
+                .to_batches()
+            ),
+        )
+        with pytest.raises(UserError, match=f"row group {group} has not the 10 rows"):
+            [*parquet_rows.rows_of(path, table, 0, 20)]
