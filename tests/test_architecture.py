@@ -111,7 +111,7 @@ def test_folders_and_files_are_small(pytestconfig):
     for room in ("albert_tf", "benchmarks", "data_pipeline", "tools"):
         for path in (root / room).rglob("*.py"):
             name = str(path.relative_to(root))
-            assert path.read_text(encoding="utf-8").count("\n") < 300, name
+            assert path.read_text(encoding="utf-8").count("\n") < 600, name
             modules[str(path.parent.relative_to(root))] += path.name != "__init__.py"
     assert len(modules) > 30
     assert {name for name, count in modules.items() if count > 15} == set()

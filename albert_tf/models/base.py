@@ -117,8 +117,8 @@ class PretrainedModel(keras.Model):
         """Returns the constructor arguments that the head depends on."""
         return {}
 
-    def require_official_head(self):
-        """Refuses a head that only a model directory can hold; most are official.
+    def require_official_head(self, form):
+        """Refuses a head that the form "tf1" or "huggingface" has no place for.
 
         Raises:
             UserError: it says what to do.

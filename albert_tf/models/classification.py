@@ -103,8 +103,8 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         pooling = {"pooling": self.pooling} if self.pooling else {}
         return {**super().head_config(), **pooling}
 
-    def require_official_head(self):
-        super().require_official_head()
+    def require_official_head(self, form):
+        super().require_official_head(form)
         if self.pooling is not None:
             raise UserError(
                 f"Only a model directory has a place for pooling={self.pooling!r}; "

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from albert_tf.checkpoints.sentence_transformers import check_activation
 from albert_tf.errors import UserError
 
 _DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of an unnamed label
@@ -162,6 +163,7 @@ class TextLabels(LabelledOutputs):
 
     @classmethod
     def labels_from_huggingface(cls, entries):
+        check_activation(entries)
         labels = names_in(entries)
         if labels is None:
             return {}

@@ -133,7 +133,7 @@ def test_xlnet_pools_its_last_token(xlnet_config, xlnet_tokenizer, tmp_path):
     [
         ({"pooling": "pooling_mode_max_tokens"}, "the pooling .'pooling_mode_max_tok"),
         (
-            {"pooling": "other"},
+            {"pooling": "include_prompt"},
             r"1_Pooling/config.json asks for the pooling \[\]; exp",
         ),
         (
