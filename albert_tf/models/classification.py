@@ -33,8 +33,8 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         labels: names of the classes in the order of their ids; `save_pretrained` keeps
             them for prediction and export.
         label_kind: the meaning of the outputs: "single_label" (each text has one of the
-            labels), "multi_label" (any number of them) or "regression" (the output is a
-            number, and has no labels).
+            labels), "multi_label" (any number of them) or "regression" (outputs are
+            numbers, and have no labels).
         exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
             and `leave_early`.
         pooling: None, for the official pooled output; or "mean" or "cls", for a vector

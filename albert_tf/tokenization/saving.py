@@ -1,5 +1,6 @@
 """Tokenizers beside checkpoints: records of them, ours or Hugging Face's, and files."""
 
+import dataclasses
 import os
 import re
 
@@ -7,11 +8,13 @@ from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
+from albert_tf.io.foreign import check_settings
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
+from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import official_vocabulary
 
@@ -20,16 +23,50 @@ HUGGINGFACE_FILE = "tokenizer.json"
 
 _MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
 _ADDED_TOKENS = "added_tokens_decoder"
+_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
 # What makes a path of a name, or ends it.
 _LEADS_AWAY = re.compile(r"[/\\\0]").search
 _HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, _MAP_FILE)
 _GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
-_REQUIRED = {
-    "remove_space": True,
-    "tokenize_chinese_chars": True,
-    "never_split": None,
+_FIXED = {
+    "add_special_tokens": (True,),
+    "clean_text": (True,),
+    "do_basic_tokenize": (True,),
+    "do_subword_tokenize": (True,),
+    "do_word_tokenize": (True,),
+    "handle_chinese_chars": (True,),
+    "never_split": ([],),
+    "remove_space": (True,),
+    "sp_model_kwargs": ({}, {"enable_sampling": False}),
+    "split_special_tokens": (False,),
+    "subword_tokenizer_type": ("wordpiece",),
+    "tokenize_chinese_chars": (True,),
+    "word_tokenizer_type": ("basic",),
+    "wordpieces_prefix": ("##",),
 }
+# Read here, or in `TextRules`; then those that change no id: of the library's own
+# working, of decoding, of other kinds of tokenizers, and values of arguments that each
+# call gives.
+_KNOWN = """
+    added_tokens added_tokens_decoder additional_special_tokens do_lower_case
+    extra_special_tokens file kind padding_side row_layout special_tokens
+    tokenizer_class cls_token mask_token sep_token unk_token
+    _commit_hash _name_or_path backend bos_token cache_dir chat_template
+    clean_up_tokenization_spaces config deprecation_warnings eos_token errors from_slow
+    full_tokenizer_file init_inputs is_local legacy local_files_only max_len max_length
+    max_seq_length merges_file model_input_names model_max_length name_or_path
+    pad_to_multiple_of pad_token pad_token_type_id padding processor_class
+    return_tensors special_tokens_map_file stride token tokenizer_file
+    transformers_version trim_offsets truncation truncation_strategy unk_id
+    use_auth_token use_fast verbose vocab_file
+"""
+# All of BERT's rules, RoBERTa's, or those that `tokenizer.json` tells.
+_CLASSES = """
+    Albert Bert ConvBert DistilBert Electra LayoutLM Longformer Lxmert MobileBert
+    Roberta SqueezeBert XLNet
+"""
+_GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 # Where the others look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
 # By kind and by the models that need the pieces.
@@ -61,17 +98,29 @@ def read_saved_config(directory):
     _check(path, config)
     if "file" not in config:
         config = {**_rules_of_the_kind(directory, config), **config}
-    for key, value in _REQUIRED.items():
-        if config.get(key, value) != value:
-            raise UserError(
-                f"{path} sets {key} to {config[key]!r}; albert_tf reads only "
-                f"tokenizers with {value!r}."
-            )
+        _check_settings(directory, path, config)
     if "do_lower_case" not in config:
         path = os.path.join(directory, HUGGINGFACE_FILE)
         if storage.exists(path):
             config["do_lower_case"] = _lowers(path)
     return config
+
+
+def _check_settings(directory, path, config):
+    """Refuses another class of tokenizers, and settings that are not followed."""
+    own, model = config.get("tokenizer_class"), os.path.join(directory, "config.json")
+    if own is None and storage.exists(model):
+        own, source = read_json_object(model).get("tokenizer_class"), model
+    else:
+        source = path
+    classes = [f"{name}Tokenizer" for name in _CLASSES.split()]
+    if own and str(own).removesuffix("Fast") not in (*classes, *_GENERAL_CLASSES):
+        raise UserError(
+            f"{source} sets tokenizer_class to {own!r}, whose pieces albert_tf does "
+            f"not make; it reads those of {', '.join(classes)}."
+        )
+    rules = [field.name for field in dataclasses.fields(TextRules)]
+    check_settings(config, path, {*_KNOWN.split(), *rules}, _FIXED)
 
 
 def _rules_of_the_kind(directory, config):
@@ -85,9 +134,23 @@ def _rules_of_the_kind(directory, config):
     )
     if is_theirs:
         tokens = _their_added_tokens(directory, config)
-        return {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
+        found = {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
+        special = {*_special_tokens(directory), *_names(config.get(_SPECIAL[0]))}
+        found["special_tokens"] = sorted({*special, *_names(config.get(_SPECIAL[1]))})
+        return {**_sides(os.path.join(directory, HUGGINGFACE_FILE)), **found}
     is_bert = storage.exists(os.path.join(directory, _GOOGLES_BERT))
     return {"counts_lines": True} if is_bert else {}
+
+
+def _sides(path):
+    """Reads where a `tokenizer.json` cuts and pads."""
+    content = read_json_object(path) if storage.exists(path) else {}
+    found = {}
+    for part in ("truncation", "padding"):
+        own = content.get(part)
+        if isinstance(own, dict) and isinstance(own.get("direction"), str):
+            found[f"{part}_side"] = own["direction"].lower()
+    return found
 
 
 def _their_added_tokens(directory, config):
@@ -157,9 +220,15 @@ def _special_tokens(directory):
     path = os.path.join(directory, _MAP_FILE)
     if not storage.exists(path):
         return frozenset()
-    values = read_json_object(path).values()
-    tokens = [t for v in values for t in (v if isinstance(v, list) else [v])]
-    return {t.get("content") if isinstance(t, dict) else str(t) for t in tokens}
+    return {name for v in read_json_object(path).values() for name in _names(v)}
+
+
+def _names(value):
+    """Lists the contents of special tokens: of one, of a list, or of a dict of them."""
+    if isinstance(value, dict):
+        value = [value["content"]] if "content" in value else [*value.values()]
+    values = value if isinstance(value, list) else [value] if value else []
+    return [str(t.get("content") if isinstance(t, dict) else t) for t in values]
 
 
 def check_special_pieces(tokenizer, config, path):
@@ -173,6 +242,15 @@ def check_special_pieces(tokenizer, config, path):
                 f"{path} sets {role}_token to {theirs!r}; albert_tf reads only "
                 f"tokenizers of this kind with {piece!r}."
             )
+    side = config.get("padding_side")
+    # RoBERTa counts positions from the first token.
+    usual = "left" if tokenizer.layout.pads_left else "right"
+    if tokenizer.kind != "byte_bpe" and side not in (None, usual):
+        raise UserError(
+            f"{path} sets padding_side to {side!r}, under which the answer on a text "
+            "depends on the others of its batch; albert_tf pads so that it does not: "
+            f"set it to {usual!r}."
+        )
 
 
 def _check(path, config):
