@@ -122,12 +122,13 @@ def _check_vectors(directory, kinds):
         check_settings(_read(path), path, (), fixed)
     path = os.path.join(directory, _SETTINGS)
     entries = _read(path)
-    prompts, default = entries.get("prompts") or {}, entries.get("default_prompt_name")
-    if default is not None and prompts.get(default, default):
+    prompts, default = entries.get("prompts"), entries.get("default_prompt_name")
+    prompt = prompts.get(str(default)) if isinstance(prompts, dict) else None
+    if default is not None and prompt != "":
         raise UserError(
-            f"{path} puts the prompt {default!r} ({prompts.get(default)!r}) before "
-            "each text, which albert_tf does not; set default_prompt_name to null "
-            "there, and put it before your texts."
+            f"{path} puts the prompt {default!r} ({prompt!r}) before each text, which "
+            "albert_tf does not; set default_prompt_name to null there, and put it "
+            "before your texts."
         )
     # Vectors of length 1 have the same product and cosine.
     products = ("dot", "dot_score") if "Normalize" in kinds else ()
@@ -158,7 +159,9 @@ def read_activation(directory, entries):
         settings = {**told, **settings}
     name = settings.get(_ACTIVATION) or entries.get(_OLD_ACTIVATION)
     if name is None and settings.get("model_type") == "CrossEncoder":
-        name = "Sigmoid" if len(entries.get("id2label") or "12") == 1 else "Identity"
+        labels = entries.get("id2label")
+        is_one = isinstance(labels, dict) and len(labels) == 1
+        name = "Sigmoid" if is_one else "Identity"
     return name and str(name).rpartition(".")[2]
 
 

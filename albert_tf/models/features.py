@@ -174,13 +174,12 @@ def check_ranges(config, inputs):
     """
     if not isinstance(inputs, collections.abc.Mapping):
         inputs = {"input_ids": inputs}
-    values = {ALIASES.get(n, n): v for n, v in inputs.items() if _is_array(v)}
+    values = {ALIASES.get(n, n): v for n, v in inputs.items() if _has_values(v)}
     most = {"input_ids": config.vocab_size}
     if config.max_position_embeddings is not None and config.type_vocab_size > 1:
         most["segment_ids"] = config.type_vocab_size
-    if "input_ids" in values:
-        tokens = np.shape(values["input_ids"])[-1:]
-        most |= dict.fromkeys(("masked_lm_positions", "cls_positions"), *tokens)
+    for tokens in np.shape(values.get("input_ids", 0))[-1:]:
+        most |= dict.fromkeys(("masked_lm_positions", "cls_positions"), tokens)
     for name in most.keys() & values.keys():
         found = np.asarray(values[name])
         least = config.row_layout.nowhere if name.endswith("positions") else 0
@@ -192,11 +191,10 @@ def check_ranges(config, inputs):
             )
 
 
-def _is_array(value):
-    """Returns whether a value is a rectangle of numbers, and no tensor of a graph."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "iuf"
-    return hasattr(value, "numpy") and hasattr(value, "shape")
+def _has_values(value):
+    """Returns whether a value is an array of numbers, and no tensor of a graph."""
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
+    return is_array or type(value).__name__ == "EagerTensor"
 
 
 def refusing_texts(name):

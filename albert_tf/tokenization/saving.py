@@ -23,6 +23,7 @@ HUGGINGFACE_FILE = "tokenizer.json"
 
 _MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
 _ADDED_TOKENS = "added_tokens_decoder"
+_ROLES = ("cls_token", "sep_token", "unk_token", "mask_token")
 _SPECIAL = ("additional_special_tokens", "extra_special_tokens")
 # What makes a path of a name, or ends it.
 _LEADS_AWAY = re.compile(r"[/\\\0]").search
@@ -108,11 +109,10 @@ def read_saved_config(directory):
 
 def _check_settings(directory, path, config):
     """Refuses another class of tokenizers, and settings that are not followed."""
-    own, model = config.get("tokenizer_class"), os.path.join(directory, "config.json")
-    if own is None and storage.exists(model):
-        own, source = read_json_object(model).get("tokenizer_class"), model
-    else:
-        source = path
+    own, source = config.get("tokenizer_class"), path
+    if own is None:
+        source = os.path.join(directory, "config.json")
+        own = _read(directory, "config.json").get("tokenizer_class")
     classes = [f"{name}Tokenizer" for name in _CLASSES.split()]
     if own and str(own).removesuffix("Fast") not in (*classes, *_GENERAL_CLASSES):
         raise UserError(
@@ -135,16 +135,24 @@ def _rules_of_the_kind(directory, config):
     if is_theirs:
         tokens = _their_added_tokens(directory, config)
         found = {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
-        special = {*_special_tokens(directory), *_names(config.get(_SPECIAL[0]))}
-        found["special_tokens"] = sorted({*special, *_names(config.get(_SPECIAL[1]))})
-        return {**_sides(os.path.join(directory, HUGGINGFACE_FILE)), **found}
+        told = _read(directory, _MAP_FILE)
+        special = {*_names(told.get(_SPECIAL[0]))}
+        special.update(name for key in _SPECIAL for name in _names(config.get(key)))
+        roles = {key: told[key] for key in _ROLES if key in told}
+        sides = _sides(_read(directory, HUGGINGFACE_FILE))
+        return {**sides, **roles, **found, "special_tokens": sorted(special)}
     is_bert = storage.exists(os.path.join(directory, _GOOGLES_BERT))
     return {"counts_lines": True} if is_bert else {}
 
 
-def _sides(path):
-    """Reads where a `tokenizer.json` cuts and pads."""
-    content = read_json_object(path) if storage.exists(path) else {}
+def _read(directory, name):
+    """Reads a JSON object; {} where there is no file."""
+    path = os.path.join(directory, name)
+    return read_json_object(path) if storage.exists(path) else {}
+
+
+def _sides(content):
+    """Finds where a `tokenizer.json` cuts and pads, in its content."""
     found = {}
     for part in ("truncation", "padding"):
         own = content.get(part)
@@ -217,10 +225,8 @@ def _lists(directory, config):
 
 
 def _special_tokens(directory):
-    path = os.path.join(directory, _MAP_FILE)
-    if not storage.exists(path):
-        return frozenset()
-    return {name for v in read_json_object(path).values() for name in _names(v)}
+    values = _read(directory, _MAP_FILE).values()
+    return {name for value in values for name in _names(value)}
 
 
 def _names(value):
@@ -233,14 +239,14 @@ def _names(value):
 
 def check_special_pieces(tokenizer, config, path):
     """Refuses a directory, by its settings, with other special tokens than ours."""
-    for role in ("cls", "sep", "unk", "mask"):
-        piece = tokenizer.special_pieces[f"{role}_id"]
-        theirs = config.get(f"{role}_token")
+    for role in _ROLES:
+        piece = tokenizer.special_pieces[role.replace("token", "id")]
+        theirs = config.get(role)
         theirs = theirs.get("content") if isinstance(theirs, dict) else theirs
         if theirs not in (None, piece):
             raise UserError(
-                f"{path} sets {role}_token to {theirs!r}; albert_tf reads only "
-                f"tokenizers of this kind with {piece!r}."
+                f"{path} (or {_MAP_FILE} beside it) sets {role} to {theirs!r}; "
+                f"albert_tf reads only tokenizers of this kind with {piece!r}."
             )
     side = config.get("padding_side")
     # RoBERTa counts positions from the first token.

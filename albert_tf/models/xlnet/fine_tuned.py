@@ -203,7 +203,7 @@ class XLNetClassifier(FineTunedXLNet):
         activation = "linear"
         if entries.get("summary_activation", "tanh"):
             activation = our_activation(entries, "summary_activation", "tanh", path)
-        summary = _SUMMARIES[entries.get("summary_type", "last")]
+        summary = _SUMMARIES[entries.get("summary_type") or "last"]
         projected = bool(entries.get("summary_use_proj", True))
         return {**found, **_unusual(summary, projected, activation)}
 
