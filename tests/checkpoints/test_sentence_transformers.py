@@ -212,7 +212,8 @@ def test_settings_that_change_nothing(theirs, tmp_path):
         "truncate_dim": None,
     }
     (tmp_path / _SETTINGS).write_text(json.dumps(settings))
-    pooling = {"embedding_dimension": 12, "pooling_mode": "mean", "include_prompt": True}
+    pooling = {"embedding_dimension": 12, "include_prompt": True}
+    pooling["pooling_mode"] = "mean"
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     assert albert_tf.TextEmbedder(tmp_path).model.pooling == "mean"
     path = tmp_path / "modules.json"
