@@ -115,7 +115,7 @@ def test_what_changes_nothing(bert):
     old |= {"padding_side": "right", "truncation_side": "right", "model_max_length": 9}
     old |= {"clean_up_tokenization_spaces": True, "additional_special_tokens": []}
     old |= {"special_tokens_map_file": None, "cls_token": {"content": "[CLS]"}}
-    found = load_tokenizer(bert(**written, **old))
+    found = load_tokenizer(bert(**{**written, **old}))
     assert found.fingerprint() == plain.fingerprint()
 
 
