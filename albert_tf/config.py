@@ -11,6 +11,7 @@ from albert_tf.model_config import LAYER_NORM_EPS
 from albert_tf.model_config import ModelConfig
 from albert_tf.model_config import check_choice
 from albert_tf.row_layout import CLS_FIRST
+from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.row_layout import RowLayout
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
 """Activation of the gate of a gated feed-forward layer, by `hidden_act`."""
 
-ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf", *GATED_ACTIVATIONS)
+ACTIVATIONS = (
+    *("gelu", "relu", "linear", "tanh", "gelu_erf", "silu"),
+    *GATED_ACTIVATIONS,
+)
 POSITIONS = ("learned", "rotary")
 NORMS = ("post", "pre")
 _SIZES = (
@@ -54,14 +58,18 @@ _OFFICIAL_BLOCKS = {
     "global_attention_every": 3,
     "depth_adapter_rank": 0,
 }
-# What RoBERTa has otherwise.
-_NOT_ROBERTA = {"layer_norm_eps": LAYER_NORM_EPS, "padding_idx": None}
+# Fields that some models of Hugging Face have otherwise.
+_MOST_MODELS = {
+    "layer_norm_eps": LAYER_NORM_EPS,
+    "tie_word_embeddings": True,
+    "padding_idx": None,
+}
 # The fields that the official code does not know, with its fixed values.
 _OFFICIAL_VALUES = {
     "parameter_sharing": "all",
     "always_map_embeddings": False,
     **_OFFICIAL_BLOCKS,
-    **_NOT_ROBERTA,
+    **_MOST_MODELS,
 }
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
@@ -116,11 +124,15 @@ class AlbertConfig(ModelConfig):
     global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
     depth_adapter_rank: int = 0  # of each block's addition to shared products
     layer_norm_eps: float = LAYER_NORM_EPS
+    # Whether the scores of masked tokens are products with the table of words, and not
+    # with a table of their own.
+    tie_word_embeddings: bool = True
     # RoBERTa: the id of padding, which has no position; tokens' positions follow it.
     padding_idx: int | None = None
 
     def __post_init__(self):
-        self._check_fields(_SIZES, ("always_map_embeddings", "use_bias"))
+        switches = ("always_map_embeddings", "use_bias", "tie_word_embeddings")
+        self._check_fields(_SIZES, switches)
         check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
@@ -191,9 +203,10 @@ class AlbertConfig(ModelConfig):
             return "gelu_erf"
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
-    def require_official_blocks(self, reader, takes_roberta=False):
-        """Refuses blocks that a `reader` does not have, such as RoBERTa's."""
-        known = _OFFICIAL_BLOCKS | ({} if takes_roberta else _NOT_ROBERTA)
+    def require_official_blocks(self, reader, takes=()):
+        """Refuses blocks that a `reader` does not have; `takes` names fields it has."""
+        known = {**_OFFICIAL_BLOCKS, **_MOST_MODELS}
+        known = {name: value for name, value in known.items() if name not in takes}
         found = {name: getattr(self, name) for name in known}
         changed = [f"{n}={value}" for n, value in found.items() if value != known[n]]
         if self.is_gated:
@@ -212,7 +225,9 @@ class AlbertConfig(ModelConfig):
     @property
     def row_layout(self) -> RowLayout:
         """Layout of the texts that the models read, a `RowLayout`."""
-        return TWO_SEPARATORS if self.is_roberta else CLS_FIRST
+        if self.is_roberta:
+            return TWO_SEPARATORS
+        return CLS_FIRST if self.type_vocab_size > 1 else ONE_SEGMENT
 
     @property
     def position_rows(self) -> int:

@@ -60,5 +60,9 @@ Face's; the official code's is 4, and no token sees it."""
 TWO_SEPARATORS = RowLayout("two_separators", between=2, second_segment=0)
 """RoBERTa's: `<s> A </s></s> B </s>`, all of it of one segment."""
 
-LAYOUTS = {layout.name: layout for layout in (CLS_FIRST, CLS_LAST, TWO_SEPARATORS)}
+ONE_SEGMENT = RowLayout("one_segment", second_segment=0)
+"""Of an ALBERT or BERT whose table of segments has one row."""
+
+_ALL = (CLS_FIRST, CLS_LAST, TWO_SEPARATORS, ONE_SEGMENT)
+LAYOUTS = {layout.name: layout for layout in _ALL}
 """By name."""

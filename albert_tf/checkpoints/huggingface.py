@@ -10,6 +10,7 @@ from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.families import registry
+from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.families.roberta import family_that_writes
 from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
+ADAPTER_FILES = (
+    "adapter_config.json",
+    "adapter_model.safetensors",
+    "adapter_model.bin",
+)
+"""Weights of peft, or of adapters, that are added to a model's."""
 PICKLED_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 """Weights that are code: to read them can do anything."""
 
@@ -50,7 +57,9 @@ def load_huggingface_checkpoint(
     if os.path.isdir(path):
         path = os.path.join(path, WEIGHTS_FILE)
     names = [model.huggingface_architecture()]
-    tensors = read_huggingface_tensors(path, family_that_writes(model), names)
+    is_tied = getattr(model.config, "tie_word_embeddings", True)
+    family = family_that_writes(model)
+    tensors = read_huggingface_tensors(path, family, names, is_tied)
     return assign_tensors(model, tensors, path, allow_missing)
 
 
@@ -93,7 +102,7 @@ def architectures(entries):
     return names if isinstance(names, list) else []
 
 
-def read_huggingface_tensors(path, family, architectures):
+def read_huggingface_tensors(path, family, architectures, is_tied=True):
     """Reads a safetensors file, or its parts: float32 arrays by official name.
 
     Tensors without an official name keep theirs.
@@ -102,6 +111,7 @@ def read_huggingface_tensors(path, family, architectures):
         path: the file; where there is none, the list beside it names its parts.
         family: the `ModelFamily` of the model in it.
         architectures: Hugging Face's names of that model.
+        is_tied: as of `ModelFamily.tensors_from_huggingface`.
 
     Raises:
         UserError: there is no such file, or it is damaged.
@@ -114,7 +124,7 @@ def read_huggingface_tensors(path, family, architectures):
         # The bare encoder is saved without the prefix.
         theirs = {prefix + name: tensor for name, tensor in theirs.items()}
     names = registry.head_names(family.read_as, architectures)
-    return family.tensors_from_huggingface(theirs, names, path)
+    return family.tensors_from_huggingface(theirs, names, path, is_tied)
 
 
 def _read_parts(index):
@@ -164,7 +174,8 @@ def save_huggingface(model, directory):
 
     A model that shares only some sublayers is written with as many groups as
     layers, which their model can express; one that does not map its embeddings gets
-    the identity as mapping.
+    the identity as mapping. Weights that no output depends on, and that the model was
+    loaded without, are left out.
 
     Args:
         model: a model of this package.
@@ -172,10 +183,15 @@ def save_huggingface(model, directory):
     """
     safetensors = _safetensors()
     family, architecture = family_that_writes(model), model.huggingface_architecture()
-    arrays = {name: np.array(v) for name, v in model.official_variables().items()}
-    entries, theirs = family.to_huggingface(
-        model.config, arrays, model.head_names(), architecture
-    )
+    report, unread = getattr(model, "load_report", None), (*model.unused_variables,)
+    untrained = [n for n in report.missing if n.startswith(unread)] if report else []
+    arrays = {
+        name: np.array(variable)
+        for name, variable in model.official_variables().items()
+        if name not in untrained
+    }
+    names = {**model.head_names(), OUTPUT_EMBEDDINGS.official: OUTPUT_EMBEDDINGS[2]}
+    entries, theirs = family.to_huggingface(model.config, arrays, names, architecture)
     bare = model.encoder() is model
     prefix = f"{family.encoder}."
     tensors = {

@@ -12,6 +12,7 @@ from absl import logging
 
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.assignment import beginnings
+from albert_tf.checkpoints.huggingface import ADAPTER_FILES
 from albert_tf.checkpoints.huggingface import PICKLED_FILES
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import architectures
@@ -23,7 +24,9 @@ from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_config_of
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.checkpoints.sentence_transformers import ACTIVATION
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
+from albert_tf.checkpoints.sentence_transformers import read_activation
 from albert_tf.checkpoints.sentence_transformers import read_pooling
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
@@ -141,6 +144,7 @@ def read_checkpoint(path):
     path = os.fspath(path)
     if is_model_directory(path):
         return _of_model_directory(path)
+    _refuse_adapter(path)
     if is_huggingface_directory(path):
         return _of_huggingface(path)
     prefix = find_tf1_prefix(path)
@@ -162,6 +166,18 @@ def read_checkpoint(path):
     )
 
 
+def _refuse_adapter(path):
+    """Refuses weights that are to be added to others', as of LoRA."""
+    for name in ADAPTER_FILES:
+        if storage.exists(os.path.join(path, name)):
+            raise UserError(
+                f"{path} holds an adapter ({name}), which changes the weights of a "
+                "model, and albert_tf reads whole models: load it with peft, and save "
+                "model.merge_and_unload() with save_pretrained in a folder of its own; "
+                "or take the adapter's files away to read the model without it."
+            )
+
+
 def _of_model_directory(path):
     listed, saved = checksums.read(path), read_head(path)
     family = saved[0].family
@@ -175,8 +191,13 @@ def _of_huggingface(path):
     family, config, entries = read_huggingface_config(path)
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     read = functools.partial(
-        read_huggingface_tensors, weights, family, architectures(entries)
+        read_huggingface_tensors,
+        weights,
+        family,
+        architectures(entries),
+        getattr(config, "tie_word_embeddings", True),
     )
+    entries = {**entries, ACTIVATION: read_activation(path, entries)}
     pooling = read_pooling(path, config.row_layout.cls_last)
     if pooling is not None:
         entries = {**entries, TEXT_VECTORS: pooling}

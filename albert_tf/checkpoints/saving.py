@@ -43,7 +43,7 @@ def save_pretrained(model, directory, tokenizer, training_info, form):
     if form not in FORMATS:
         raise UserError(f"format={form!r}: expected one of {', '.join(FORMATS)}.")
     if form != "model_directory":
-        model.require_official_head()
+        model.require_official_head(form)
     directory = os.fspath(directory)
     _refuse_hidden(directory, form)
     vocabulary = _vocabulary_that_goes(directory, model, tokenizer)

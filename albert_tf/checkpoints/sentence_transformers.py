@@ -1,8 +1,11 @@
 """The files with which sentence-transformers says how tokens become a vector.
 
-modules.json                  the modules of a model, one after the other
-1_Pooling/config.json         the pooling
-sentence_bert_config.json     the longest text
+modules.json                        the modules of a model, one after the other
+1_Pooling/config.json               the pooling
+sentence_bert_config.json           the longest text
+config_sentence_transformers.json   prompts, and how vectors are compared
+
+A cross-encoder is a classifier of pairs of texts, whose module is the encoder alone.
 """
 
 import os
@@ -11,24 +14,37 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json
 from albert_tf.io.files import read_json_object
+from albert_tf.io.foreign import check_settings
 
 MODULES, _LENGTH = "modules.json", "sentence_bert_config.json"
 _POOLING_FOLDER, _CONFIG = "1_Pooling", "config.json"
 FILES = (MODULES, _LENGTH, f"{_POOLING_FOLDER}/{_CONFIG}")
 TEXT_VECTORS = "text_vectors"
 """Entry that the result of `read_pooling` has among those of `config.json`."""
+ACTIVATION = "activation"
+"""Entry of the result of `read_activation`."""
 _MODE = "pooling_mode"
 _FLAGS = {
     f"{_MODE}_mean_tokens": "mean",
     f"{_MODE}_cls_token": "cls",
     f"{_MODE}_lasttoken": "lasttoken",
 }
+_SETTINGS = "config_sentence_transformers.json"
+_CLASSIFIER = "sequence-classification"
+# By the task of the first module, what the library writes of it.
+_OUTPUTS = {
+    "feature-extraction": ("token_embeddings", "last_hidden_state"),
+    _CLASSIFIER: ("scores", "logits"),
+}
+_ACTIVATION = "activation_fn"
+_OLD_ACTIVATION = "sbert_ce_default_activation_function"
 _NO_LIMIT = 10**6  # transformers writes a number beyond for none
-_LIBRARY = "sentence_transformers.models."
+_PACKAGE = "sentence_transformers"
+_LIBRARY = f"{_PACKAGE}.models."
 
 
 def read_pooling(directory, cls_last):
-    """Reads the pooling of a directory; None where it has no `modules.json`.
+    """Reads the pooling of a directory; None where it has none.
 
     Args:
         directory: a Hugging Face directory.
@@ -40,12 +56,19 @@ def read_pooling(directory, cls_last):
 
     Raises:
         UserError: the modules are not an encoder, a pooling that this package has and
-            perhaps a normalisation.
+            perhaps a normalisation; or a file has a setting that is not followed.
     """
     path = os.path.join(directory, MODULES)
     if not storage.exists(path):
         return None
     kinds = _kinds(path)
+    encoder = _read(directory, _LENGTH)
+    if (
+        list(kinds) == ["Transformer"]
+        and encoder.get("transformer_task") == _CLASSIFIER
+    ):
+        _check_encoder(encoder, os.path.join(directory, _LENGTH), _CLASSIFIER)
+        return None
     if list(kinds)[:2] != ["Transformer", "Pooling"] or list(kinds)[2:] not in (
         [],
         ["Normalize"],
@@ -66,8 +89,107 @@ def read_pooling(directory, cls_last):
         )
     settings = os.path.join(directory, kinds["Pooling"], _CONFIG)
     found = {"pooling": _pooling(settings, cls_last), "normalize": "Normalize" in kinds}
+    _check_encoder(encoder, os.path.join(directory, _LENGTH))
+    _check_vectors(directory, kinds)
     longest = _longest(directory)
     return {**found, "max_seq_length": longest} if longest else found
+
+
+def _read(*path):
+    """Reads a JSON object; {} where there is no file."""
+    path = os.path.join(*path)
+    return read_json_object(path) if storage.exists(path) else {}
+
+
+def _check_encoder(entries, path, task="feature-extraction"):
+    """Refuses settings of the first module that are not followed."""
+    name, output = _OUTPUTS[task]
+    if entries.get("do_lower_case"):
+        raise UserError(
+            f"{path} sets do_lower_case, which is the tokenizer's to do; set it to "
+            "false there, and in tokenizer_config.json to true."
+        )
+    forward = {"text": {"method": "forward", "method_output_name": output}}
+    fixed = {
+        "transformer_task": (task,),
+        "module_output_name": (name,),
+        "modality_config": (forward,),
+    }
+    check_settings(entries, path, {"max_seq_length", "unpad_inputs"}, fixed)
+
+
+def _check_vectors(directory, kinds):
+    """Refuses settings under which vectors, or their similarity, are others."""
+    name = "sentence_embedding"
+    fixed = {"module_input_name": (name,), "module_output_name": (name,)}
+    path = os.path.join(directory, kinds.get("Normalize", ""), _CONFIG)
+    if "Normalize" in kinds:
+        check_settings(_read(path), path, (), fixed)
+    path = os.path.join(directory, _SETTINGS)
+    entries = _read(path)
+    prompts, default = entries.get("prompts"), entries.get("default_prompt_name")
+    prompt = prompts.get(str(default)) if isinstance(prompts, dict) else None
+    if default is not None and prompt != "":
+        raise UserError(
+            f"{path} puts the prompt {default!r} ({prompt!r}) before each text, which "
+            "albert_tf does not; set default_prompt_name to null there, and put it "
+            "before your texts."
+        )
+    # Vectors of length 1 have the same product and cosine.
+    products = ("dot", "dot_score") if "Normalize" in kinds else ()
+    fixed = {
+        "similarity_fn_name": ("cosine", *products),
+        "model_type": ("SentenceTransformer",),
+    }
+    known = {"__version__", "prompts", "default_prompt_name", "requirements"}
+    check_settings(entries, path, known, fixed)
+
+
+def read_activation(directory, entries):
+    """Reads the function that a cross-encoder applies to its outputs.
+
+    Args:
+        directory: a Hugging Face directory.
+        entries: the dict of its `config.json`.
+
+    Returns:
+        The last name of the function, such as "Sigmoid"; None where no file names one,
+        and it is no cross-encoder.
+    """
+    settings = _read(directory, _SETTINGS)
+    told = entries.get(_PACKAGE) or {}
+    path = os.path.join(directory, _CONFIG)
+    if isinstance(told, dict):
+        check_settings(told, f"{path}: {_PACKAGE}", {_ACTIVATION, "version"})
+        settings = {**told, **settings}
+    name = settings.get(_ACTIVATION) or entries.get(_OLD_ACTIVATION)
+    if name is None and settings.get("model_type") == "CrossEncoder":
+        labels = entries.get("id2label")
+        is_one = isinstance(labels, dict) and len(labels) == 1
+        name = "Sigmoid" if is_one else "Identity"
+    return name and str(name).rpartition(".")[2]
+
+
+def check_activation(entries):
+    """Refuses a cross-encoder whose outputs are others than a classifier's.
+
+    Args:
+        entries: the dict of a `config.json`, and the `read_activation` as `ACTIVATION`.
+
+    Raises:
+        UserError: it names the function.
+    """
+    name, kind = entries.get(ACTIVATION), entries.get("problem_type")
+    if name in (None, "Identity"):
+        return
+    if (name, kind) != ("Sigmoid", "multi_label_classification"):
+        raise UserError(
+            f"The cross-encoder applies {name} to its outputs ({_ACTIVATION} in "
+            f"{_SETTINGS} or {_CONFIG}), which albert_tf does to those of "
+            'multi_label_classification only (Sigmoid): set "problem_type" to that in '
+            f"{_CONFIG}; or {_ACTIVATION} to torch.nn.Identity, to get the numbers "
+            "before it."
+        )
 
 
 def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
@@ -109,6 +231,13 @@ def _kinds(path):
     """Reads `modules.json`: the folder of each module by its kind, in their order."""
     modules = read_json(path)
     try:
+        for own in modules:
+            check_settings(own, path, {"idx", "name", "path", "type"})
+            if own["type"].partition(".")[0] != _PACKAGE:
+                raise UserError(
+                    f"{path} has the module {own['type']}, a program of its own, which "
+                    f"albert_tf cannot run; expected modules of {_PACKAGE}."
+                )
         return {own["type"].rpartition(".")[2]: own["path"] for own in modules}
     except (AttributeError, KeyError, TypeError) as error:
         raise UserError(
@@ -122,13 +251,7 @@ def _longest(directory):
         (_LENGTH, "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),
     ):
-        path = os.path.join(directory, name)
-        said = read_json_object(path) if storage.exists(path) else {}
-        if said.get("do_lower_case") and name == _LENGTH:
-            raise UserError(
-                f"{path} sets do_lower_case, which is the tokenizer's to do; set it to "
-                "false there, and in tokenizer_config.json to true."
-            )
+        said = _read(directory, name)
         if type(said.get(key)) is int and said[key] < _NO_LIMIT:
             return said[key]
     return None
@@ -138,6 +261,9 @@ def _pooling(path, cls_last):
     """Reads the pooling, which earlier versions name by flags, later ones by a name."""
     modes = {"mean": "mean", "lasttoken" if cls_last else "cls": "cls"}
     entries = read_json_object(path)
+    dimensions = {"embedding_dimension", "word_embedding_dimension", "include_prompt"}
+    modes_of_old = (n for n in entries if n.startswith(f"{_MODE}_"))
+    check_settings(entries, path, {*dimensions, _MODE, *modes_of_old})
     flags = [n for n, on in entries.items() if n.startswith(f"{_MODE}_") and on]
     names = [_FLAGS.get(flag, flag) for flag in flags]
     chosen = entries.get(_MODE, names)

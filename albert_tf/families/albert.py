@@ -8,21 +8,14 @@ from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import encoder_parameters
 from albert_tf.families.albert_names import huggingface_name
 from albert_tf.families.albert_names import official_name
+from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import ModelFamily
+from albert_tf.families.base import check_config
 from albert_tf.families.base import our_activation
-from albert_tf.families.base import require_entries
 from albert_tf.families.base import turned
+from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.families.layer_sharing import unshare
 
-# Their "gelu" is the exact function; the official code's is "gelu_new".
-OUR_ACTIVATIONS = {
-    "gelu": "gelu_erf",
-    "gelu_new": "gelu",
-    "linear": "linear",
-    "relu": "relu",
-    "tanh": "tanh",
-}
-_THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in OUR_ACTIVATIONS.items()}
 SAME_KEYS = (
     "vocab_size",
     "embedding_size",
@@ -38,13 +31,15 @@ SAME_KEYS = (
     "type_vocab_size",
     "initializer_range",
 )
-# Under other values their model computes another function than ours.
-_REQUIRED = {
-    "layer_norm_eps": 1e-12,
-    "position_embedding_type": "absolute",
-    "tie_word_embeddings": True,
-}
+_READ = ("hidden_act", "layer_norm_eps", "classifier_dropout_prob")
+# What the reader of a `config.json` takes beyond official blocks.
+HUGGINGFACE_FIELDS = ("layer_norm_eps", "tie_word_embeddings")
 _SPECIAL_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+# Their models whose encoder has no pooler.
+_UNPOOLED = tuple(
+    f"AlbertFor{head}"
+    for head in ("MaskedLM", "QuestionAnswering", "TokenClassification")
+)
 _MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 
 
@@ -69,22 +64,23 @@ class AlbertFamily(ModelFamily):
 
     def to_official(self, config, tensors):
         """Splits groups to one a layer where layers share only some sublayers."""
+        if OUTPUT_EMBEDDINGS.official not in tensors:
+            config = dataclasses.replace(config, tie_word_embeddings=True)
         config.require_official_blocks("A checkpoint of the official code")
         return unshare(config, tensors)
 
     def config_from_huggingface(self, entries, path):
-        require_entries(entries, _REQUIRED, path)
-        ours = {key: entries[key] for key in SAME_KEYS if key in entries}
-        ours["hidden_act"] = our_activation(
-            entries, "hidden_act", "gelu_new", OUR_ACTIVATIONS, path
-        )
+        check_config(entries, path, {*SAME_KEYS, *_READ, *AlbertConfig.inert_keys})
+        keys = (*SAME_KEYS, *HUGGINGFACE_FIELDS)
+        ours = {key: entries[key] for key in keys if key in entries}
+        ours["hidden_act"] = our_activation(entries, "hidden_act", "gelu_new", path)
         config = AlbertConfig.from_dict(ours, source=path)
         equal = config.embedding_size == config.hidden_size
         return dataclasses.replace(config, always_map_embeddings=equal)
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
         """Converts as `to_official`; adds an identity as the embeddings' mapping."""
-        config.require_official_blocks("Hugging Face's ALBERT")
+        config.require_official_blocks("Hugging Face's ALBERT", HUGGINGFACE_FIELDS)
         config, tensors = unshare(config, tensors)
         if not config.has_embedding_mapping:
             # Their model always has one.
@@ -97,12 +93,18 @@ class AlbertFamily(ModelFamily):
             }
         theirs = {}
         for official, tensor in tensors.items():
+            if official.startswith("bert/pooler/") and architecture in _UNPOOLED:
+                continue
             name = head_names.get(official) or huggingface_name(official)
             theirs[name] = turned(official, tensor)
+        keys = (*SAME_KEYS, *HUGGINGFACE_FIELDS)
+        if OUTPUT_EMBEDDINGS.official in tensors:
+            # Theirs reads a bias of the table's own, too.
+            theirs["predictions.decoder.bias"] = theirs["predictions.bias"]
         entries = {
-            **_REQUIRED,
-            **{key: getattr(config, key) for key in SAME_KEYS},
-            "hidden_act": _THEIR_ACTIVATIONS[config.hidden_act],
+            "position_embedding_type": "absolute",
+            **{key: getattr(config, key) for key in keys},
+            "hidden_act": THEIR_ACTIVATIONS[config.hidden_act],
             **_SPECIAL_TOKENS,
         }
         return entries, theirs

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
+from albert_tf.io.foreign import check_settings
 
 
 class ModelFamily(abc.ABC):
@@ -102,20 +104,29 @@ class ModelFamily(abc.ABC):
         """
         raise NotImplementedError
 
-    def tensors_from_huggingface(self, tensors, head_names, path):
+    def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
         """Returns float32 arrays by official name; an unnamed tensor keeps its own.
 
         Args:
             tensors: arrays by Hugging Face name.
             head_names: Hugging Face's names of the heads' variables by official name.
             path: the file's name in messages.
+            is_tied: whether the model has the copies in `tied`, or reads what they
+                hold; XLNet's always has them.
 
         Raises:
             UserError: a tensor contradicts another one.
         """
-        theirs = untied(tensors, self.tied, path)
-        theirs.pop(f"{self.encoder}.embeddings.position_ids", None)
         heads = {name: official for official, name in head_names.items()}
+        if is_tied:
+            theirs = untied(tensors, self.tied, path)
+        else:
+            weight, bias = self.tied
+            theirs = dict(tensors)
+            if bias in theirs:
+                theirs[self.tied[bias]] = theirs.pop(bias)
+            heads[weight] = OUTPUT_EMBEDDINGS.official
+        theirs.pop(f"{self.encoder}.embeddings.position_ids", None)
         found = {}
         for name, tensor in theirs.items():
             official = heads.get(name) or self.official_name(name) or name
@@ -137,33 +148,85 @@ class ModelFamily(abc.ABC):
         """
 
 
-def require_entries(entries, required, path):
+# What transformers wrote, or writes, into every `config.json`: of its own working, of
+# training, and of generating text, which no encoder does.
+_HARMLESS = """
+    _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path
+    _num_labels attn_implementation chunk_size_feed_forward dtype emb_size
+    finetuning_task gradient_checkpointing initializer_range language max_seq_length
+    mlm_probability model_max_length name name_or_path num_labels output_attentions
+    output_hidden_states output_past padding return_dict save_step tf_legacy_loss
+    tokenizer_class torch_dtype torchscript total_flos transformers_version use_bfloat16
+    use_cache use_return_dict xla_device
+    bad_words_ids begin_suppress_tokens decoder_start_token_id diversity_penalty
+    do_sample early_stopping encoder_no_repeat_ngram_size eos_token_ids
+    exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id
+    length_penalty max_length max_new_tokens min_length min_new_tokens
+    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_scores
+    penalty_alpha prefix remove_invalid_values repetition_penalty
+    return_dict_in_generate suppress_tokens task_specific_params temperature
+    tie_encoder_decoder top_k top_p typical_p
+    directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
+    pooler_size_per_head pooler_type
+"""
+# Read elsewhere.
+_OBEYED = """
+    architectures bos_token_id eos_token_id id2label label2id model_type pad_token_id
+    problem_type sep_token_id sentence_transformers sbert_ce_default_activation_function
+    tie_word_embeddings
+"""
+_FIXED = {
+    "is_encoder_decoder": (False,),
+    "is_decoder": (False,),
+    "add_cross_attention": (False,),
+    "position_embedding_type": ("absolute",),
+    "ln_type": ("postln",),
+}
+
+
+def check_config(entries, path, obeyed, fixed=types.MappingProxyType({})):
     """Refuses a `config.json` under which their model computes another function.
 
     Args:
         entries: the dict that was read.
-        required: the values that entries must have where they are there.
         path: the file's name in messages.
+        obeyed: names of entries that the family reads, or that change no answer.
+        fixed: as of `check_settings`.
 
     Raises:
         UserError: it names the entry.
     """
-    for key, value in required.items():
-        if entries.get(key, value) != value:
-            raise UserError(
-                f"{path} sets {key} to {entries[key]!r}, expected {value!r}."
-            )
+    known = {*_HARMLESS.split(), *_OBEYED.split(), *obeyed}
+    check_settings(entries, path, known, {**_FIXED, **fixed})
 
 
-def our_activation(entries, key, default, names, path):
+# Theirs and ours: their "gelu" is the exact function, the official code's "gelu_new".
+OUR_ACTIVATIONS = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu",
+    "linear": "linear",
+    "relu": "relu",
+    "silu": "silu",
+    "tanh": "tanh",
+    "gelu_python": "gelu_erf",
+    "gelu_accurate": "gelu",
+    "gelu_fast": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "swish": "silu",
+}
+# The first of several names.
+THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in [*OUR_ACTIVATIONS.items()][::-1]}
+
+
+def our_activation(entries, key, default, path, names=OUR_ACTIVATIONS):
     """Returns our name of the activation in a `config.json`.
 
     Args:
         entries: the dict that was read.
         key: of the activation.
         default: their name of it where the file has none.
-        names: our names by theirs.
         path: the file's name in messages.
+        names: our names by theirs.
 
     Raises:
         UserError: we have no such activation.

@@ -8,18 +8,17 @@ import re
 
 from albert_tf.config import AlbertConfig
 from albert_tf.families.albert import ALBERT
-from albert_tf.families.albert import OUR_ACTIVATIONS
+from albert_tf.families.albert import HUGGINGFACE_FIELDS
 from albert_tf.families.albert import SAME_KEYS
 from albert_tf.families.albert import AlbertFamily
 from albert_tf.families.albert_names import block_scope
+from albert_tf.families.base import OUR_ACTIVATIONS
+from albert_tf.families.base import check_config
 from albert_tf.families.base import our_activation
-from albert_tf.families.base import require_entries
 from albert_tf.io.files import read_json_object
-from albert_tf.model_config import LAYER_NORM_EPS
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
-THEIR_ACTIVATIONS = {**OUR_ACTIVATIONS, "gelu_pytorch_tanh": "gelu"}
 # Of the embeddings' mapping, and of what layers share.
 _ONLY_ALBERT = ("embedding_size", "num_hidden_groups", "inner_group_num")
 KEYS = tuple(key for key in SAME_KEYS if key not in _ONLY_ALBERT)
@@ -32,14 +31,9 @@ _DEFAULTS = {
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
 }
-# Under other values their models, RoBERTa too, compute another function than ours.
-REQUIRED_OF_BOTH = {
-    "position_embedding_type": "absolute",
-    "tie_word_embeddings": True,
-    "is_decoder": False,
-    "add_cross_attention": False,
-}
-_REQUIRED = {"layer_norm_eps": LAYER_NORM_EPS, **REQUIRED_OF_BOTH}
+# Of other models, as this package writes the last into RoBERTa's files.
+_HARMLESS = ("embedding_size", "classifier_dropout_prob")
+_READ = ("hidden_act", "layer_norm_eps", "classifier_dropout", *_HARMLESS)
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
 SUBLAYERS = {
     "attention/self/query": "attention_1/self/query",
@@ -72,7 +66,7 @@ class BertFamily(AlbertFamily):
 
     def config_from_official(self, path):
         entries = read_json_object(path)
-        return bert_config(entries, _OFFICIAL_ACTIVATIONS, path)
+        return bert_config(entries, path, _OFFICIAL_ACTIVATIONS)
 
     def from_official(self, tensors):
         return {_our_name(name): tensor for name, tensor in tensors.items()}
@@ -89,8 +83,7 @@ class BertFamily(AlbertFamily):
         return {**entries, "architectures": names, "classifier_dropout_prob": dropout}
 
     def config_from_huggingface(self, entries, path):
-        require_entries(entries, _REQUIRED, path)
-        return bert_config(entries, THEIR_ACTIVATIONS, path)
+        return bert_config(entries, path)
 
     def official_name(self, theirs):
         return _HEADS.get(theirs) or _our_name(_official_name(theirs))
@@ -99,11 +92,13 @@ class BertFamily(AlbertFamily):
 BERT = BertFamily()
 
 
-def bert_config(entries, activations, path, **changes):
+def bert_config(entries, path, activations=OUR_ACTIVATIONS, **changes):
     """Makes the `AlbertConfig` of the entries of a file of BERT's or of its likes."""
-    ours = {**_DEFAULTS, **{key: entries[key] for key in KEYS if key in entries}}
+    check_config(entries, path, {*KEYS, *_READ})
+    keys = (*KEYS, *HUGGINGFACE_FIELDS)
+    ours = {**_DEFAULTS, **{key: entries[key] for key in keys if key in entries}}
     ours["hidden_act"] = our_activation(
-        entries, "hidden_act", "gelu", activations, path
+        entries, "hidden_act", "gelu", path, activations
     )
     ours |= {"embedding_size": ours["hidden_size"], "parameter_sharing": "none"}
     return AlbertConfig.from_dict({**ours, **changes}, source=path)

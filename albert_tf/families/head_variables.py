@@ -45,6 +45,14 @@ def classification(attribute, huggingface, official_scope=""):
     return _two(attribute, official_scope, huggingface, *names)
 
 
+OUTPUT_EMBEDDINGS = HeadVariable(
+    "masked_lm_head.output_embeddings",
+    "cls/predictions/output_embeddings",
+    "predictions.decoder.weight",
+)
+"""The projection of a `MaskedLMHead` that is not the encoder's table."""
+
+
 def masked_lm(attribute):
     """Lists a `MaskedLMHead`'s variables; its projection is the encoder's table."""
     official, theirs = "cls/predictions", "predictions"

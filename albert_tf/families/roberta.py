@@ -10,15 +10,15 @@ import re
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.families.base import require_entries
+from albert_tf.families.albert import HUGGINGFACE_FIELDS
+from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import turned
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import KEYS
-from albert_tf.families.bert import REQUIRED_OF_BOTH
 from albert_tf.families.bert import SUBLAYERS
-from albert_tf.families.bert import THEIR_ACTIVATIONS
 from albert_tf.families.bert import BertFamily
 from albert_tf.families.bert import bert_config
+from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.families.layer_sharing import as_unshared
 
 # What theirs has where a file says nothing.
@@ -52,7 +52,6 @@ class RobertaFamily(BertFamily):
 
     def config_from_huggingface(self, entries, path):
         entries = {**_DEFAULTS, **entries}
-        require_entries(entries, REQUIRED_OF_BOTH, path)
         rows = entries.get("max_position_embeddings", 514)
         padding = entries["pad_token_id"]
         if type(rows) is not int or type(padding) is not int or rows <= padding + 1:
@@ -62,17 +61,15 @@ class RobertaFamily(BertFamily):
             )
         return bert_config(
             {"type_vocab_size": 1, **entries},
-            THEIR_ACTIVATIONS,
             path,
-            layer_norm_eps=entries["layer_norm_eps"],
             padding_idx=padding,
             # Rows up to padding's are of no token.
             max_position_embeddings=rows - padding - 1,
         )
 
-    def tensors_from_huggingface(self, tensors, head_names, path):
+    def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
         tensors = {_our_head(name): tensor for name, tensor in tensors.items()}
-        return super().tensors_from_huggingface(tensors, head_names, path)
+        return super().tensors_from_huggingface(tensors, head_names, path, is_tied)
 
     def official_name(self, theirs):
         return super().official_name(theirs.replace("roberta.", "bert.", 1))
@@ -89,7 +86,8 @@ class RobertaFamily(BertFamily):
                 "Hugging Face's RoBERTa has embeddings as wide as its layers, and one "
                 "block a layer; write the model as a model directory."
             )
-        config.require_official_blocks("Hugging Face's RoBERTa", takes_roberta=True)
+        fields = (*HUGGINGFACE_FIELDS, "padding_idx")
+        config.require_official_blocks("Hugging Face's RoBERTa", fields)
         config, tensors = as_unshared(config, tensors)
         is_classifier = architecture == _CLASSIFIER
         theirs = {}
@@ -99,15 +97,17 @@ class RobertaFamily(BertFamily):
                 continue
             name = head_names.get(official) or _huggingface_name(official)
             theirs[_their_head(name, is_classifier)] = turned(official, tensor)
-        return {**REQUIRED_OF_BOTH, **self._entries(config)}, theirs
+        if OUTPUT_EMBEDDINGS.official in tensors:
+            theirs["lm_head.decoder.bias"] = theirs["lm_head.bias"]
+        return self._entries(config), theirs
 
     def _entries(self, config):
-        activations = {ours: theirs for theirs, ours in THEIR_ACTIVATIONS.items()}
+        keys = (*KEYS, *HUGGINGFACE_FIELDS)
         return {
-            **{key: getattr(config, key) for key in KEYS},
+            "position_embedding_type": "absolute",
+            **{key: getattr(config, key) for key in keys},
             "max_position_embeddings": config.position_rows,
-            "hidden_act": {**activations, "gelu": "gelu_new"}[config.hidden_act],
-            "layer_norm_eps": config.layer_norm_eps,
+            "hidden_act": THEIR_ACTIVATIONS[config.hidden_act],
             "pad_token_id": config.padding_idx,
             "bos_token_id": 0,
             "eos_token_id": 2,

@@ -9,16 +9,15 @@ import numpy as np
 from albert_tf.costs.xlnet import encoder_parameters
 from albert_tf.errors import UserError
 from albert_tf.families import xlnet_names as names
+from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.base import as_float32
+from albert_tf.families.base import check_config
 from albert_tf.families.base import our_activation
-from albert_tf.families.base import require_entries
 from albert_tf.families.base import turned
 from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.io.foreign import check_settings
 
-# Their "gelu" is the exact function; the official code's is "gelu_new".
-_OUR_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_new": "gelu", "relu": "relu"}
-_THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in _OUR_ACTIVATIONS.items()}
 # Ours, theirs, and what they mean where the file says nothing.
 _KEYS = (
     ("n_token", "vocab_size", 32000),
@@ -34,7 +33,15 @@ _KEYS = (
     ("initializer_range", "initializer_range", 0.02),
 )
 # Under other values their model computes another function than ours.
-_REQUIRED = {"attn_type": "bi", "layer_norm_eps": 1e-12, "tie_word_embeddings": True}
+_REQUIRED = {"attn_type": "bi", "layer_norm_eps": 1e-12}
+# Read elsewhere; or of memory, which a text by itself has none of, and of attention to
+# the left alone.
+_READ = (
+    *("d_head", "ff_activation", "same_length", "untie_r"),
+    *("use_mems", "use_mems_eval", "use_mems_train", "start_n_top", "end_n_top"),
+    *("summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"),
+    "summary_first_dropout",
+)
 _SPECIAL_TOKENS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 5}
 _TASK = re.compile(r"model/(?:classification|regression)_[^/]+/")
 
@@ -72,7 +79,8 @@ class XLNetFamily(ModelFamily):
         return unshared(config, tensors)
 
     def config_from_huggingface(self, entries, path):
-        require_entries(entries, _REQUIRED, path)
+        fixed = {key: (value,) for key, value in _REQUIRED.items()}
+        check_config(entries, path, {*(key for _, key, _ in _KEYS), *_READ}, fixed)
         ours = {name: entries.get(key, value) for name, key, value in _KEYS}
         for name in ("mem_len", "reuse_len"):
             ours[name] = 0 if ours[name] is None else ours[name]
@@ -84,17 +92,16 @@ class XLNetFamily(ModelFamily):
                     "must be a multiple of the heads."
                 )
             ours["d_head"] = width // heads
+            check_settings(entries, path, entries, {"d_head": (ours["d_head"],)})
         ours["dropatt"] = ours["dropout"]  # they have but one
-        ours["ff_activation"] = our_activation(
-            entries, "ff_activation", "gelu", _OUR_ACTIVATIONS, path
-        )
+        ours["ff_activation"] = our_activation(entries, "ff_activation", "gelu", path)
         # Their model never ties the biases of attention, whatever the file says.
         return XLNetConfig.from_dict({"d_head": None, **ours}, source=path)
 
     def official_name(self, theirs):
         return names.official_name(theirs)
 
-    def tensors_from_huggingface(self, tensors, head_names, path):
+    def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
         others, stacked = {}, {}
         for name, tensor in tensors.items():
             if place := names.stacked_name(name):
@@ -132,9 +139,10 @@ class XLNetFamily(ModelFamily):
             theirs[name] = turned(official, tensor)
         entries = {
             **_REQUIRED,
+            "tie_word_embeddings": True,
             **{key: getattr(config, name) for name, key, _ in _KEYS},
             "d_head": config.d_head,
-            "ff_activation": _THEIR_ACTIVATIONS[config.ff_activation],
+            "ff_activation": THEIR_ACTIVATIONS[config.ff_activation],
             "untie_r": True,
             **_SPECIAL_TOKENS,
         }

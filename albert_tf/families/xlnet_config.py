@@ -8,7 +8,7 @@ from albert_tf.model_config import ModelConfig
 from albert_tf.model_config import check_choice
 from albert_tf.row_layout import CLS_LAST
 
-ACTIVATIONS = ("gelu", "relu", "gelu_erf")
+ACTIVATIONS = ("gelu", "relu", "gelu_erf", "linear", "silu", "tanh")
 _SIZES = (
     "n_token",
     "d_model",

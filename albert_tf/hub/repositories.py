@@ -16,6 +16,7 @@ from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.io.whole_folder import UNFINISHED
 
 # Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
+_ADAPTER = "adapter_config.json"
 _TOKENIZER_FILES = (
     "*.model",
     "added_tokens.json",
@@ -38,7 +39,11 @@ _MODEL_FILES = (
     # The form of sentence-transformers.
     "modules.json",
     "sentence_bert_config.json",
+    "config_sentence_transformers.json",
     "*_Pooling/config.json",
+    "*_Normalize/config.json",
+    # Refused where it lies beside weights, and alone.
+    _ADAPTER,
 )
 # Parquet lies there in parts, often beside tables of the same rows; JSON has facts.
 _TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES if suffix not in (PARQUET, ".json"))
@@ -77,7 +82,7 @@ def download_repository(name, revision=None, weights=True):
     """
     patterns = _TOKENIZER_FILES + (_MODEL_FILES if weights else ())
     folder, files = _snapshot(name, revision, patterns, "model")
-    if weights and not any(file in files for file in _WEIGHTS):
+    if weights and not any(file in files for file in (*_WEIGHTS, _ADAPTER)):
         raise UserError(
             f"{_title(name, revision)} holds no {_WEIGHTS[0]}, the only Hugging Face "
             "weights that albert_tf reads; load the model with transformers and write "

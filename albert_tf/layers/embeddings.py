@@ -48,6 +48,9 @@ class Embeddings(ConfiguredLayer):
         words = self._rows(self.word_embeddings, input_ids, input_ids)  # [B, T, E]
         # A product with one-hot rows: the table has two rows, and the gradient
         # of a product is a product, where a lookup's is a scatter.
+        if self.config.type_vocab_size == 1:
+            # A second text is of the only segment, too; its one-hot row would be zeros.
+            segment_ids = ops.zeros_like(segment_ids)
         segments = ops.one_hot(
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
         )

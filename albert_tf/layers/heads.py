@@ -64,7 +64,8 @@ class ClassificationHead(ConfiguredLayer):
 class MaskedLMHead(ConfiguredLayer):
     """Logits over the vocabulary (official `get_masked_lm_output`).
 
-    The projection is the table of word embeddings with a bias of its own.
+    The projection is the table of word embeddings with a bias of its own; without
+    `config.tie_word_embeddings`, it is a table of its own, too.
 
     Call: the encoder's output at the masked positions, `[batch, predictions, hidden]`,
     and `word_embeddings` `[vocabulary, embedding]`, to float32
@@ -88,8 +89,13 @@ class MaskedLMHead(ConfiguredLayer):
         self.output_bias = self._float32_weight(
             "output_bias", (config.vocab_size,), "zeros"
         )
+        if not config.tie_word_embeddings:
+            shape = (config.vocab_size, config.embedding_size)
+            self.output_embeddings = self._weight("output_embeddings", shape)
 
     def call(self, hidden, word_embeddings):
+        if not self.config.tie_word_embeddings:
+            word_embeddings = ops.convert_to_tensor(self.output_embeddings)
         activation = ACTIVATION_FUNCTIONS[self.config.head_act]
         hidden = self.layer_norm(activation(self.transform(hidden)))  # [B, P, E]
         if self.variable_dtype == "bfloat16":

@@ -21,6 +21,7 @@ from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
 from albert_tf.layers.base import refuse_quantization
 from albert_tf.models.features import called_features
+from albert_tf.models.features import check_ranges
 from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refusing_texts
 from albert_tf.row_layout import FEATURES
@@ -97,6 +98,8 @@ class PretrainedModel(keras.Model):
         given = len(kwargs)
         args = called_features(args, kwargs)
         refuse_arguments("A call of the model", kwargs, arguments_of(type(self).call))
+        if args:
+            check_ranges(self.config, args[0])
         outputs = super().__call__(*args, **kwargs)
         return named_outputs(outputs) if len(kwargs) < given else outputs
 
@@ -128,8 +131,8 @@ class PretrainedModel(keras.Model):
         """Returns the constructor arguments that the head depends on."""
         return {}
 
-    def require_official_head(self):
-        """Refuses a head that only a model directory can hold; most are official.
+    def require_official_head(self, form):
+        """Refuses a head that the form "tf1" or "huggingface" has no place for.
 
         Raises:
             UserError: it says what to do.

@@ -33,8 +33,8 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         labels: names of the classes in the order of their ids; `save_pretrained` keeps
             them for prediction and export.
         label_kind: the meaning of the outputs: "single_label" (each text has one of the
-            labels), "multi_label" (any number of them) or "regression" (the output is a
-            number, and has no labels).
+            labels), "multi_label" (any number of them) or "regression" (outputs are
+            numbers, and have no labels).
         exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
             and `leave_early`.
         pooling: None, for the official pooled output; or "mean" or "cls", for a vector
@@ -103,8 +103,8 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         pooling = {"pooling": self.pooling} if self.pooling else {}
         return {**super().head_config(), **pooling}
 
-    def require_official_head(self):
-        super().require_official_head()
+    def require_official_head(self, form):
+        super().require_official_head(form)
         if self.pooling is not None:
             raise UserError(
                 f"Only a model directory has a place for pooling={self.pooling!r}; "

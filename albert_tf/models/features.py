@@ -5,6 +5,7 @@ import difflib
 import functools
 
 import keras
+import numpy as np
 from keras import ops
 
 from albert_tf.errors import UserError
@@ -158,6 +159,44 @@ def refuse_texts(inputs):
         )
 
 
+def check_ranges(config, inputs):
+    """Refuses ids and positions that a model has no row for.
+
+    In a graph there are no values to look at: ids of -1 count from the end of a table
+    there, and other strange ones are rows of zeros.
+
+    Args:
+        config: the model's.
+        inputs: as of `named_features`; those that are no arrays pass.
+
+    Raises:
+        UserError: it names the feature and the number.
+    """
+    if not isinstance(inputs, collections.abc.Mapping):
+        inputs = {"input_ids": inputs}
+    values = {ALIASES.get(n, n): v for n, v in inputs.items() if _has_values(v)}
+    most = {"input_ids": config.vocab_size}
+    if config.max_position_embeddings is not None and config.type_vocab_size > 1:
+        most["segment_ids"] = config.type_vocab_size
+    for tokens in np.shape(values.get("input_ids", 0))[-1:]:
+        most |= dict.fromkeys(("masked_lm_positions", "cls_positions"), tokens)
+    for name in most.keys() & values.keys():
+        found = np.asarray(values[name])
+        least = config.row_layout.nowhere if name.endswith("positions") else 0
+        is_wrong = (found < least) | (found >= most[name])
+        if is_wrong.any():
+            raise UserError(
+                f"{name} holds {found[is_wrong][0]}; the model takes {least} to "
+                f"{most[name] - 1}."
+            )
+
+
+def _has_values(value):
+    """Returns whether a value is an array of numbers, and no tensor of a graph."""
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
+    return is_array or type(value).__name__ == "EagerTensor"
+
+
 def refusing_texts(name):
     """Wraps a method of `keras.Model` to say what to do with texts."""
     method = getattr(keras.Model, name)
@@ -166,6 +205,8 @@ def refusing_texts(name):
     def call(self, x=None, *args, **kwargs):
         check_process()
         refuse_texts(x)
+        if isinstance(x, np.ndarray | collections.abc.Mapping):
+            check_ranges(self.config, x)
         return method(self, x, *args, **kwargs)
 
     return call

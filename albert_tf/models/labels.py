@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from albert_tf.checkpoints.sentence_transformers import check_activation
 from albert_tf.errors import UserError
 
 _DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of an unnamed label
@@ -156,12 +157,13 @@ class TextLabels(LabelledOutputs):
 
     def head_config_to_huggingface(self):
         task = (self.task_info() or {}).get("task", {})
-        kind = _PROBLEM_TYPES.get(task.get("kind"))
+        kind = _PROBLEM_TYPES.get(task.get("kind") or self.label_kind)
         own = {"problem_type": kind} if kind else {}
         return {**super().head_config_to_huggingface(), **own}
 
     @classmethod
     def labels_from_huggingface(cls, entries):
+        check_activation(entries)
         labels = names_in(entries)
         if labels is None:
             return {}
@@ -170,15 +172,15 @@ class TextLabels(LabelledOutputs):
         kind = kinds.get(str(entries.get("problem_type")), usual)
         found = {"num_labels": len(labels), "label_kind": kind}
         if kind == _REGRESSION:
-            return found if len(labels) == 1 else {}
+            return found
         return {} if len(set(labels)) < len(labels) else {**found, "labels": labels}
 
     @classmethod
     def told_task(cls, head):
         labels = head.get("labels")
         kind = head.get("label_kind") or (_SINGLE if labels else None)
-        if kind is None:
-            return None
+        if kind is None or (kind == _REGRESSION and head.get("num_labels", 1) > 1):
+            return None  # no task has several numbers
         # Whether it was trained on pairs of texts, only the user knows.
         task = {"name": "custom", "kind": kind, "pair": None}
         return {**task, "labels": list(labels)} if labels else task
@@ -195,11 +197,8 @@ def _completed(labels, num_labels, label_kind):
         )
     if label_kind not in (None, _REGRESSION) and not labels:
         raise UserError(f"label_kind={label_kind!r} needs labels.")
-    if label_kind == _REGRESSION and (labels or num_labels != 1):
-        raise UserError(
-            f"label_kind={label_kind!r} has one output and no labels; leave num_labels "
-            "and labels out."
-        )
+    if label_kind == _REGRESSION and labels:
+        raise UserError(f"label_kind={label_kind!r} has no labels; leave them out.")
     # With labels, one of them applies unless something else is said.
     return labels, num_labels, None if label_kind == _SINGLE else label_kind
 

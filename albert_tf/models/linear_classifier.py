@@ -190,7 +190,7 @@ class LinearClassifier(AlbertWithHead):
             config["exit_rule"] = dataclasses.asdict(self.exit_rule)
         return config
 
-    def require_official_head(self):
+    def require_official_head(self, form):
         if self.exit_heads is not None:
             raise UserError(
                 "Only a model directory can hold exit heads; load the model with "

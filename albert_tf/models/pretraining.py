@@ -21,8 +21,18 @@ _OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
 _SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
 
 
+class MaskedLMVariables(AlbertWithHead):
+    """The base of models with a `masked_lm_head`, which may have its own table."""
+
+    def head_variables(self):
+        variables = super().head_variables()
+        if not self.config.tie_word_embeddings:
+            variables |= self._variables_of([head_variables.OUTPUT_EMBEDDINGS])
+        return variables
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForMaskedLM(AlbertWithHead):
+class AlbertForMaskedLM(MaskedLMVariables):
     """The encoder with a score for each token of the vocabulary.
 
     Checkpoints of `AlbertForPreTraining` fit; their other head is left out.
@@ -89,7 +99,7 @@ def best_tokens(logits, top_k, vocab_size=None):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForPreTraining(AlbertWithHead):
+class AlbertForPreTraining(MaskedLMVariables):
     """The encoder with the two pretraining heads, or with more.
 
     Args:

@@ -152,4 +152,4 @@ def _generator_config(config, changes):
             f"The generator has the embeddings of the discriminator; leave its "
             f"{shared[0]} out."
         )
-    return dataclasses.replace(config, **changes)
+    return dataclasses.replace(config, **{"tie_word_embeddings": True, **changes})

@@ -113,16 +113,24 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     first, first_lengths = encode_flat_in_parallel(tokenizer, texts)
     if text_pairs is None:
         left = np.minimum(first_lengths, room)
-        rows = assemble_rows(tokenizer, (first, begins_of(first_lengths), left))
+        rows = assemble_rows(tokenizer, _kept(tokenizer, first, first_lengths, left))
     else:
         second, second_lengths = encode_flat_in_parallel(tokenizer, text_pairs)
         left, second_left = truncated_lengths(first_lengths, second_lengths, room)
         rows = assemble_rows(
             tokenizer,
-            (first, begins_of(first_lengths), left),
-            (second, begins_of(second_lengths), second_left),
+            _kept(tokenizer, first, first_lengths, left),
+            _kept(tokenizer, second, second_lengths, second_left),
         )
     return dataclasses.replace(rows, labels=labels)
+
+
+def _kept(tokenizer, ids, lengths, left):
+    """Returns texts as `assemble_rows` takes them, with `left` of their tokens."""
+    begins = begins_of(lengths)
+    if tokenizer.rules.keeps_ends:
+        begins += lengths - left
+    return ids, begins, left
 
 
 def assemble_rows(tokenizer, first, second=None):

@@ -189,8 +189,28 @@ def with_added_tokens(base, config, source):
             raise UserError(
                 f"{source} has a damaged list of added tokens; copy the file again."
             )
+    added += _of_the_vocabulary(base, config, source, {t.content for t in added})
     added = base.looked_for(added)
     return WithAddedTokens(base, added, source) if added else base
+
+
+def _of_the_vocabulary(base, config, source, listed):
+    """Returns special tokens that a directory only names, as pieces of the vocabulary.
+
+    Raises:
+        UserError: one is no piece, and so has no id.
+    """
+    if base.model_type == "XLNet":
+        return []  # "<eop>" and "<eod>", which it never looked for
+    names = [n for n in config.get("special_tokens", []) if n not in listed]
+    for name in names:
+        if name not in base._ids and not base.is_reserved(name):
+            raise UserError(
+                f"{source}: the special token {name!r} of the directory has no id, "
+                "neither in the vocabulary nor in a list of added tokens; copy "
+                "added_tokens.json or tokenizer.json there, too."
+            )
+    return [AddedToken(name, base._ids[name]) for name in names if name in base._ids]
 
 
 def _all_pieces(base, added, source):

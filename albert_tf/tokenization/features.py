@@ -208,10 +208,17 @@ def _truncated(tokenizer, rows, pairs, max_length, truncation):
             f"texts[{index}] has {length} tokens, special tokens included, more than "
             f"max_length={max_length}; pass truncation=True to cut it."
         )
-    rows = [row[:n] for row, n in zip(rows, first_left, strict=True)]
-    if pairs is not None:
-        pairs = [row[:n] for row, n in zip(pairs, second_left, strict=True)]
-    return rows, pairs
+    ends = tokenizer.rules.keeps_ends
+    rows = _kept(rows, first_left, ends)
+    return rows, pairs if pairs is None else _kept(pairs, second_left, ends)
+
+
+def _kept(rows, lengths, ends):
+    """Keeps the first tokens of rows, or the last."""
+    return [
+        row[len(row) - length :] if ends else row[:length]
+        for row, length in zip(rows, lengths, strict=True)
+    ]
 
 
 def _lengths_left(first, second, room, truncation):

@@ -213,7 +213,8 @@ def _vocabularies(directory):
     """Lists the names of the files there that may be a vocabulary."""
     names = storage.names_in(directory)
     found = [name for name in _KNOWN_NAMES if name in names]
-    found = found or sorted(n for n in names if n.endswith(".model"))
+    if not any(name.endswith(".model") for name in found):
+        found += sorted(name for name in names if name.endswith(".model"))
     return found or [name for name in names if name == HUGGINGFACE_FILE]
 
 

@@ -27,6 +27,8 @@ class TextRules:
             user-defined pieces looked for in texts before all else.
         add_prefix_space: whether byte-level BPE puts a space before a text that begins
             with none, so that its first word is one like others.
+        truncation_side: "left" if texts that are too long lose their beginning, and
+            not their end: "right".
     """
 
     joins_quotes: bool | None = None
@@ -35,6 +37,12 @@ class TextRules:
     strip_accents: bool | None = None
     as_tokenizers: bool = False
     add_prefix_space: bool = False
+    truncation_side: str = "right"
+
+    @property
+    def keeps_ends(self):
+        """Whether texts that are too long keep their end."""
+        return self.truncation_side == "left"
 
     def settings(self):
         """Returns the entries of `tokenizer_config.json`: a dict for JSON."""
@@ -52,12 +60,14 @@ def read_rules(settings, path):
     """Reads the rules from the entries of a `tokenizer_config.json`, at `path`.
 
     Raises:
-        UserError: one of them is neither true nor false.
+        UserError: one of them is neither true nor false, or no side.
     """
     names = [field.name for field in dataclasses.fields(TextRules)]
     # Hugging Face writes null for what it leaves open.
     found = {n: settings[n] for n in names if settings.get(n) is not None}
     for name, value in found.items():
-        if type(value) is not bool:
-            raise UserError(f"{path} sets {name} to {value!r}, expected true or false.")
+        is_side = name == "truncation_side"
+        if value not in ("left", "right") if is_side else type(value) is not bool:
+            expected = "'left' or 'right'" if is_side else "true or false"
+            raise UserError(f"{path} sets {name} to {value!r}, expected {expected}.")
     return TextRules(**found)

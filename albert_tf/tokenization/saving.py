@@ -1,16 +1,19 @@
 """Tokenizers beside checkpoints: records of them, ours or Hugging Face's, and files."""
 
+import dataclasses
 import os
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
+from albert_tf.io.foreign import check_settings
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
+from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import official_vocabulary
 
@@ -19,14 +22,49 @@ HUGGINGFACE_FILE = "tokenizer.json"
 
 _MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
 _ADDED_TOKENS = "added_tokens_decoder"
+_ROLES = ("cls_token", "sep_token", "unk_token", "mask_token")
+_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
 _HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, _MAP_FILE)
 _GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
-_REQUIRED = {
-    "remove_space": True,
-    "tokenize_chinese_chars": True,
-    "never_split": None,
+_FIXED = {
+    "add_special_tokens": (True,),
+    "clean_text": (True,),
+    "do_basic_tokenize": (True,),
+    "do_subword_tokenize": (True,),
+    "do_word_tokenize": (True,),
+    "handle_chinese_chars": (True,),
+    "never_split": ([],),
+    "remove_space": (True,),
+    "sp_model_kwargs": ({}, {"enable_sampling": False}),
+    "split_special_tokens": (False,),
+    "subword_tokenizer_type": ("wordpiece",),
+    "tokenize_chinese_chars": (True,),
+    "word_tokenizer_type": ("basic",),
+    "wordpieces_prefix": ("##",),
 }
+# Read here, or in `TextRules`; then those that change no id: of the library's own
+# working, of decoding, of other kinds of tokenizers, and values of arguments that each
+# call gives.
+_KNOWN = """
+    added_tokens added_tokens_decoder additional_special_tokens do_lower_case
+    extra_special_tokens file kind padding_side row_layout special_tokens
+    tokenizer_class cls_token mask_token sep_token unk_token
+    _commit_hash _name_or_path backend bos_token cache_dir chat_template
+    clean_up_tokenization_spaces config deprecation_warnings eos_token errors from_slow
+    full_tokenizer_file init_inputs is_local legacy local_files_only max_len max_length
+    max_seq_length merges_file model_input_names model_max_length name_or_path
+    pad_to_multiple_of pad_token pad_token_type_id padding processor_class
+    return_tensors special_tokens_map_file stride token tokenizer_file
+    transformers_version trim_offsets truncation truncation_strategy unk_id
+    use_auth_token use_fast verbose vocab_file
+"""
+# All of BERT's rules, RoBERTa's, or those that `tokenizer.json` tells.
+_CLASSES = """
+    Albert Bert ConvBert DistilBert Electra LayoutLM Longformer Lxmert MobileBert
+    Roberta SqueezeBert XLNet
+"""
+_GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 # Where the others look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
 # By kind and by the models that need the pieces.
@@ -58,17 +96,28 @@ def read_saved_config(directory):
     _check(path, config)
     if "file" not in config:
         config = {**_rules_of_the_kind(directory, config), **config}
-    for key, value in _REQUIRED.items():
-        if config.get(key, value) != value:
-            raise UserError(
-                f"{path} sets {key} to {config[key]!r}; albert_tf reads only "
-                f"tokenizers with {value!r}."
-            )
+        _check_settings(directory, path, config)
     if "do_lower_case" not in config:
         path = os.path.join(directory, HUGGINGFACE_FILE)
         if storage.exists(path):
             config["do_lower_case"] = _lowers(path)
     return config
+
+
+def _check_settings(directory, path, config):
+    """Refuses another class of tokenizers, and settings that are not followed."""
+    own, source = config.get("tokenizer_class"), path
+    if own is None:
+        source = os.path.join(directory, "config.json")
+        own = _read(directory, "config.json").get("tokenizer_class")
+    classes = [f"{name}Tokenizer" for name in _CLASSES.split()]
+    if own and str(own).removesuffix("Fast") not in (*classes, *_GENERAL_CLASSES):
+        raise UserError(
+            f"{source} sets tokenizer_class to {own!r}, whose pieces albert_tf does "
+            f"not make; it reads those of {', '.join(classes)}."
+        )
+    rules = [field.name for field in dataclasses.fields(TextRules)]
+    check_settings(config, path, {*_KNOWN.split(), *rules}, _FIXED)
 
 
 def _rules_of_the_kind(directory, config):
@@ -82,9 +131,31 @@ def _rules_of_the_kind(directory, config):
     )
     if is_theirs:
         tokens = _their_added_tokens(directory, config)
-        return {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
+        found = {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
+        told = _read(directory, _MAP_FILE)
+        special = {*_names(told.get(_SPECIAL[0]))}
+        special.update(name for key in _SPECIAL for name in _names(config.get(key)))
+        roles = {key: told[key] for key in _ROLES if key in told}
+        sides = _sides(_read(directory, HUGGINGFACE_FILE))
+        return {**sides, **roles, **found, "special_tokens": sorted(special)}
     is_bert = storage.exists(os.path.join(directory, _GOOGLES_BERT))
     return {"counts_lines": True} if is_bert else {}
+
+
+def _read(directory, name):
+    """Reads a JSON object; {} where there is no file."""
+    path = os.path.join(directory, name)
+    return read_json_object(path) if storage.exists(path) else {}
+
+
+def _sides(content):
+    """Finds where a `tokenizer.json` cuts and pads, in its content."""
+    found = {}
+    for part in ("truncation", "padding"):
+        own = content.get(part)
+        if isinstance(own, dict) and isinstance(own.get("direction"), str):
+            found[f"{part}_side"] = own["direction"].lower()
+    return found
 
 
 def _their_added_tokens(directory, config):
@@ -151,25 +222,38 @@ def _lists(directory, config):
 
 
 def _special_tokens(directory):
-    path = os.path.join(directory, _MAP_FILE)
-    if not storage.exists(path):
-        return frozenset()
-    values = read_json_object(path).values()
-    tokens = [t for v in values for t in (v if isinstance(v, list) else [v])]
-    return {t.get("content") if isinstance(t, dict) else str(t) for t in tokens}
+    values = _read(directory, _MAP_FILE).values()
+    return {name for value in values for name in _names(value)}
+
+
+def _names(value):
+    """Lists the contents of special tokens: of one, of a list, or of a dict of them."""
+    if isinstance(value, dict):
+        value = [value["content"]] if "content" in value else [*value.values()]
+    values = value if isinstance(value, list) else [value] if value else []
+    return [str(t.get("content") if isinstance(t, dict) else t) for t in values]
 
 
 def check_special_pieces(tokenizer, config, path):
     """Refuses a directory, by its settings, with other special tokens than ours."""
-    for role in ("cls", "sep", "unk", "mask"):
-        piece = tokenizer.special_pieces[f"{role}_id"]
-        theirs = config.get(f"{role}_token")
+    for role in _ROLES:
+        piece = tokenizer.special_pieces[role.replace("token", "id")]
+        theirs = config.get(role)
         theirs = theirs.get("content") if isinstance(theirs, dict) else theirs
         if theirs not in (None, piece):
             raise UserError(
-                f"{path} sets {role}_token to {theirs!r}; albert_tf reads only "
-                f"tokenizers of this kind with {piece!r}."
+                f"{path} (or {_MAP_FILE} beside it) sets {role} to {theirs!r}; "
+                f"albert_tf reads only tokenizers of this kind with {piece!r}."
             )
+    side = config.get("padding_side")
+    # RoBERTa counts positions from the first token.
+    usual = "left" if tokenizer.layout.pads_left else "right"
+    if tokenizer.kind != "byte_bpe" and side not in (None, usual):
+        raise UserError(
+            f"{path} sets padding_side to {side!r}, under which the answer on a text "
+            "depends on the others of its batch; albert_tf pads so that it does not: "
+            f"set it to {usual!r}."
+        )
 
 
 def _check(path, config):

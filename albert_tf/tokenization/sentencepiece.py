@@ -75,6 +75,7 @@ class SentencePieceTokenizer(Tokenizer):
             joins_quotes=None if is_usual else self.joins_quotes,
             keep_accents=None if is_official else self.keep_accents,
             as_tokenizers=rules.as_tokenizers,
+            truncation_side=rules.truncation_side,
         )
         super().__init__(file_bytes, pieces, do_lower_case, source, rules)
         self._preparation = do_lower_case, self.keep_accents, rules.as_tokenizers

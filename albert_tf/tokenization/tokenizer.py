@@ -124,7 +124,9 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             texts: a str, or a list, an array, a column or an iterator of str.
             text_pairs: the second texts of pairs, like `texts`.
             max_length: the most tokens of a row, special ones included; the longer
-                text of a pair loses its end first. None: rows of any length.
+                text of a pair loses its end first, or its beginning, if the
+                tokenizer's `rules` have the truncation_side "left". None: rows of any
+                length.
             padding: "longest" or True, to the longest row; "max_length"; or False, for
                 rows of their own lengths.
             truncation: False refuses rows of more than `max_length` tokens; True is

@@ -4,6 +4,8 @@ import base64
 import json
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_FIRST
+from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.word_starts import MARK
@@ -74,14 +76,22 @@ def read_tokenizer_json(file_bytes, path):
 
 def _read_wordpiece(content, model, path):
     _require(model, _WORDPIECE, "model", "vocab.txt", path)
-    normalizer = content["normalizer"]
-    expected = {"type": "BertNormalizer", **_BERT_NORMALIZER}
+    steps = content["normalizer"]
+    steps = list(steps["normalizers"]) if steps["type"] == "Sequence" else [steps]
+    # sentence-transformers puts one first for its own do_lower_case.
+    lowers_first = steps[0] == {"type": "Lowercase"} and len(steps) > 1
+    if len(steps) != 1 + lowers_first or steps[-1]["type"] != "BertNormalizer":
+        _refuse(path, f"the normalizers {_types(steps)}", "vocab.txt")
+    normalizer, expected = steps[-1], {"type": "BertNormalizer", **_BERT_NORMALIZER}
     lowers, strips = normalizer["lowercase"], normalizer["strip_accents"]
     if type(lowers) is not bool:
         raise TypeError(f"lowercase is {lowers!r}")
     _require(normalizer, expected, "normalizer", "vocab.txt", path)
+    if lowers_first:
+        lowers, strips = True, lowers if strips is None else strips
     splitter, expected = content["pre_tokenizer"], {"type": "BertPreTokenizer"}
     _require(splitter, expected, "pre_tokenizer", "vocab.txt", path)
+    _check_rows(content, CLS_FIRST, ("[CLS]", "[SEP]"), path)
     settings = {
         "do_lower_case": lowers,
         "strip_accents": strips,
@@ -89,6 +99,35 @@ def _read_wordpiece(content, model, path):
         "as_tokenizers": True,
     }
     return "vocab.txt", _lines(model["vocab"], path), settings
+
+
+def _types(steps):
+    return ", ".join(str(step["type"]) for step in steps)
+
+
+def _check_rows(content, layout, special, path):
+    """Refuses a post_processor that makes other rows than a `RowLayout`.
+
+    Args:
+        content: of the file.
+        layout: the `RowLayout`.
+        special: the token that begins or ends a row, and the one that ends a text.
+        path: the file's name in messages.
+    """
+    processor = content["post_processor"]
+    if processor is None or processor["type"] == "BertProcessing":
+        return
+    cls, sep = (special[0], layout.cls_segment), (special[1], 0)
+    single, second = [("A", 0), sep], layout.second_segment
+    pair = [*single, ("B", second), (special[1], second)]
+    rows = [[*row, cls] if layout.cls_last else [cls, *row] for row in (single, pair)]
+    found = [
+        [(own["id"], own["type_id"]) for part in row for own in part.values()]
+        for row in (processor.get("single", ()), processor.get("pair", ()))
+    ]
+    if processor["type"] != "TemplateProcessing" or found != rows:
+        shown = json.dumps(processor, ensure_ascii=False)
+        _refuse(path, f"the post_processor {shown}", "vocabulary's own file")
 
 
 def _lines(vocabulary, path):
@@ -110,6 +149,10 @@ def _read_unigram(content, model, path):
         _refuse(path, f"the pre_tokenizer {found}", "spiece.model")
     settings, charsmap = _preparation(content["normalizer"], path)
     special = {t["content"] for t in content["added_tokens"] if t["special"]}
+    if "<cls>" in special:
+        _check_rows(content, CLS_LAST, ("<cls>", "<sep>"), path)
+    else:
+        _check_rows(content, CLS_FIRST, ("[CLS]", "[SEP]"), path)
     data = _sentencepiece_model(model, special, charsmap, path)
     return "spiece.model", data, {**settings, "as_tokenizers": True}
 
@@ -131,7 +174,7 @@ def _preparation(normalizer, path):
         *([{"type": "Lowercase"}] if settings["do_lower_case"] else []),
     ]
     if steps != expected or normalizer["type"] != "Sequence":
-        names = ", ".join(str(step["type"]) for step in normalizer["normalizers"])
+        names = _types(normalizer["normalizers"])
         _refuse(path, f"the normalizers {names}", "spiece.model")
     return settings, charsmap
 

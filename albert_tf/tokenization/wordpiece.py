@@ -53,6 +53,7 @@ class WordPieceTokenizer(Tokenizer):
             counts_lines=counts_lines,
             strip_accents=None if is_usual else self.strip_accents,
             as_tokenizers=rules.as_tokenizers,
+            truncation_side=rules.truncation_side,
         )
         self.max_word_length = MAX_WORD_LENGTH
         self.is_removed = normalization.is_removed

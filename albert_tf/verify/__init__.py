@@ -119,11 +119,13 @@ def _limit(name, expected, largest_gradient):
     """Returns the limit: 1e-5 of the largest entry, for outputs at least 1e-5.
 
     A gradient that is zero in exact arithmetic, such as the gradient of the key's bias,
-    is noise of float32; so it may also deviate by 1e-6 of the largest of all.
+    is noise of float32; so it may also deviate by 1e-6 of the largest of all, and by
+    1e-5 of it where nothing but noise is expected.
     """
     largest = float(np.abs(expected).max())
     if name.startswith(_GRADIENTS):
-        return max(1e-5 * largest, 1e-6 * largest_gradient)
+        is_noise = largest <= 1e-5 * largest_gradient
+        return max(1e-5 * largest, (1e-5 if is_noise else 1e-6) * largest_gradient)
     return 1e-5 * max(1.0, largest)
 
 

@@ -122,7 +122,8 @@ def _is_better(piece, context, ours, theirs, do_lower_case):
     """Returns whether our span matches its piece, and the recorded one does not.
 
     It is not where it has another text, or leaves out accents behind the text. The span
-    of a part of a character, such as a word of U+FDFA, is the whole character.
+    of a part of a character, such as a word of U+FDFA or a piece of it, is the whole
+    character.
     """
     text = piece.replace("\u2581", "")
 
@@ -130,7 +131,8 @@ def _is_better(piece, context, ours, theirs, do_lower_case):
         stretch = context[slice(*span)]
         found = sentencepiece_text(stretch, do_lower_case)
         words = found.split() if len(stretch) == 1 else []
-        return found == text or (bool(text) and len(words) > 1 and text in words)
+        is_part = len(words) > 1 and any(text in word for word in words)
+        return found == text or is_part
 
     behind = context[theirs[1] : ours[1]]
     lacks_accents = ours[0] == theirs[0] and bool(behind)

@@ -153,7 +153,7 @@ def test_what_is_no_bert_of_ours(directory, tensors):
             "sets position_embedding_type",
         ),
         ({"is_decoder": True}, "sets is_decoder to True, expected False"),
-        ({"hidden_act": "silu"}, "sets hidden_act to 'silu', expected one of gelu, "),
+        ({"hidden_act": "mish"}, "sets hidden_act to 'mish', expected one of gelu, "),
     ):
         with pytest.raises(UserError, match=message):
             albert_tf.AlbertModel.from_pretrained(directory(**changes))

@@ -169,9 +169,9 @@ def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"layer_norm_eps": 1e-5}, "layer_norm_eps to 1e-05, expected 1e-12"),
+        ({"position_embedding_type": "relative_key"}, "expected 'absolute'"),
         ({"model_type": "t5"}, "to 't5', expected 'albert' or 'xlnet' or 'bert'"),
-        ({"hidden_act": "silu"}, "hidden_act to 'silu', expected one of gelu"),
+        ({"hidden_act": "mish"}, "hidden_act to 'mish', expected one of gelu"),
         ({"num_hidden_groups": 9}, "num_hidden_groups"),
     ],
 )

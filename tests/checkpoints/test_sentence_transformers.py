@@ -15,6 +15,7 @@ from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _WORDS = ["sun", "moon", "the", "a", "is", "big"]
 _TEXTS = ["the sun is big", "moon", "a moon is the sun the moon is big is the sun big"]
+_SETTINGS = "config_sentence_transformers.json"
 _KINDS = ("Transformer", "Pooling", "Normalize")
 
 
@@ -133,7 +134,7 @@ def test_xlnet_pools_its_last_token(xlnet_config, xlnet_tokenizer, tmp_path):
     [
         ({"pooling": "pooling_mode_max_tokens"}, "the pooling .'pooling_mode_max_tok"),
         (
-            {"pooling": "other"},
+            {"pooling": "include_prompt"},
             r"1_Pooling/config.json asks for the pooling \[\]; exp",
         ),
         (
@@ -164,3 +165,76 @@ def test_what_they_do_not_have(tiny_config, tmp_path, arguments):
     with pytest.raises(UserError, match="sentence-transformers"):
         model.save_pretrained(tmp_path, format="huggingface")
     assert not (tmp_path / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "entries", "message"),
+    [
+        (_SETTINGS, {"truncate_dim": 8}, "sets truncate_dim to 8"),
+        (_SETTINGS, {"similarity_fn_name": "euclidean"}, "expected 'cosine' or 'dot'"),
+        (
+            _SETTINGS,
+            {"prompts": {"query": "query: "}, "default_prompt_name": "query"},
+            r"puts the prompt 'query' \('query: '\) before each text",
+        ),
+        (_SETTINGS, {"default_prompt_name": ["a"], "prompts": 3}, "puts the prompt"),
+        ("sentence_bert_config.json", {"query_length": 32}, "sets query_length to 32"),
+        ("sentence_bert_config.json", {"model_args": {"a": 1}}, "sets model_args to"),
+        ("1_Pooling/config.json", {"weights": "x"}, "sets weights to 'x'"),
+        ("2_Normalize/config.json", {"module_input_name": "a"}, "'sentence_embedding'"),
+    ],
+)
+def test_settings_that_are_not_followed(theirs, tmp_path, file, entries, message):
+    theirs()
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    written = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**written, **entries}))
+    with pytest.raises(UserError, match=message):
+        albert_tf.TextEmbedder(tmp_path)
+
+
+def test_settings_that_change_nothing(theirs, tmp_path):
+    encoder = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {
+            "text": {"method": "forward", "method_output_name": "last_hidden_state"}
+        },
+        "module_output_name": "token_embeddings",
+    }
+    theirs(**encoder)
+    settings = {
+        "__version__": {"sentence_transformers": "6.2.0"},
+        "default_prompt_name": "document",
+        "model_type": "SentenceTransformer",
+        "prompts": {"document": "", "query": "query: "},
+        "similarity_fn_name": "dot",  # of vectors of length 1
+        "truncate_dim": None,
+    }
+    (tmp_path / _SETTINGS).write_text(json.dumps(settings))
+    pooling = {"embedding_dimension": 12, "include_prompt": True}
+    pooling["pooling_mode"] = "mean"
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    assert albert_tf.TextEmbedder(tmp_path).model.pooling == "mean"
+    path = tmp_path / "modules.json"
+    path.write_text(path.read_text().replace("sentence_transformers.models", "own"))
+    with pytest.raises(UserError, match="the module own.Transformer, a program of its"):
+        albert_tf.TextEmbedder(tmp_path)
+
+
+def test_a_cross_encoder_of_version_6(tiny_config, tmp_path):
+    model = albert_tf.AlbertForSequenceClassification(tiny_config(), num_labels=1)
+    model.save_pretrained(tmp_path, format="huggingface")
+    kind = "sentence_transformers.base.modules.transformer.Transformer"
+    (tmp_path / "modules.json").write_text(json.dumps([{"type": kind, "path": ""}]))
+    task = {"transformer_task": "sequence-classification"}
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps(task))
+    settings = {"model_type": "CrossEncoder"}
+    for name, is_read in ((None, False), ("Sigmoid", False), ("Identity", True)):
+        told = {"activation_fn": f"torch.nn.{name}"} if name else {}
+        (tmp_path / _SETTINGS).write_text(json.dumps({**settings, **told}))
+        if is_read:
+            type(model).from_pretrained(tmp_path)
+            continue
+        with pytest.raises(UserError, match="The cross-encoder applies Sigmoid"):
+            type(model).from_pretrained(tmp_path)

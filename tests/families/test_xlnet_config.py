@@ -48,7 +48,7 @@ def test_what_all_architectures_say():
         ({"d_model": 7}, "d_model must be even"),
         ({"embedding_size": True}, "embedding_size must be a positive integer"),
         (
-            {"ff_activation": "tanh"},
+            {"ff_activation": "mish"},
             "ff_activation must be one of gelu, relu, ge",
         ),
         ({"untie_r": 1}, "untie_r must be true or false, got 1"),

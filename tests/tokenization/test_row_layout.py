@@ -15,6 +15,7 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 
 _TEXTS = ["good film", "the plot was bad not Very"]
@@ -24,7 +25,7 @@ _PAIRS = ["it is", "a film was not bad the"]
 class _Ids:
     """The ids of a text are its words."""
 
-    cls_id, sep_id, pad_id, layout = 3, 4, 5, CLS_LAST
+    cls_id, sep_id, pad_id, layout, rules = 3, 4, 5, CLS_LAST, OFFICIAL
 
     def encode_flat(self, texts):
         rows = [list(map(int, text.split())) for text in texts]

@@ -27,6 +27,12 @@ def test_stored_outputs_of_hugging_face(name, shared, capsys):
     assert agree in capsys.readouterr().out
 
 
+def test_a_gradient_that_is_zero_but_for_rounding():
+    limit = verify._limit("grad/classifier.bias", np.float32([-3e-8]), 0.036)
+    assert 4.5e-8 < limit < 1e-6
+    assert verify._limit("grad/other", np.float32([1e-5]), 0.036) < 1e-7
+
+
 @pytest.mark.slow
 def test_a_deviation_and_a_missing_array(shared, tmp_path, capsys):
     folder = tmp_path / "recording"

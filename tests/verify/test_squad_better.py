@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from albert_tf.verify.squad_windows import _is_better
 from tests.verify.squad_recording import failed
 from tests.verify.squad_recording import place_of
 from tests.verify.squad_recording import record
@@ -54,6 +55,14 @@ def test_a_character_that_becomes_several_words(made):
         arrays[name][0, tokens] = 6
     np.savez(folder / "features_set.npz", **arrays)
     assert failed(folder) == [f"features_set/{name}" for name in MAPS]
+
+
+def test_a_piece_of_a_word_of_a_character():
+    text = "a \ufdfa \ufdfa"
+    for piece in ("\u2581\u0635\u0644", "\u0649", "\u2581"):
+        assert _is_better(piece, text, [2, 3], [0, 3], True)
+        assert not _is_better(piece, text, [2, 3], [4, 5], True)
+    assert not _is_better("x", text, [2, 3], [0, 3], True)
 
 
 def test_a_better_window_and_what_follows_in_others(made):

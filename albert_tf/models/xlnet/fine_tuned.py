@@ -7,14 +7,19 @@ from keras import ops
 
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
-from albert_tf.families.base import require_entries
+from albert_tf.families.base import THEIR_ACTIVATIONS
+from albert_tf.families.base import our_activation
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.families.xlnet_names import MASK_EMB
+from albert_tf.io.foreign import check_settings
+from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import Dense
 from albert_tf.layers.base import dropout
+from albert_tf.model_config import check_choice
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.labels import TextLabels
 from albert_tf.models.labels import TokenLabels
@@ -22,10 +27,12 @@ from albert_tf.models.multiple_choice import ChoiceLogits
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.encoder import content_encoder
 
-# How their model sums a text up, and what they call that.
-_REQUIRED = {
+# The token, or tokens, that stand for a text: ours by Hugging Face's name. Without
+# places of its own, "cls_index" is the last token.
+_SUMMARIES = {"last": "last", "first": "first", "mean": "mean", "cls_index": "last"}
+_OFFICIAL_SUMMARY = {
     "summary_type": "last",
-    "summary_use_proj": True,
+    "summary_projection": True,
     "summary_activation": "tanh",
 }
 _SUMMARY = head_variables.dense(
@@ -83,12 +90,16 @@ class XLNetClassifier(FineTunedXLNet):
 
     The summary is the content stream at the last token, the classification token of
     rows that are padded on the left, through a dense layer with tanh. Official
-    `summarize_sequence`.
+    `summarize_sequence`. Hugging Face's models may have another one.
 
     Args:
         config: an `XLNetConfig`.
         num_outputs: width of the linear layer.
         classifier_dropout_prob: dropout before it, in training.
+        summary_type: "last", "first" or "mean": the tokens that are read, of which
+            padding is none.
+        summary_projection: whether the dense layer is there.
+        summary_activation: in place of tanh, one of `ACTIVATION_FUNCTIONS`.
         **kwargs: how the model is computed, see `XLNetModel`.
     """
 
@@ -96,11 +107,23 @@ class XLNetClassifier(FineTunedXLNet):
     classified = "summary"
     huggingface_arguments = {"classifier_dropout_prob": "summary_last_dropout"}
 
-    def __init__(self, config, num_outputs, classifier_dropout_prob, **kwargs):
+    def __init__(
+        self,
+        config,
+        num_outputs,
+        classifier_dropout_prob,
+        summary_type="last",
+        summary_projection=True,
+        summary_activation="tanh",
+        **kwargs,
+    ):
         super().__init__(config, **kwargs)
         self.classifier_dropout_prob = classifier_dropout_prob
+        check_choice("summary_type", summary_type, set(_SUMMARIES.values()))
+        check_choice("summary_activation", summary_activation, ACTIVATION_FUNCTIONS)
+        self.summary_type, self.summary_activation = summary_type, summary_activation
         self.summary_dense = None
-        if self.classified == "summary":
+        if self.classified == "summary" and summary_projection:
             self.summary_dense = self._dense(config.d_model, "summary_dense")
         self.classifier = self._dense(num_outputs, "classifier", "float32")
         self.build()
@@ -121,31 +144,89 @@ class XLNetClassifier(FineTunedXLNet):
             num_outputs]`.
         """
         seed = self._dropout_seed(training, dropout_seed)
-        heads_only = self.summary_dense is not None
+        of_text = self.classified == "summary"
+        heads_only = of_text and self.summary_type == "last"
         encoded = self.encoded(features, training, seed, heads_only)
         if heads_only:
             vectors = self.summarize(encoded["last_output"])
         else:
             vectors = encoded["sequence_output"]
+            if of_text:
+                mask = mask_of(named_features(features, READ))
+                vectors = self.summarize(_of_tokens(vectors, mask, self.summary_type))
         vectors = dropout(vectors, self.classifier_dropout_prob, seed, CLASSIFIER_SITE)
         return ops.cast(self.classifier(vectors), "float32")
 
-    def summarize(self, last_output):
-        """Returns the summary `[batch, hidden]` of the output at the last tokens."""
-        return ops.tanh(self.summary_dense(last_output))
+    def summarize(self, output):
+        """Returns the summary `[batch, hidden]` of the output of the tokens read."""
+        if self.summary_dense is not None:
+            output = self.summary_dense(output)
+        return ACTIVATION_FUNCTIONS[self.summary_activation](output)
+
+    def head_variables(self):
+        has_summary = self.summary_dense is not None
+        table = [own for own in self.head_table if has_summary or own not in _SUMMARY]
+        return self._variables_of(table)
 
     def head_config(self):
-        return {"classifier_dropout_prob": self.classifier_dropout_prob}
+        found = {"classifier_dropout_prob": self.classifier_dropout_prob}
+        if self.classified == "summary":
+            projected = self.summary_dense is not None
+            found |= _unusual(self.summary_type, projected, self.summary_activation)
+        return found
 
     def head_config_to_huggingface(self):
-        required = {} if self.summary_dense is None else _REQUIRED
-        return {**required, **super().head_config_to_huggingface()}
+        summary = {
+            "summary_type": self.summary_type,
+            "summary_use_proj": self.summary_dense is not None,
+            "summary_activation": THEIR_ACTIVATIONS[self.summary_activation],
+        }
+        summary = summary if self.classified == "summary" else {}
+        return {**summary, **super().head_config_to_huggingface()}
+
+    def require_official_head(self, form):
+        super().require_official_head(form)
+        unusual = self.head_config().keys() & _OFFICIAL_SUMMARY
+        if form == "tf1" and unusual:
+            raise UserError(
+                f"The official XLNet has no other {' or '.join(sorted(unusual))} than "
+                "its own; write a model directory, or for Hugging Face."
+            )
 
     @classmethod
     def head_config_from_huggingface(cls, entries):
-        if cls.classified == "summary":
-            require_entries(entries, _REQUIRED, "config.json")
-        return super().head_config_from_huggingface(entries)
+        found = super().head_config_from_huggingface(entries)
+        if cls.classified != "summary":
+            return found
+        path = "config.json"
+        check_settings(entries, path, entries, {"summary_type": tuple(_SUMMARIES)})
+        activation = "linear"
+        if entries.get("summary_activation", "tanh"):
+            activation = our_activation(entries, "summary_activation", "tanh", path)
+        summary = _SUMMARIES[entries.get("summary_type") or "last"]
+        projected = bool(entries.get("summary_use_proj", True))
+        return {**found, **_unusual(summary, projected, activation)}
+
+
+def _unusual(*values):
+    """Returns the constructor arguments of a summary that are not the official ones."""
+    pairs = zip(_OFFICIAL_SUMMARY.items(), values, strict=True)
+    return {name: value for (name, usual), value in pairs if value != usual}
+
+
+def _of_tokens(output, mask, summary_type):
+    """Returns the first token's output, or the mean of all: `[batch, hidden]`.
+
+    Args:
+        output: `[batch, tokens, hidden]`.
+        mask: `[batch, tokens]`, 0 for padding.
+        summary_type: "first" or "mean".
+    """
+    weights = ops.cast(mask, output.dtype)
+    if summary_type == "first":
+        weights = weights * ops.cast(ops.cumsum(mask, axis=1) == 1, output.dtype)
+    weights = weights / ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1)
+    return ops.sum(output * ops.expand_dims(weights, 2), axis=1)
 
 
 def summary_variables(classifier):

@@ -78,9 +78,12 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
     room = max_seq_length - tokenizer.layout.special(True) - second_left
     left = np.minimum(first_tokens[context], room)
     last = begins_of(second_tokens) + second_tokens - second_left  # the last ones'
+    begins = begins_of(first_tokens)[context]
+    if tokenizer.rules.keeps_ends:
+        begins += first_tokens[context] - left
     rows = assemble_rows(
         tokenizer,
-        (first, begins_of(first_tokens)[context], left),
+        (first, begins, left),
         (second, last, second_left),
     )
     return dataclasses.replace(

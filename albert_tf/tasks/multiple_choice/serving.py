@@ -9,7 +9,7 @@ from albert_tf.tasks.serving import at_least
 from albert_tf.tasks.serving import log_shares
 from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import dense_features
-from albert_tf.tokenization.in_graph.features import first_tokens
+from albert_tf.tokenization.in_graph.features import kept_tokens
 from albert_tf.tokenization.in_graph.tokenizer import CHARACTERS_OF_A_TOKEN
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
@@ -31,7 +31,10 @@ class ChoiceFeatures(tf.Module):
 
     def __init__(self, tokenizer, max_seq_length, max_qa_length):
         super().__init__()
-        self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
+        self.ends = tokenizer.rules.keeps_ends
+        self.tokenizer = InGraphTokenizer(
+            tokenizer, None if self.ends else max_seq_length
+        )
         self.ending_tokenizer = InGraphTokenizer(tokenizer)
         # The last tokens count, and so do as many characters as they may have.
         self._most = max_qa_length * CHARACTERS_OF_A_TOKEN
@@ -55,7 +58,7 @@ class ChoiceFeatures(tf.Module):
         first = tf.gather(self.tokenizer(context), row)  # [rows, (tokens)]
         layout = self.layout
         room = self.max_seq_length - layout.special(True) - second.row_lengths()
-        first = first_tokens(first, tf.minimum(first.row_lengths(), room))
+        first = kept_tokens(first, tf.minimum(first.row_lengths(), room), self.ends)
         special = tf.ones_like(room, tf.int32)[:, None]  # [rows, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
         parts = [first, *[sep] * layout.between, second, sep]

@@ -60,7 +60,10 @@ class ByteBpeTokenizer(Tokenizer):
             )
         self.byte_pairs = pairs_of(json.loads(file_bytes)["model"], source)
         pieces = self.byte_pairs.pieces
-        rules = TextRules(add_prefix_space=rules.add_prefix_space)
+        rules = TextRules(
+            add_prefix_space=rules.add_prefix_space,
+            truncation_side=rules.truncation_side,
+        )
         super().__init__(file_bytes, pieces, False, source, rules)
         ids, merges = self._ids, self.byte_pairs.merges
         pairs = {

@@ -21,7 +21,8 @@ class TextFeatures(tf.Module):
 
     def __init__(self, tokenizer, max_length, layout=None):
         super().__init__()
-        self.tokenizer = InGraphTokenizer(tokenizer, max_length)
+        self._ends = tokenizer.rules.keeps_ends
+        self.tokenizer = InGraphTokenizer(tokenizer, None if self._ends else max_length)
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
         self.layout, self.pad_id = layout or tokenizer.layout, tokenizer.pad_id
         self._max_length = max_length
@@ -32,7 +33,11 @@ class TextFeatures(tf.Module):
         if text_pair is None:
             return self.of_one_text(first)
         second = self.tokenizer(text_pair)
-        first, second = _truncate_pair(first, second, self._room(has_pairs=True))
+        left = _truncated_lengths(first, second, self._room(has_pairs=True))
+        first, second = (
+            kept_tokens(ids, lengths, self._ends)
+            for ids, lengths in zip((first, second), left, strict=True)
+        )
         cls, sep = self._special(first)
         between = self.layout.between
         return self._features(cls, [first, *[sep] * between, second, sep], between)
@@ -41,7 +46,7 @@ class TextFeatures(tf.Module):
         """Makes the features of single texts from their ids, ragged `[B, (tokens)]`."""
         kept = tf.minimum(ids.row_lengths(), self._room(has_pairs=False))
         cls, sep = self._special(ids)
-        return self._features(cls, [first_tokens(ids, kept), sep], 1)
+        return self._features(cls, [kept_tokens(ids, kept, self._ends), sep], 1)
 
     def _special(self, rows):
         """Returns `[CLS]` and `[SEP]` of each row, int32 `[B, 1]`."""
@@ -77,18 +82,18 @@ def dense_features(rows, first_lengths, layout, pad_id):
     }
 
 
-def _truncate_pair(first, second, room):
+def _truncated_lengths(first, second, room):
     """Computes `features.truncated_lengths` inside a graph."""
     first_length, second_length = first.row_lengths(), second.row_lengths()
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))
-    second_left = tf.minimum(second_length, room - first_left)
-    return first_tokens(first, first_left), first_tokens(second, second_left)
+    return first_left, tf.minimum(second_length, room - first_left)
 
 
-def first_tokens(rows, lengths):
-    """Takes the first `lengths` items, int64 `[batch]`, of each ragged row."""
-    return tf.gather(rows, tf.ragged.range(lengths), batch_dims=1)
+def kept_tokens(rows, lengths, ends=False):
+    """Takes the first `lengths` items, int64 `[batch]`, of each ragged row; or last."""
+    first = rows.row_lengths() - lengths if ends else tf.zeros_like(lengths)
+    return tf.gather(rows, tf.ragged.range(first, first + lengths), batch_dims=1)
 
 
 def numbers(width, lengths, layout):
@@ -187,7 +192,8 @@ class MaskedTextFeatures(TextFeatures):
         """Returns ids of texts, ragged `[batch, (tokens)]`, with their marks' ids."""
         parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
         # A part yields a token at least, the mask after it.
-        parts = parts[:, : self._max_length]
+        most = self._max_length
+        parts = parts[:, -most:] if self._ends else parts[:, :most]
         ids = self.tokenizer(parts.flat_values)  # [all parts, (tokens)]
         mask = tf.fill([ids.nrows(), 1], tf.constant(self.mask_id, tf.int32))
         ids = parts.with_flat_values(tf.concat([ids, mask], axis=1))

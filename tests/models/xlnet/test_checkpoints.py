@@ -192,11 +192,11 @@ def test_a_run_changes_what_the_checkpoint_does_not_decide(theirs, tmp_path):
     [
         ({"attn_type": "uni"}, "sets attn_type to 'uni', expected 'bi'"),
         ({"layer_norm_eps": 1e-5}, "sets layer_norm_eps to 1e-05"),
-        ({"ff_activation": "swish"}, "ff_activation to 'swish', expected one of gelu"),
+        ({"ff_activation": "mish"}, "ff_activation to 'mish', expected one of gelu"),
         ({"d_model": 9}, "d_model to 9 and n_head to 2; the width must be a multiple"),
         ({"n_layer": None}, "n_layer must be a positive integer"),
         ({"mem_len": "all"}, "mem_len must be an integer from 0"),
-        ({"summary_type": "cls_index"}, "summary_type to 'cls_index', expected 'last'"),
+        ({"summary_type": "attn"}, "summary_type to 'attn', expected 'last'"),
     ],
 )
 def test_what_theirs_may_say_and_ours_is_not(changes, message, theirs, tmp_path):

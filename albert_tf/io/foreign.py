@@ -1,0 +1,41 @@
+"""Settings in the files of other programs: obeyed, harmless, or refused."""
+
+import types
+
+from albert_tf.errors import UserError
+
+_SHOWN = 60  # characters of a value in a message
+
+
+def check_settings(entries, path, obeyed, fixed=types.MappingProxyType({})):
+    """Refuses a setting of a file that changes answers and is not followed.
+
+    A setting that is null, false or empty is off.
+
+    Args:
+        entries: dict, the content of the file.
+        path: its name in messages.
+        obeyed: the names that are read, or that change no answer.
+        fixed: by name, the values that are followed: a tuple.
+
+    Raises:
+        UserError: it names the first of the other settings.
+    """
+    for key, value in entries.items():
+        if key in fixed:
+            if value not in [*fixed[key], None]:
+                expected = " or ".join(map(repr, fixed[key]))
+                raise UserError(
+                    f"{path} sets {key} to {shown(value)}, expected {expected}."
+                )
+        elif key not in obeyed and value not in (None, False, "", [], {}):
+            raise UserError(
+                f"{path} sets {key} to {shown(value)}, which albert_tf does not "
+                "follow; if the answers do not depend on it, take it out of the file."
+            )
+
+
+def shown(value):
+    """Returns the `repr` of a value, shortened."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,221 @@
+"""Settings of directories that other libraries wrote: obeyed, or refused by name.
+
+The expected numbers are of transformers 5.24.0 on the same directories.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors import numpy as safetensors
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
+
+IDS = np.array([[2, 9, 17, 5, 3], [2, 11, 3, 8, 3]])
+SEGMENTS = np.array([[0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])
+_ROBERTA = {"padding_idx": 1, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
+_WIDE = {"embedding_size": 12, "parameter_sharing": "none"}
+_XLNET = XLNetConfig(
+    n_token=37, d_model=12, n_layer=2, n_head=3, d_head=4, d_inner=20, untie_r=True
+)
+_UNTIED = ("MaskedLM", {"tie_word_embeddings": False, "vocab_size": 37})
+# By name: the head, entries of the config.json, and the first logits of each row.
+CASES = {
+    "eps": (
+        "SequenceClassification",
+        {"layer_norm_eps": 0.01},
+        [[1.56136, 2.05063], [1.56155, 2.04953]],
+    ),
+    "gelu_fast": (
+        "SequenceClassification",
+        {"hidden_act": "gelu_fast"},
+        [[1.56343, 2.05236], [1.56355, 2.05124]],
+    ),
+    "gelu_tanh": (
+        "SequenceClassification",
+        {"hidden_act": "gelu_pytorch_tanh"},
+        [[1.56343, 2.05236], [1.56355, 2.05124]],
+    ),
+    "silu": (
+        "SequenceClassification",
+        {"hidden_act": "silu"},
+        [[1.80614, 1.84001], [1.80539, 1.83725]],
+    ),
+    "one_segment": (
+        "SequenceClassification",
+        {"type_vocab_size": 1},
+        [[1.34364, 1.25538], [1.34608, 1.25128]],
+    ),
+    "untied": (*_UNTIED, [[0.36104, 0.18876], [0.36053, 0.18712]]),
+    "roberta_untied": (*_UNTIED, [[-1.24308, -0.42483], [-1.24501, -0.42823]]),
+    "first": (
+        "XLNet",
+        {"summary_type": "first"},
+        [[-0.01347, -0.47854], [0.02034, -0.38336]],
+    ),
+    "mean": (
+        "XLNet",
+        {"summary_type": "mean"},
+        [[-0.01093, -0.40343], [-0.00546, -0.39681]],
+    ),
+    "unprojected": (
+        "XLNet",
+        {"summary_use_proj": False},
+        [[1.23889, -1.55555], [1.24856, -1.5364]],
+    ),
+    "inactive": (
+        "XLNet",
+        {"summary_activation": ""},
+        [[0.29664, 1.11544], [0.34347, 1.11382]],
+    ),
+}
+
+
+def write(folder, tiny_config, name):
+    """Writes the directory of a case; returns its head."""
+    head, entries, _ = CASES[name]
+    if head == "XLNet":
+        model = XLNetForSequenceClassification(_XLNET, num_labels=2)
+    else:
+        changes = {**_ROBERTA, **_WIDE} if name.startswith("roberta") else {}
+        changes["type_vocab_size"] = entries.get("type_vocab_size", 2)
+        labels = {"num_labels": 2} if head.startswith("Sequence") else {}
+        model = getattr(albert_tf, f"AlbertFor{head}")(tiny_config(**changes), **labels)
+    model.save_pretrained(folder, format="huggingface")
+    (folder / "SHA256SUMS").unlink()
+    tensors = safetensors.load_file(folder / "model.safetensors")
+    if not entries.get("tie_word_embeddings", True):
+        bias = next(n for n in tensors if n in ("predictions.bias", "lm_head.bias"))
+        decoder = bias.replace("bias", "decoder")
+        width = 12 if name.startswith("roberta") else 6
+        tensors[f"{decoder}.weight"] = np.zeros((37, width), np.float32)
+        tensors[f"{decoder}.bias"] = np.zeros(37, np.float32)
+    if entries.get("summary_use_proj") is False:
+        tensors = {n: t for n, t in tensors.items() if "summary" not in n}
+    random = np.random.RandomState(0)
+    for key in sorted(tensors):
+        shape = tensors[key].shape
+        tensors[key] = random.normal(0, 0.5, shape).astype(np.float32)
+    safetensors.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **entries}))
+    return head
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_theirs(name, tiny_config, tmp_path):
+    head = write(tmp_path, tiny_config, name)
+    features = {"input_ids": IDS, "segment_ids": SEGMENTS}
+    model = XLNetForSequenceClassification
+    if head != "XLNet":
+        model = getattr(albert_tf, f"AlbertFor{head}")
+    model = model.from_pretrained(tmp_path)
+    found = model(features)
+    shown = np.reshape(found, (2, -1))[:, :2]
+    np.testing.assert_allclose(shown, CASES[name][2], rtol=0, atol=2e-5)
+    # It stays the same function in each form.
+    for form in ("model_directory", "huggingface"):
+        model.save_pretrained(tmp_path / form, format=form)
+        again = type(model).from_pretrained(tmp_path / form)
+        np.testing.assert_allclose(again(features), found, rtol=0, atol=1e-6)
+
+
+def test_a_summary_reads_no_padding(tiny_config, tmp_path):
+    for kind in ("first", "mean"):
+        model = XLNetForSequenceClassification(_XLNET, num_labels=2, summary_type=kind)
+        padded = {
+            "input_ids": np.pad(IDS, ((0, 0), (2, 0))),
+            "segment_ids": np.pad(SEGMENTS, ((0, 0), (2, 0)), constant_values=3),
+            "input_mask": np.pad(np.ones_like(IDS), ((0, 0), (2, 0))),
+        }
+        alone = model({"input_ids": IDS, "segment_ids": SEGMENTS})
+        np.testing.assert_allclose(model(padded), alone, rtol=0, atol=1e-6)
+        with pytest.raises(
+            UserError, match="The official XLNet has no other summary_t"
+        ):
+            model.save_pretrained(tmp_path / kind, format="tf1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"function_to_apply": "none"}, "sets function_to_apply to 'none', which"),
+        ({"auto_map": {"AutoModel": "a.B"}}, "sets auto_map to .*take it out of the"),
+        ({"quantization_config": {"bits": 4}}, "sets quantization_config to"),
+        ({"pruned_heads": {"0": [1]}}, "sets pruned_heads to"),
+        ({"is_decoder": True}, "sets is_decoder to True, expected False"),
+        ({"sbert_ce_default_activation_function": "torch.nn.Sigmoid"}, "ies Sigmoid"),
+        ({"sentence_transformers": {"activation_fn": "a.Softmax"}}, "applies Softmax"),
+        ({"sentence_transformers": {"other": 1}}, "sets other to 1, which"),
+    ],
+)
+def test_what_is_not_followed(changes, message, tiny_config, reconfigure, tmp_path):
+    write(tmp_path, tiny_config, "eps")
+    reconfigure(**changes)
+    with pytest.raises(UserError, match=message):
+        albert_tf.AlbertForSequenceClassification.from_pretrained(tmp_path)
+
+
+def test_what_changes_no_answer(tiny_config, reconfigure, tmp_path):
+    write(tmp_path, tiny_config, "eps")
+    import transformers
+
+    entries = transformers.BertConfig().to_dict()
+    entries |= {"top_k": 50, "num_beams": 4, "task_specific_params": {"a": {"b": 1}}}
+    entries |= {"torch_dtype": "float32", "_name_or_path": "x", "gap_size": 0}
+    entries |= {"label2id": {"no": 0}, "unknown": None, "directionality": "bidi"}
+    identity = "torch.nn.modules.linear.Identity"
+    entries["sentence_transformers"] = {"activation_fn": identity, "version": "4.1"}
+    config = json.loads((tmp_path / "config.json").read_text())
+    reconfigure(**{**entries, **config})
+    albert_tf.AlbertForSequenceClassification.from_pretrained(tmp_path)
+    sigmoid = {"activation_fn": "torch.nn.Sigmoid"}
+    kind = {"problem_type": "multi_label_classification"}
+    reconfigure(sentence_transformers=sigmoid, **kind)
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert model.label_kind == "multi_label"
+
+
+def test_two_numbers_stay_two_numbers(tiny_config, reconfigure, tmp_path):
+    write(tmp_path, tiny_config, "eps")
+    reconfigure(problem_type="regression")
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert (model.label_kind, model.labels, model.num_labels) == ("regression", None, 2)
+    assert model.task_info() is None
+    model.save_pretrained(tmp_path / "again", format="huggingface")
+    entries = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert entries["problem_type"] == "regression"
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
+def test_adapters(name, tiny_config, tmp_path):
+    write(tmp_path, tiny_config, "eps")
+    (tmp_path / name).write_text("{}")
+    message = rf"holds an adapter \({name}\).* model.merge_and_unload\(\)"
+    with pytest.raises(UserError, match=message):
+        albert_tf.AlbertModel.from_pretrained(tmp_path)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / name).write_text("{}")
+    with pytest.raises(UserError, match=message):
+        albert_tf.AlbertModel.from_pretrained(alone)
+
+
+def test_numbers_without_a_row(tiny_config):
+    model = albert_tf.AlbertForMaskedLM(tiny_config())
+    for name, value, most in (
+        ("input_ids", 37, 36),
+        ("input_ids", -1, 36),
+        ("token_type_ids", 7, 1),
+        ("masked_lm_positions", 5, 4),
+    ):
+        wrong = np.full((2, 5 if name != "masked_lm_positions" else 1), value)
+        features = {"input_ids": IDS, name: wrong}
+        message = f"holds {value}; the model takes 0 to {most}"
+        with pytest.raises(UserError, match=message):
+            model(features)
+        with pytest.raises(UserError, match=message):
+            model.predict(features, verbose=0)
