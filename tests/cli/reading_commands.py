@@ -1,6 +1,9 @@
 """Command lines that read a model, and the small files that they name beside it."""
 
 import json
+import pkgutil
+
+from albert_tf.cli import commands
 
 # The flags of each command; "{}" stands for the model.
 READING = {
@@ -24,10 +27,18 @@ READING = {
     "export": "--model_dir={} --export_dir=served",
     "serve": "--model_dir={}",
     "convert": "--from={} --to=out",
-    "verify": "{}",
+    "tools.verify": "{}",
 }
 # They read no weights.
-OTHERS = {"corpus", "count-tokens", "vocab", "data", "describe", "squad-scores"}
+OTHERS = {"count-tokens", "vocab", "data", "describe", "squad-scores"}
+
+
+def run_command(command, flags):
+    """Runs a command of `albert-tf`, or the module of that name."""
+    if command in commands.COMMANDS:
+        commands.main(["albert-tf", command, *flags])
+    else:
+        pkgutil.resolve_name(f"{command}:main")([command, *flags])
 
 
 def write_inputs(folder):

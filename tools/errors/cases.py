@@ -25,8 +25,10 @@ _PREFIX = "error: "
 _BEAM = "data_pipeline.beam"
 _MAINS = {
     "": "albert_tf.cli.commands:main",
-    "tools.tpu.check": "tools.tpu.check:main",
-    _BEAM: f"{_BEAM}:main",
+    **{
+        module: f"{module}:main"
+        for module in ("tools.demo.corpus", "tools.tpu.check", "tools.verify", _BEAM)
+    },
     **{name: main for name, (main, _) in COMMANDS.items()},
 }
 

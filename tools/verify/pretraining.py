@@ -16,11 +16,11 @@ from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import gradients_of
-from albert_tf.verify.recordings import holds_any
-from albert_tf.verify.recordings import prefixed
-from albert_tf.verify.recordings import read_recording
+from tools.verify.recordings import Compared
+from tools.verify.recordings import gradients_of
+from tools.verify.recordings import holds_any
+from tools.verify.recordings import prefixed
+from tools.verify.recordings import read_recording
 
 _CLIP_NORM = 1.0
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from tests.verify.squad_recording import failed
 from tests.verify.squad_recording import place_of
 from tests.verify.squad_recording import record

@@ -33,16 +33,16 @@ from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.families import registry
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import gradients_of
-from albert_tf.verify.recordings import huggingface_entries
-from albert_tf.verify.recordings import in_huggingface
-from albert_tf.verify.recordings import model_with_head
-from albert_tf.verify.recordings import prefixed
-from albert_tf.verify.recordings import read_recording
-from albert_tf.verify.recordings import require_inputs
-from albert_tf.verify.recordings import stacked_states
-from albert_tf.verify.recordings import without_masked
+from tools.verify.recordings import Compared
+from tools.verify.recordings import gradients_of
+from tools.verify.recordings import huggingface_entries
+from tools.verify.recordings import in_huggingface
+from tools.verify.recordings import model_with_head
+from tools.verify.recordings import prefixed
+from tools.verify.recordings import read_recording
+from tools.verify.recordings import require_inputs
+from tools.verify.recordings import stacked_states
+from tools.verify.recordings import without_masked
 
 _FEATURES = ("input_ids", "attention_mask", "token_type_ids")
 _ODD = "odd/"
