@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from tests.verify.squad_recording import SIZES
-from tests.verify.squad_recording import recorded_arrays
 
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
+from tests.tools.verify.squad_recording import SIZES
+from tests.tools.verify.squad_recording import recorded_arrays
 from tools.verify.recordings import tokenizer_of
 
 QUESTIONS = [

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.verify.squad_recording import failed
-from tests.verify.squad_recording import place_of
-from tests.verify.squad_recording import record
+
+from tests.tools.verify.squad_recording import failed
+from tests.tools.verify.squad_recording import place_of
+from tests.tools.verify.squad_recording import record
 
 MAPS = ("tok_start_to_orig_index", "tok_end_to_orig_index")
 
