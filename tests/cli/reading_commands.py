@@ -22,7 +22,7 @@ READING = {
     "fill-mask": "--model_dir={} [MASK]",
     "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
-    "inspect-layers": "--model_dir={} --output_dir=out text",
+    "tools.inspect_layers": "--model_dir={} --output_dir=out text",
     "early-exit": "--model_dir={} --eval_file=dev.tsv --output_dir=out",
     "export": "--model_dir={} --export_dir=served",
     "serve": "--model_dir={}",

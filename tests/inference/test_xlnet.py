@@ -10,11 +10,11 @@ import tensorflow as tf
 import albert_tf
 from albert_tf import embed
 from albert_tf import fill_mask
-from albert_tf import inspect_layers
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
+from tools import inspect_layers
 
 _TEXTS = ["<mask> is very good", "the plot", "it was a bad <mask> and <mask>"]
 

@@ -1,6 +1,6 @@
 """Draws what the layers of a model do to texts.
 
-  python -m albert_tf.inspect_layers --model_dir=out --output_dir=looked_at \\
+  python -m tools.inspect_layers --model_dir=out --output_dir=looked_at \\
       "Paris is the capital of France."
 
 This writes layers.png and layers.tsv, which show how far each layer moves a token on
@@ -26,7 +26,7 @@ _MOST_TOKENS = 64  # whose pieces can be read beside an attention map
 
 @dataclasses.dataclass(frozen=True)
 class InspectOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.inspect_layers`; texts stand beside them."""
+    """The flags of `python -m tools.inspect_layers`; texts stand beside them."""
 
     model_dir: str = option(
         "Model to look at: a model directory, a Hugging Face directory, or "
