@@ -10,6 +10,7 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.layers.view import gather_positions
@@ -22,6 +23,7 @@ _SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForMaskedLM(AlbertWithHead):
     """The encoder with a score for each token of the vocabulary.
 
@@ -89,6 +91,7 @@ def best_tokens(logits, top_k, vocab_size=None):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForPreTraining(AlbertWithHead):
     """The encoder with the two pretraining heads, or with more.
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.bundle import load_pretrained
+from albert_tf.bundle import read_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification

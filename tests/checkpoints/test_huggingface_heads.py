@@ -7,7 +7,7 @@ from safetensors import numpy as safetensors
 
 import albert_tf
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.bundle import read_checkpoint
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.bundle import read_checkpoint
+from albert_tf.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST

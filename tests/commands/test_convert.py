@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.checkpoints.loading import Checkpoint
+from albert_tf.bundle import Checkpoint
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf import minimal_pairs
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.bundle import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.inference.loading import language_model_class

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.loading import without_adapters
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.bundle import read_checkpoint
+from albert_tf.bundle import without_adapters
+from albert_tf.warm_start import warm_start
 from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.bundle import read_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
 from albert_tf.families import registry

@@ -29,8 +29,8 @@ token of each row; expected are `hidden` and
 
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import architectures
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.families import registry
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
 from tools.verify.recordings import Compared
@@ -70,7 +70,7 @@ def knows(directory):
 def compare(directory, vocabulary=None):
     """Yields the `Compared` of the folder, which `knows` knows."""
     inputs, expected = read_recording(directory, "input_ids")
-    checkpoint = read_checkpoint(directory)
+    checkpoint = bundle.open(directory)
     names = architectures(checkpoint.huggingface)
     model_class = _named_class(checkpoint.family, names) or registry.recognise(
         checkpoint.tensors, checkpoint.family, names

@@ -9,8 +9,8 @@ import os
 
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
+from albert_tf.bundle import build_model
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -31,7 +31,7 @@ _LOSSES = ("loss", "mlm_loss", "sop_loss")
 def compare(directory, vocabulary=None):
     """Yields the `Compared` of a folder, of which no other kind of recording knows."""
     inputs, expected = read_recording(directory, "input_ids")
-    checkpoint = read_checkpoint(directory)
+    checkpoint = bundle.open(directory)
     model = build_model(
         AlbertForPreTraining, checkpoint, _unused_parts(expected), arguments={}
     )

@@ -23,8 +23,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
+from albert_tf.bundle import build_model
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
 from albert_tf.io.files import read_json_object
@@ -61,7 +61,7 @@ def knows(directory):
 def compare(directory, vocabulary=None):
     """Yields the `Compared` of the folder, which `knows` knows."""
     inputs, expected = read_recording(directory, *_NEEDED)
-    checkpoint = read_checkpoint(directory)
+    checkpoint = bundle.open(directory)
     run = os.path.join(directory, _RUN_FILE)
     if os.path.exists(run):
         facts = read_json_object(run)

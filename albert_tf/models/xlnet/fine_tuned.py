@@ -7,6 +7,7 @@ from keras import ops
 
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.families.base import require_entries
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_config import XLNetConfig
@@ -157,6 +158,7 @@ def summary_variables(classifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
     """XLNet with a classifier on its summary of a text.
 
@@ -183,6 +185,7 @@ class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
     """XLNet with a linear classifier on each token of the content stream.
 
@@ -211,6 +214,7 @@ class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForMultipleChoice(ChoiceLogits, XLNetClassifier):
     """XLNet with a score for each choice of a question.
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.bundle import read_checkpoint
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.multiple_choice import NO_CHOICE

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from safetensors import numpy as safetensors
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.bundle import read_checkpoint
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError

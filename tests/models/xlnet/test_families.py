@@ -2,8 +2,8 @@
 
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.bundle import read_checkpoint
+from albert_tf.warm_start import warm_start
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.xlnet.encoder import XLNetModel
