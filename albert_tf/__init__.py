@@ -11,35 +11,33 @@ from albert_tf import optimizers
 from albert_tf.families import registry
 from albert_tf.io import near_misses
 
-MODELS = {
-    "AlbertModel": "albert_tf.models.albert",
-    "AlbertForPreTraining": "albert_tf.models.pretraining",
-    "AlbertForTextEmbedding": "albert_tf.models.text_embedding",
-    "AlbertForMaskedLM": "albert_tf.models.pretraining",
-    "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
+MODELS = (
+    "AlbertModel",
+    "AlbertForPreTraining",
+    "AlbertForTextEmbedding",
+    "AlbertForMaskedLM",
+    "AlbertForReplacedTokens",
     # Before the classifier of texts, whose names Hugging Face's files have, too: the
     # last one counts where a file does not say what it is of.
-    "AlbertForTokenClassification": "albert_tf.models.classification",
-    "AlbertForSequenceClassification": "albert_tf.models.classification",
-    "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
-    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
-    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
-    "XLNetModel": "albert_tf.models.xlnet.encoder",
-    "XLNetForTextEmbedding": "albert_tf.models.text_embedding",
-    "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
-    "XLNetForTokenClassification": "albert_tf.models.xlnet.fine_tuned",
+    "AlbertForTokenClassification",
+    "AlbertForSequenceClassification",
+    "AlbertForMultipleChoice",
+    "AlbertForQuestionAnswering",
+    "AlbertForAnswerableQuestions",
+    "XLNetModel",
+    "XLNetForTextEmbedding",
+    "XLNetLMHeadModel",
+    "XLNetForTokenClassification",
     # Before the classifier of texts, as above.
-    "XLNetForMultipleChoice": "albert_tf.models.xlnet.fine_tuned",
-    "XLNetForSequenceClassification": "albert_tf.models.xlnet.fine_tuned",
-    "XLNetForQuestionAnsweringSimple": "albert_tf.models.xlnet.question_answering",
-    "XLNetForQuestionAnswering": "albert_tf.models.xlnet.question_answering",
-}
-"""The module of each model of the package by its name.
-
-Where a checkpoint fits several, their order decides: see `families.registry`.
-"""
+    "XLNetForMultipleChoice",
+    "XLNetForSequenceClassification",
+    "XLNetForQuestionAnsweringSimple",
+    "XLNetForQuestionAnswering",
+)
+"""The names of the package's models, in the order in which `registry` tries them."""
+_CATALOGUE = dict.fromkeys(MODELS, "albert_tf.models.catalogue")
 _HOMES = {
-    **MODELS,
+    **_CATALOGUE,
     "AlbertConfig": "albert_tf.config",
     "Predictor": "albert_tf.serving.predictor",
     "TextClassifier": "albert_tf.text_classifier",
@@ -55,7 +53,7 @@ _HOMES = {
 
 # The classes that a `.keras` file may name.
 _OF_KERAS = {
-    **MODELS,
+    **_CATALOGUE,
     **optimizers.MODULES,
     "TaskLoss": "albert_tf.tasks.fitting",
     "TaskAccuracy": "albert_tf.tasks.fitting",

@@ -57,7 +57,6 @@ from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
-from albert_tf.models import catalogue  # noqa: F401
 from albert_tf.models.base import constructor_arguments
 from albert_tf.tokenization.loading import brings_tokenizer
 from albert_tf.tokenization.loading import read_tokenizer

@@ -1,8 +1,7 @@
 """The models by name.
 
 Loading, conversion, export and the names of the package look models up here. Each class
-registers itself by `register_model`; `albert_tf.models.catalogue` imports all of the
-package.
+registers itself by `register_model`; `albert_tf` imports those of the package on first use.
 """
 
 import importlib
@@ -50,13 +49,12 @@ def model_class(name):
             f"There is no model {name!r}; choose from {', '.join(model_names())}, or "
             "register your own with albert_tf.register_model."
         )
-    return _MODELS[name]
+    return _MODELS.get(name) or getattr(albert_tf, name)
 
 
 def models(family=None):
     """Lists all model classes, or a `ModelFamily`'s."""
-    # A class that nothing has imported would silently count for none.
-    classes = [_MODELS[name] for name in model_names()]
+    classes = map(model_class, model_names())
     return [c for c in classes if family is None or c.family is family]
 
 

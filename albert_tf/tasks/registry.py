@@ -4,7 +4,6 @@ Import the module of a new task here; its class registers itself.
 """
 
 from albert_tf.errors import UserError
-from albert_tf.models import catalogue  # noqa: F401
 from albert_tf.tasks.classification import label_kinds  # noqa: F401
 from albert_tf.tasks.multiple_choice import task as multiple_choice  # noqa: F401
 from albert_tf.tasks.question_answering import task as questions  # noqa: F401
