@@ -1,7 +1,7 @@
 """The models by name.
 
 Loading, conversion, export and the names of the package look models up here. Each class
-registers itself by `register_model`; `albert_tf` imports those of the package on first use.
+registers itself by `register_model`; those of the package are imported on first use.
 """
 
 import importlib
