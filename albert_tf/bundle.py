@@ -6,6 +6,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import itertools
 import os
 from collections.abc import Callable
@@ -112,6 +113,18 @@ class Bundle:
         """The float32 arrays by official name."""
         with checksums.verifying_weights(self.verify_checksum):
             return self.read()
+
+    def release(self):
+        """Lets go of the arrays, which are read again when they are asked for."""
+        vars(self).pop("tensors", None)
+
+    def digest(self):
+        """Returns the fingerprint of the weights, equal wherever they lie."""
+        found = hashlib.sha256()
+        for name, tensor in sorted(self.tensors.items()):
+            found.update(f"{name} {tensor.shape}".encode())
+            found.update(np.ascontiguousarray(tensor).tobytes())
+        return found.hexdigest()
 
     def head(self, otherwise=()):
         """Returns the class of the model, and its head's constructor arguments.

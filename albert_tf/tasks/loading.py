@@ -1,7 +1,5 @@
 """Models that training starts from and fine-tuned ones, with tokenizer and task."""
 
-import pathlib
-
 from absl import logging
 
 from albert_tf import bundle
@@ -36,7 +34,7 @@ def initial_model(start, task, told_by=None):
         UserError: there is no tokenizer; checkpoint, config and vocabulary do not fit
             each other; no checkpoint was named and --from_scratch was not given.
     """
-    opened = bundle.open(start.init_checkpoint) if start.init_checkpoint else None
+    opened = start.opened
     tokenizer, is_own = _initial_tokenizer(start, opened)
     arguments = {**task.model_arguments(), **start.execution}
     _check_flags(start)
@@ -81,7 +79,7 @@ def _initial_tokenizer(start, opened):
     return tokenizer, opened.brings_tokenizer()
 
 
-def fine_tuned(output_dir, init_checkpoint=None, asked=None):
+def fine_tuned(output_dir, start=None, asked=None):
     """Finds the fine-tuned model to apply: its `Bundle` and its `Task`.
 
     It is `model/` in the output directory, else --init_checkpoint; that may also be of
@@ -90,42 +88,39 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
 
     Args:
         output_dir: the flag.
-        init_checkpoint: of `StartFlags` whose model lies here.
+        start: the `Bundle` of --init_checkpoint, or None.
         asked: the `Task` of the files; see `registry.read_task`.
 
     Raises:
         UserError: neither was fine-tuned for a task, or both are, each by itself.
     """
-    candidates = [pathlib.Path(output_dir) / MODEL_DIR]
-    if init_checkpoint:
-        candidates.append(pathlib.Path(init_checkpoint))
-    for place, directory in enumerate(candidates):
-        if not place and not storage.exists(directory):
-            continue  # nothing was trained here
-        opened = bundle.open(directory)
+    own = os.path.join(output_dir, MODEL_DIR)
+    candidates = [bundle.open(own)] if storage.exists(own) else []
+    for opened in filter(None, (*candidates, start)):
         task = read_task(opened, asked)
         if task is not None:
-            _refuse_second(candidates, directory, opened.info)
+            if start is not None and opened is not start:
+                _refuse_second(opened, start)
             return opened, task
-    searched = " or ".join(map(str, candidates))
+    searched = f"{own} or {start.path}" if start else own
     raise UserError(
         f"There is no fine-tuned model in {searched}; train one with --do_train, or "
         "name one with --init_checkpoint."
     )
 
 
-def fine_tuned_for(work, task_class, output_dir, init_checkpoint):
+def fine_tuned_for(work, task_class, output_dir, start):
     """Finds the fine-tuned model of one family of tasks: its `Bundle` and its `Task`.
 
     Args:
         work: its name, for people.
         task_class: the class of its tasks.
-        output_dir, init_checkpoint: as of `fine_tuned`.
+        output_dir, start: see `fine_tuned`.
 
     Raises:
         UserError: as `fine_tuned`, or the model is of another family.
     """
-    opened, task = fine_tuned(output_dir, init_checkpoint)
+    opened, task = fine_tuned(output_dir, start)
     if not isinstance(task, task_class):
         raise UserError(
             f"{opened.path} was fine-tuned for {task.kind}, not for {work}; apply it "
@@ -134,19 +129,19 @@ def fine_tuned_for(work, task_class, output_dir, init_checkpoint):
     return opened, task
 
 
-def _refuse_second(candidates, directory, info):
+def _refuse_second(opened, start):
     """Refuses an --init_checkpoint that another model would answer for."""
-    named = candidates[-1]
-    if storage.is_same(named, directory):
+    if storage.is_same(opened.path, start.path):
         return
-    start = info.get("init_checkpoint")
-    if start is None or not storage.is_same(start, named):
+    began = opened.info.get("init_checkpoint")
+    is_start = began is not None and storage.is_same(began, start.path)
+    if not is_start and opened.info.get("init_digest") != start.digest():
         raise UserError(
-            f"{directory} is a fine-tuned model that did not start from "
-            f"--init_checkpoint={named}; leave --init_checkpoint out to apply "
-            f"{directory}, or name another --output_dir to apply {named}."
+            f"{opened.path} is a fine-tuned model that did not start from "
+            f"--init_checkpoint={start.path}; leave --init_checkpoint out to apply "
+            f"{opened.path}, or name another --output_dir to apply {start.path}."
         )
-    logging.info("%s is applied, which was trained from %s.", directory, named)
+    logging.info("%s is applied, which was trained from %s.", opened.path, start.path)
 
 
 def load_fine_tuned(opened, task, named=None, do_lower_case=None):

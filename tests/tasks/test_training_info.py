@@ -94,8 +94,9 @@ def test_a_second_model_to_apply_is_refused(tiny_config, tmp_path):
         info = {"task": TASK, "init_checkpoint": str(tmp_path / "start")}
         model.save_pretrained(tmp_path / name, training_info=info)
     with pytest.raises(UserError, match="other; leave --init_checkpoint out to apply"):
-        fine_tuned(tmp_path, tmp_path / "other")
-    for named in (None, tmp_path / "start", tmp_path / "model"):
+        fine_tuned(tmp_path, bundle.open(tmp_path / "other"))
+    places = [tmp_path / name for name in ("start", "model")]
+    for named in (None, *map(bundle.open, places)):
         assert fine_tuned(tmp_path, named)[0].path == str(tmp_path / "model")
 
 

@@ -157,7 +157,7 @@ def _fine_tuned(options, start):
         "text classification",
         TextTask,
         options.output_dir,
-        start.init_checkpoint,
+        start.opened,
     )
 
 

@@ -113,9 +113,7 @@ def _applier(start, applying, asked, examples, tuned):
         `Task.interpret`, and the scores of early answers; and the `Bundle` of the
         model.
     """
-    opened, task = tuned or fine_tuned(
-        applying.output_dir, start.init_checkpoint, asked
-    )
+    opened, task = tuned or fine_tuned(applying.output_dir, start.opened, asked)
     task.check_fits(opened.path, asked)
     # Without training info, the flags say what the model does not.
     task = task if opened.facts else asked

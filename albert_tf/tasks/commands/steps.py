@@ -137,7 +137,7 @@ def _export_model(options, start):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
 
-    opened, _ = fine_tuned(options.output_dir, start.init_checkpoint)
+    opened, _ = fine_tuned(options.output_dir, start.opened)
     export(ExportOptions(model_dir=opened.path, export_dir=options.export_dir))
 
 

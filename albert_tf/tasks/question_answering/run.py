@@ -18,7 +18,7 @@ def train_and_apply(options, start):
     """Obeys the flags once; see `run_repeatedly`."""
     tuned = None
     if not options.do_train:
-        tuned = fine_tuned(options.output_dir, start.init_checkpoint)
+        tuned = fine_tuned(options.output_dir, start.opened)
     task, examples = read_files(options, tuned)
     # The official --do_predict scores, too.
     scores = "dev" in examples and (options.do_eval or options.do_predict)

@@ -1,6 +1,5 @@
 """The run of run_similarity.py."""
 
-from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import run_task
@@ -23,9 +22,7 @@ def train_and_apply(options, start):
     if options.do_train:
         task, tuned = _learned(options, start, scored), None
     else:
-        tuned = fine_tuned_for(
-            "vectors", Similarity, options.output_dir, start.init_checkpoint
-        )
+        tuned = fine_tuned_for("vectors", Similarity, options.output_dir, start.opened)
         task = tuned[1]
     return run_task(options, start, task, examples, options.do_predict, tuned)
 
@@ -65,8 +62,8 @@ def _sizes(options):
 def _learned(options, start, scored):
     """Makes the task that the flags describe, with the pooling of the model's start."""
     told = None
-    if start.init_checkpoint and not start.from_scratch:
-        told = read_task(bundle.open(start.init_checkpoint))
+    if start.opened and not start.from_scratch:
+        told = read_task(start.opened)
     fields = told.model_arguments() if isinstance(told, Similarity) else {}
     for name in ("pooling", "normalize"):
         if getattr(options, name) is not None:

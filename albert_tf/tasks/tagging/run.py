@@ -28,9 +28,7 @@ def train_and_apply(options, start):
         options = dataclasses.replace(options, decoder=decoder)
     tuned = None
     if not options.do_train:
-        tuned = fine_tuned_for(
-            "tagging", Tagging, options.output_dir, start.init_checkpoint
-        )
+        tuned = fine_tuned_for("tagging", Tagging, options.output_dir, start.opened)
     task, examples = _read_folder(options, tuned and _as_asked(options, *tuned))
     return run_task(options, start, task, examples, options.do_predict, tuned)
 
