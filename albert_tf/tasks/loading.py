@@ -1,5 +1,7 @@
 """Models that training starts from and fine-tuned ones, with tokenizer and task."""
 
+import os
+
 from absl import logging
 
 from albert_tf import bundle
@@ -34,10 +36,10 @@ def initial_model(start, task, told_by=None):
         UserError: there is no tokenizer; checkpoint, config and vocabulary do not fit
             each other; no checkpoint was named and --from_scratch was not given.
     """
+    _check_flags(start)
     opened = start.opened
     tokenizer, is_own = _initial_tokenizer(start, opened)
     arguments = {**task.model_arguments(), **start.execution}
-    _check_flags(start)
     keeps_layers = not (start.from_scratch or start.init_layers)
     if keeps_layers:
         _ = opened.tensors  # of a model directory it draws weights: not from the seed

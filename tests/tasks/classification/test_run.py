@@ -251,6 +251,15 @@ def test_evaluation_without_a_model_is_an_error(flags):
         flags(do_eval=True)
 
 
+@pytest.fixture
+def tuned(tmp_path, tiny_config):
+    """The folder of a classifier that no checksum protects."""
+    model = AlbertForSequenceClassification(tiny_config(), num_labels=2)
+    model.save_pretrained(tmp_path / "tuned")
+    (tmp_path / "tuned" / "SHA256SUMS").unlink()
+    return tmp_path / "tuned"
+
+
 @pytest.mark.parametrize(
     ("task", "problem"),
     [
@@ -258,18 +267,15 @@ def test_evaluation_without_a_model_is_an_error(flags):
         ({"kind": "ranking"}, "ranking"),
     ],
 )
-def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
+def test_a_task_of_another_version_is_an_error(flags, tuned, task, problem):
     known = create_task("single_label", "custom", labels=("no", "yes")).to_dict()
-    task = known | task if isinstance(task, dict) else task
-    (tmp_path / "tuned").mkdir()
-    (tmp_path / "tuned/training_info.json").write_text(json.dumps({"task": task}))
+    (tuned / "training_info.json").write_text(json.dumps({"task": known | task}))
     message = f"does not know the task .* training info of .*tuned .*{problem}"
     with pytest.raises(UserError, match=message):
-        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)
+        flags(init_checkpoint=tuned, do_predict=True)
 
 
-def test_a_task_that_is_none_is_an_error(flags, tmp_path):
-    (tmp_path / "tuned").mkdir()
-    (tmp_path / "tuned/training_info.json").write_text('{"task": 3}')
+def test_a_task_that_is_none_is_an_error(flags, tuned):
+    (tuned / "training_info.json").write_text('{"task": 3}')
     with pytest.raises(UserError, match="training_info.json sets task to 3, expected"):
-        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)
+        flags(init_checkpoint=tuned, do_predict=True)
