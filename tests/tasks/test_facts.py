@@ -72,7 +72,7 @@ def test_a_start_is_known_by_its_weights(flags, tmp_path):
     (tmp_path / "start").rename(tmp_path / "moved")
     flags(**_RUN, **changes, init_checkpoint=tmp_path / "moved", do_eval=True)
     other = AlbertForSequenceClassification.from_pretrained(tmp_path / "moved")
-    other.classifier.bias.assign([1.0, 2.0])
+    other.official_variables()["output_bias"].assign([1.0, 2.0])
     other.save_pretrained(tmp_path / "other", load_tokenizer(model))
     with pytest.raises(
         UserError, match="weights of --init_checkpoint is .*, but the r"
