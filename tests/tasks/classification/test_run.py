@@ -1,7 +1,9 @@
 """run_classifier from flags to files, on a task that a tiny model learns."""
 
+import collections
 import json
 import math
+import os
 import shutil
 
 import pytest
@@ -10,6 +12,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.display import plots
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
@@ -249,6 +252,26 @@ def test_single_texts_and_pairs_are_not_confused(flags, tmp_path, pair, message)
 def test_evaluation_without_a_model_is_an_error(flags):
     with pytest.raises(UserError, match="no fine-tuned model in"):
         flags(do_eval=True)
+
+
+def test_an_evaluation_reads_each_file_of_a_model_once(flags, tmp_path, monkeypatch):
+    vocab = tmp_path / "vocab.txt"
+    tokenizer = load_tokenizer(vocab)
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    model = AlbertForSequenceClassification(config, labels=["no", "yes"])
+    model.save_pretrained(tmp_path / "tuned", tokenizer)
+    read, read_bytes = collections.Counter(), storage.read_bytes
+
+    def counted(path):
+        read[os.path.basename(path)] += 1
+        return read_bytes(path)
+
+    monkeypatch.setattr(storage, "read_bytes", counted)
+    asked = {"from_scratch": None, "albert_config_file": None, "vocab_file": None}
+    flags(**asked, init_checkpoint=tmp_path / "tuned", do_eval=True)
+    names = {path.name for path in (tmp_path / "tuned").iterdir()}
+    names -= {"SHA256SUMS", "model.weights.h5"}  # the latter is read from the disk
+    assert {name: read[name] for name in names} == dict.fromkeys(names, 1)
 
 
 @pytest.fixture
