@@ -12,21 +12,16 @@ the checkpoint. docs/checkpoints.md says more.
 import dataclasses
 import os
 
+import albert_tf
 from albert_tf.checkpoints.flags import FORMATS
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import is_model_directory
-from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
 from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.loading import read_tokenizer
@@ -51,7 +46,7 @@ class ConvertOptions(ReadingFlags):
     model_class: str = option(
         "Model class to build; auto takes the one whose heads the checkpoint has.",
         _AUTO,
-        [_AUTO, *registry.model_names()],
+        [_AUTO, *albert_tf.MODELS],
     )
     allow_missing: str = option(
         "Weights that the checkpoint may lack and that get random values: their "
@@ -74,11 +69,11 @@ def convert(options):
             no place for it.
     """
     _check_target(options)
-    options = dataclasses.replace(options, source=local_directory(options.source))
-    model, info = _read(options)
-    tokenizer = _tokenizer_of(options)
+    opened = albert_tf.bundle.open(options.source)
+    model, info = _read(options, opened)
+    tokenizer = _tokenizer_of(opened.path, options.do_lower_case)
     if tokenizer is not None:
-        tokenizer = tokenizer_for_model(tokenizer, model.config, options.source)
+        tokenizer = tokenizer_for_model(tokenizer, model.config, opened.path)
     model.save_pretrained(options.to, tokenizer, info, options.to_format)
     print(model.load_report)
     print(f"{type(model).__name__} written to {options.to}")
@@ -102,25 +97,26 @@ def _check_target(options):
         )
 
 
-def _read(options):
+def _read(options, opened):
     """Reads the model and, if a model directory's weights stay, its information."""
-    name, source = options.model_class, options.source
+    name = options.model_class
     named = None if name == _AUTO else registry.model_class(name)
     allow_missing = [part for part in options.allow_missing.split(",") if part]
-    if not is_model_directory(source):
-        checkpoint = read_checkpoint(source)
-        model_class = named or checkpoint.model_class()
-        arguments = checkpoint.head_arguments(model_class)
-        return build_model(model_class, checkpoint, allow_missing, arguments), None
-    saved_class, _ = read_head(source)
-    model = load_pretrained(named or saved_class, source, {}, allow_missing)
+    if not opened.saved:
+        model_class = named or opened.model_class()
+        arguments = opened.head_arguments(model_class)
+        model = albert_tf.bundle.build_model(
+            model_class, opened, allow_missing, arguments
+        )
+        return model, None
+    saved_class, _ = opened.saved
+    model = opened.model(named or saved_class, allow_missing)
     keeps_info = named in (None, saved_class)
-    return model, (read_training_info(source) or None) if keeps_info else None
+    return model, (opened.info or None) if keeps_info else None
 
 
-def _tokenizer_of(options):
+def _tokenizer_of(folder, do_lower_case):
     """Returns the tokenizer beside the checkpoint, or None."""
-    folder = options.source
     if not storage.is_folder(folder):
         folder = os.path.dirname(folder) or "."
     places = [folder, os.path.join(folder, "assets")]
@@ -129,7 +125,7 @@ def _tokenizer_of(options):
         places.append(os.path.join(folder, "..", "assets"))
     for place in places:
         if storage.is_folder(place) and any(map(is_tokenizer, storage.names_in(place))):
-            return read_tokenizer(place, options.do_lower_case)
+            return read_tokenizer(place, do_lower_case)
     return None
 
 

@@ -56,7 +56,6 @@ def fill_mask(options, texts=()):
             "--input_file."
         )
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.hub.names import local_directory
     from albert_tf.inference.loading import guessing_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.loading import read_texts
@@ -65,8 +64,7 @@ def fill_mask(options, texts=()):
     pairs = None
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    directory = local_directory(options.model_dir)
-    model, tokenizer = load(guessing_class, directory)
+    model, tokenizer = load(guessing_class, options.model_dir)
     found = fill_masks(
         model, tokenizer, list(texts), pairs, options.top_k, options.batch_size
     )

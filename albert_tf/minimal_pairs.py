@@ -77,14 +77,12 @@ def minimal_pairs(options):
             sentence without tokens or longer than the model's positions.
     """
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.hub.names import local_directory
     from albert_tf.inference.loading import language_model_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.masked_words import pseudo_log_likelihoods
 
     pairs = read_pairs(options.input_file, options.pairs_per_set)
-    directory = local_directory(options.model_dir)
-    model, tokenizer = load(language_model_class, directory)
+    model, tokenizer = load(language_model_class, options.model_dir)
     texts = [text for pair in pairs for text in (pair["good"], pair["bad"])]
     _check_tokens(pairs, tokenizer.encode_flat(texts)[1])
     scores = pseudo_log_likelihoods(

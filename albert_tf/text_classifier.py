@@ -8,13 +8,10 @@ from typing import Any
 
 import keras
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import loading_arguments
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf import bundle
+from albert_tf.bundle import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.hub.names import local_directory
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.near_misses import refusing_keywords
@@ -38,7 +35,6 @@ from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import list_of_texts
-from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _LONGEST = 128  # tokens of a text, unless something else is asked for
@@ -93,28 +89,23 @@ class TextClassifier:
         known = loading_arguments(*map(registry.model_class, TextTask.models))
         known += arguments_of(TextClassifier)
         refuse_arguments("TextClassifier", changes, known)
-        self._directory = local_directory(pretrained, revision)
-        if not os.path.isdir(self._directory):
-            raise UserError(
-                f"There is no directory {pretrained}; name a model directory, or a "
-                "model to download, such as hf://owner/name."
-            )
-        self.tokenizer = read_tokenizer(self._directory)
+        self._opened = opened = bundle.open(pretrained, revision)
+        self._directory = opened.path
+        self.tokenizer = opened.tokenizer()
         self.model, self._task, self._changes = None, None, changes
-        info = read_training_info(self._directory)
-        self._max_length = max_length or info.get("max_seq_length")
+        self._max_length = max_length or opened.info.get("max_seq_length")
         self._labels = None if labels is None else given_names(labels)
         if label_kind not in (None, *LABEL_KINDS):
             raise UserError(
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
             )
         self._kind = label_kind or LABEL_KINDS[0]
-        self._few_shot, self._checkpoint = few_shot, read_checkpoint(self._directory)
+        self._few_shot = few_shot
         if few_shot:
-            told = few_shot_arguments(self._checkpoint, self._kind)
+            told = few_shot_arguments(opened, self._kind)
             self._changes = {**told, **changes}
         if labels is None and label_kind is None:
-            tuned, _ = read_task(self._checkpoint)
+            tuned = read_task(opened)
             if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
                 self._build(tuned, seed=0)
 
@@ -247,17 +238,17 @@ class TextClassifier:
 
     def _build(self, task, seed):
         arguments = {**task.model_arguments(), **self._changes}
-        family = self._checkpoint.family
+        family = self._opened.family
         model_class = task.model_classes().get(family, task.model_class)
         with seeded(seed):
-            model = load_pretrained(model_class, self._checkpoint, arguments)
+            model = self._opened.model(model_class, **arguments)
         self.tokenizer = tokenizer_for_model(
             self.tokenizer, model.config, self._directory
         )
         if self._max_length is None:
             self._max_length = model.config.longest_row(_LONGEST)
         model.config.check_row("max_length", self._max_length)
-        self.model, self._checkpoint = model, None  # its weights were copied
+        self.model, self._opened = model, None  # its weights were copied
         self._set(task)
 
     def _set(self, task):

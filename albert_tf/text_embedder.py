@@ -9,11 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from albert_tf.checkpoints.loading import loading_arguments
+from albert_tf.bundle import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
-from albert_tf.hub.names import local_directory
 from albert_tf.inference.loading import load
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
@@ -70,19 +69,18 @@ class TextEmbedder:
         revision: str | None = None,
         **changes: Any,
     ) -> None:
-        directory = local_directory(pretrained, revision)
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
         arguments = {n: value for n, value in asked.items() if value is not None}
 
-        def class_of(checkpoint):
-            model_class = registry.model_of_vectors(checkpoint.family or ALBERT)
+        def class_of(opened):
+            model_class = registry.model_of_vectors(opened.family or ALBERT)
             known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
             refuse_arguments("TextEmbedder", changes, known)
             return model_class
 
         with seeded(0):
             self.model, self.tokenizer = load(
-                class_of, directory, **arguments, **changes
+                class_of, pretrained, revision, **arguments, **changes
             )
         told = [self.model.task_info() or {}]
         length = self.model.config.row_length(max_seq_length or None, told)

@@ -28,6 +28,7 @@ import tempfile
 import numpy as np
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
@@ -270,7 +271,7 @@ def _print_parts(options, model_dir, texts):
 
     from albert_tf.serving.loading import build_module
 
-    module, _, _ = build_module(model_dir)
+    module, _, _ = build_module([bundle.open(model_dir)])
     batch = tf.constant([text.encode() for text in texts[: options.batch_size]])
     tokenize = tf.function(module.text_features)
     answer = module.text_signature()

@@ -118,15 +118,20 @@ def _check_labels(head, training_info, directory):
         )
 
 
-def read_training_info(directory):
+def read_training_info(directory, head=None):
     """Reads `training_info.json`, whose other keys are free; returns {} without it.
+
+    Args:
+        directory: of the model.
+        head: the head arguments beside it, if they have been read.
 
     Raises:
         UserError: it is no JSON object, a value that is acted on makes no sense, or its
             labels differ from `head.json`; or a file is gone that was written beside
             it.
     """
-    require_whole(directory)
+    if head is None:
+        require_whole(directory)
     path = os.path.join(directory, TRAINING_INFO_FILE)
     info = read_json_object(path) if storage.exists(path) else {}
     for name, least in (("max_seq_length", 1), ("step", 0)):
@@ -138,18 +143,21 @@ def read_training_info(directory):
             )
     if not isinstance(info.get("task", {}), dict):
         raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
-    head = os.path.join(directory, HEAD_FILE)
-    if "task" in info and storage.exists(head):
-        _check_labels(read_json_object(head), info, directory)
+    head_file = os.path.join(directory, HEAD_FILE)
+    if head is None and "task" in info and storage.exists(head_file):
+        head = read_json_object(head_file)
+    _check_labels(head or {}, info, directory)
     return info
 
 
-def load_model_directory(directory, **arguments):
+def load_model_directory(directory, model_class, config, arguments):
     """Builds the model that was saved and loads all its weights.
 
     Args:
         directory: a folder that `save_model_directory` wrote.
-        **arguments: constructor arguments beside those that were saved.
+        model_class, config: what it says of its model; see `read_head` and
+            `read_config_of`.
+        arguments: dict of constructor arguments, those of the head among them.
 
     Returns:
         The model, with its `load_report`.
@@ -157,17 +165,15 @@ def load_model_directory(directory, **arguments):
     Raises:
         UserError: a file is missing or does not fit the others.
     """
-    model_class, head = read_head(directory)
     family = model_class.family
     config_file = os.path.join(directory, family.config_file)
-    config = read_config_of(directory, family)
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:
             checksums.check_weights(weights, path)
             _check_size(config_file, family.encoder_parameters(config), path)
             _refuse_other_files(weights, path)
-            model = _build(model_class, config, {**head, **arguments}, directory)
+            model = _build(model_class, config, arguments, directory)
             model.load_weights(path)
             require_finite(model.official_variables(), weights)
     except UserError:

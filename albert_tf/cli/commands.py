@@ -28,17 +28,12 @@ _PATH = """From text to a served model, with files of your own:
       --init_checkpoint=pretrained --output_dir=tuned --do_train --do_eval
   albert-tf export --model_dir=tuned/model --export_dir=served
 
-Without a corpus, `albert-tf corpus --output_dir=corpus` writes one. A released model,
-such as hf://albert/albert-base-v2, takes the place of `pretrained`.
+A released model, such as hf://albert/albert-base-v2, takes the place of `pretrained`.
 `albert-tf --help` lists all commands, `albert-tf COMMAND --help` the flags of one.
 """
 
 
 COMMANDS = {
-    "corpus": (
-        "data_pipeline.sample_corpus:main",
-        "Write a sample corpus from the docstrings of this Python installation.",
-    ),
     "vocab": (
         "data_pipeline.train_tokenizer:main",
         "Train a SentencePiece vocabulary.",
@@ -85,10 +80,6 @@ COMMANDS = {
         "Score a model on pairs of an acceptable sentence and one that is not.",
     ),
     "embed": ("albert_tf.embed:main", "Turn texts into vectors."),
-    "inspect-layers": (
-        "albert_tf.inspect_layers:main",
-        "Draw what the layers do to texts.",
-    ),
     "early-exit": (
         "albert_tf.early_exit:main",
         "Draw the score of a model against the depth at which it answers.",
@@ -103,10 +94,6 @@ COMMANDS = {
         "Convert between official, Hugging Face and our own checkpoints.",
     ),
     "describe": ("albert_tf.describe:main", "Count parameters, memory and operations."),
-    "verify": (
-        "albert_tf.verify:main",
-        "Compare a checkpoint with what another program computed with it.",
-    ),
 }
 """By name: "module:function", which takes a command line whose first item names the
 program, and a line on the work."""

@@ -1,58 +1,20 @@
 """The models by name.
 
-Loading, conversion, export and the names of the package look models up here, so that
-a model is registered once. To add a model to the package, write its class
-(see `PretrainedModel` for its declarations) and add its module to `MODULES`. Register a
-class outside the package with `register_model`.
-
-`import albert_tf` imports neither Keras nor models. Where Keras is there, each class
-that a `.keras` file may name gets a stand-in in Keras' table, which the class itself
-takes the place of as soon as its module is imported.
+Loading, conversion, export and the names of the package look models up here. Each class
+registers itself by `register_model`; those of the package are imported on first use.
 """
 
 import importlib
 import sys
 
-from albert_tf import optimizers
+import albert_tf
 from albert_tf.errors import UserError
 
-# Where the classes are. A module is imported when its class is asked for.
-MODULES = {
-    "AlbertModel": "albert_tf.models.albert",
-    "AlbertForPreTraining": "albert_tf.models.pretraining",
-    "AlbertForTextEmbedding": "albert_tf.models.text_embedding",
-    "AlbertForMaskedLM": "albert_tf.models.pretraining",
-    "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
-    # Before the classifier of texts, whose names Hugging Face's files have, too: the
-    # last one counts where a file does not say what it is of.
-    "AlbertForTokenClassification": "albert_tf.models.classification",
-    "AlbertForSequenceClassification": "albert_tf.models.classification",
-    "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
-    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
-    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
-    "XLNetModel": "albert_tf.models.xlnet.encoder",
-    "XLNetForTextEmbedding": "albert_tf.models.text_embedding",
-    "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
-    "XLNetForTokenClassification": "albert_tf.models.xlnet.fine_tuned",
-    # Before the classifier of texts, as above.
-    "XLNetForMultipleChoice": "albert_tf.models.xlnet.fine_tuned",
-    "XLNetForSequenceClassification": "albert_tf.models.xlnet.fine_tuned",
-    "XLNetForQuestionAnsweringSimple": "albert_tf.models.xlnet.question_answering",
-    "XLNetForQuestionAnswering": "albert_tf.models.xlnet.question_answering",
-}
-
-_REGISTERED = {}  # classes outside the package, by name
-# Of the classes that a `.keras` file may name.
-_KERAS_MODULES = {
-    **MODULES,
-    **optimizers.MODULES,
-    "TaskLoss": "albert_tf.tasks.fitting",
-    "TaskAccuracy": "albert_tf.tasks.fitting",
-}
+_MODELS = {}  # the classes by name
 
 
 def register_model(model_class: type) -> type:
-    """Registers a `PretrainedModel` of your own by its class name; a decorator.
+    """Registers a `PretrainedModel` by its class name; a decorator.
 
     Loading, conversion and export then treat its checkpoints like the package's. A
     class of the same name replaces the one registered before.
@@ -61,17 +23,18 @@ def register_model(model_class: type) -> type:
         UserError: the package has a model of that name.
     """
     name = model_class.__name__
-    if name in MODULES:
+    is_ours = model_class.__module__.startswith("albert_tf.")
+    if name in albert_tf.MODELS and not is_ours:
         raise UserError(
             f"albert_tf already has a model {name}; give yours another name."
         )
-    _REGISTERED[name] = model_class
+    _MODELS[name] = model_class
     return model_class
 
 
 def model_names():
     """Lists the names of all models, the package's first."""
-    return [*MODULES, *_REGISTERED]
+    return [*albert_tf.MODELS, *(n for n in _MODELS if n not in albert_tf.MODELS)]
 
 
 def model_class(name):
@@ -86,14 +49,12 @@ def model_class(name):
             f"There is no model {name!r}; choose from {', '.join(model_names())}, or "
             "register your own with albert_tf.register_model."
         )
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    return getattr(importlib.import_module(MODULES[name]), name)
+    return _MODELS.get(name) or getattr(albert_tf, name)
 
 
 def models(family=None):
     """Lists all model classes, or a `ModelFamily`'s."""
-    classes = [model_class(name) for name in model_names()]
+    classes = map(model_class, model_names())
     return [c for c in classes if family is None or c.family is family]
 
 
@@ -154,23 +115,22 @@ def head_names(family, architectures=()):
     return names
 
 
-def add_stand_ins():
-    """Adds the stand-ins to Keras' table, if Keras is imported."""
+def add_stand_ins(modules):
+    """Adds stand-ins to Keras' table of classes, if Keras is imported.
+
+    Keras finds a class of ours that a `.keras` file names, though nothing has imported
+    it; the class itself takes the place of its stand-in when it is.
+
+    Args:
+        modules: the module of each class by its name.
+    """
     # A module that is being imported has no contents yet.
     saving = getattr(sys.modules.get("keras"), "saving", None)
     if saving is None:
         return
     known = saving.get_custom_objects()
-    for name, stand_in in stand_ins().items():
-        known.setdefault(name, stand_in)
-
-
-def stand_ins():
-    """Makes a stand-in for each class, by the name under which Keras registers it."""
-    return {
-        f"albert_tf>{name}": _StandIn(name, module)
-        for name, module in _KERAS_MODULES.items()
-    }
+    for name, module in modules.items():
+        known.setdefault(f"albert_tf>{name}", _StandIn(name, module))
 
 
 class _StandIn:

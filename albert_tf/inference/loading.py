@@ -1,7 +1,6 @@
 """Inputs of inference: a model and its tokenizer from one place, texts from a file."""
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
 from albert_tf.io.table_rows import is_table
@@ -14,48 +13,45 @@ from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column
 from albert_tf.tasks.tables import read_table
-from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _TAB = "\t"
 _TEXT, _PAIR = "text", "text_pair"
 
 
-def load(choose_class, directory, **arguments):
-    """Loads the model of a directory, and the tokenizer that lies beside it.
+def load(choose_class, path, revision=None, **arguments):
+    """Loads the model of a folder, and the tokenizer that lies beside it.
 
     Args:
-        choose_class: from a `Checkpoint` to the class of the model, such as
+        choose_class: from a `Bundle` to the class of the model, such as
             `encoder_class`.
-        directory: of `hub.names.local_directory`.
+        path, revision: see `bundle.open`.
         **arguments: constructor arguments of the model.
 
     Raises:
         UserError: one of them is missing, or they do not fit.
     """
-    checkpoint = read_checkpoint(directory)
-    model_class = choose_class(checkpoint)
-    tokenizer = read_tokenizer(directory)
-    arguments = {**model_class.family.alone, **arguments}
-    model = load_pretrained(model_class, checkpoint, arguments)
-    return model, tokenizer_for_model(tokenizer, model.config, directory)
+    opened = bundle.open(path, revision)
+    model_class, tokenizer = choose_class(opened), opened.tokenizer()
+    model = opened.model(model_class, **{**model_class.family.alone, **arguments})
+    return model, tokenizer_for_model(tokenizer, model.config, opened.path)
 
 
-def encoder_class(checkpoint):
-    """Returns the class of the encoder of a checkpoint."""
-    return XLNetModel if checkpoint.family is XLNET else AlbertModel
+def encoder_class(opened):
+    """Returns the class of the encoder of a `Bundle`."""
+    return XLNetModel if opened.family is XLNET else AlbertModel
 
 
-def guessing_class(checkpoint):
-    """Returns the class by which the model of a checkpoint guesses hidden tokens."""
-    return XLNetLMHeadModel if checkpoint.family is XLNET else AlbertForMaskedLM
+def guessing_class(opened):
+    """Returns the class by which the model of a `Bundle` guesses hidden tokens."""
+    return XLNetLMHeadModel if opened.family is XLNET else AlbertForMaskedLM
 
 
-def language_model_class(checkpoint):
-    """Returns the class by which a checkpoint scores texts."""
-    if AlbertForReplacedTokens in checkpoint.saved:
+def language_model_class(opened):
+    """Returns the class by which the model of a `Bundle` scores texts."""
+    if AlbertForReplacedTokens in opened.saved:
         return AlbertForReplacedTokens
-    return guessing_class(checkpoint)
+    return guessing_class(opened)
 
 
 def read_texts(path):

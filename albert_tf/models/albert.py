@@ -8,6 +8,7 @@ from keras import ops
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
 from albert_tf.layers.base import projection
@@ -21,6 +22,7 @@ from albert_tf.models.features import named_features
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertModel(PretrainedModel):
     """The ALBERT encoder with its pooler; official `AlbertModel`.
 

@@ -1,6 +1,9 @@
 """The base of all models: a config, official variable names, a model directory."""
 
 import contextlib
+import functools
+import inspect
+import itertools
 import json
 import operator
 import os
@@ -11,11 +14,7 @@ from typing import Any
 
 import keras
 
-from albert_tf.checkpoints.loading import constructor_arguments
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.saving import save_pretrained
-from albert_tf.hub.names import local_directory
-from albert_tf.io import checksums
+import albert_tf
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
@@ -43,6 +42,23 @@ def seeded(seed):
         yield
     finally:
         random.setstate(state)
+
+
+@functools.cache
+def constructor_arguments(model_class):
+    """Returns the names that a model's constructor takes beside its config, a tuple.
+
+    Those of a base that its subclass gives itself have no default.
+    """
+    constructors = [vars(owner).get("__init__") for owner in model_class.__mro__]
+    own, *bases = (
+        [*inspect.signature(constructor).parameters.values()]
+        for constructor in filter(inspect.isfunction, constructors)
+    )
+    of_bases = itertools.chain.from_iterable(bases)
+    parameters = [*own[2:], *(p for p in of_bases if p.default is not p.empty)]
+    names = (p.name for p in parameters if p.kind is not p.VAR_KEYWORD)
+    return tuple(dict.fromkeys(names))
 
 
 class PretrainedModel(keras.Model):
@@ -226,7 +242,7 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: there is no such format, or it needs a package that is missing.
         """
-        save_pretrained(self, directory, tokenizer, training_info, format)
+        albert_tf.bundle.save(self, directory, tokenizer, training_info, format)
 
     @classmethod
     def from_pretrained(
@@ -258,9 +274,8 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        with checksums.verifying_weights(verify_checksum):
-            directory = local_directory(path, revision)
-            return load_pretrained(cls, directory, kwargs, allow_missing)
+        bundle = albert_tf.bundle.open(path, revision, verify_checksum)
+        return bundle.model(cls, allow_missing, **kwargs)
 
     def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
         """Exports the network alone, as `keras.Model.export`.

@@ -8,6 +8,7 @@ import keras
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import dropout
 from albert_tf.models.features import mask_of
@@ -21,6 +22,7 @@ _POOLINGS = ("mean", "cls")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForSequenceClassification(TextLabels, LinearClassifier):
     """The encoder with a linear classifier on its pooled output.
 
@@ -113,6 +115,7 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForTokenClassification(TokenLabels, LinearClassifier):
     """The encoder with a linear classifier on each token.
 

@@ -7,6 +7,7 @@ from keras import ops
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
 from albert_tf.row_layout import FEATURES
@@ -47,6 +48,7 @@ class ChoiceLogits:
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForMultipleChoice(ChoiceLogits, LinearClassifier):
     """The encoder with a score for each choice of a question.
 

@@ -10,6 +10,7 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.layers.view import gather_positions
@@ -32,6 +33,7 @@ class MaskedLMVariables(AlbertWithHead):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForMaskedLM(MaskedLMVariables):
     """The encoder with a score for each token of the vocabulary.
 
@@ -99,6 +101,7 @@ def best_tokens(logits, top_k, vocab_size=None):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForPreTraining(MaskedLMVariables):
     """The encoder with the two pretraining heads, or with more.
 

@@ -8,6 +8,7 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.models.albert import AlbertWithHead
@@ -16,6 +17,7 @@ from albert_tf.models.features import named_features
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForQuestionAnswering(AlbertWithHead):
     """The encoder with a score for each token as start and as end of the answer.
 
@@ -129,6 +131,7 @@ class AnswersInBeams:
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
     """The encoder with a head that also says whether the text answers the question.
 

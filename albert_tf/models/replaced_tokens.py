@@ -9,6 +9,7 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.base import projection
 from albert_tf.layers.heads import MaskedLMHead
@@ -27,6 +28,7 @@ _OF_EMBEDDINGS = {
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForReplacedTokens(AlbertWithHead):
     """The encoder with a score for each token: was it replaced by a generator?
 

@@ -8,6 +8,7 @@ from keras import ops
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
 from albert_tf.checkpoints.sentence_transformers import pooling_files
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_names import MASK_EMB
@@ -167,6 +168,7 @@ class TextEmbedding(PretrainedModel):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class AlbertForTextEmbedding(TextEmbedding):
     """The encoder with a vector for each text, which cosines compare.
 
@@ -205,6 +207,7 @@ class AlbertForTextEmbedding(TextEmbedding):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForTextEmbedding(TextEmbedding):
     """XLNet with a vector for each text, which cosines compare.
 

@@ -5,7 +5,7 @@ import math
 
 from absl import logging
 
-from albert_tf.checkpoints.loading import load_pretrained
+from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import albert
 from albert_tf.costs import xlnet
@@ -56,7 +56,7 @@ class MaskedLM:
         Raises:
             UserError: it cannot be read, or has another configuration than `config`.
         """
-        model = load_pretrained(self.model_class, path, flags.execution)
+        model = bundle.open(path).model(self.model_class, **flags.execution)
         if model.config != config:
             raise UserError(
                 f"{path} holds a model whose configuration differs from "
@@ -191,7 +191,8 @@ class PermutationLM(MaskedLM):
         if not path:
             return XLNetLMHeadModel(config, **flags.execution)
         changes = {name: getattr(config, name) for name in _OF_A_RUN}
-        model = load_pretrained(XLNetLMHeadModel, path, {**changes, **flags.execution})
+        arguments = {**changes, **flags.execution}
+        model = bundle.open(path).model(XLNetLMHeadModel, **arguments)
         for name, value in config.to_dict().items():
             other = getattr(model.config, name)
             if value != other:

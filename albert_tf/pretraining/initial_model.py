@@ -2,9 +2,7 @@
 
 from absl import logging
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf import bundle
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
@@ -13,6 +11,7 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
 from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.tokenizer import UNRECORDED
+from albert_tf.warm_start import warm_start
 
 _PRETRAINING_HEADS = "cls/"
 _DIGITS = 16  # of a fingerprint, for messages
@@ -40,7 +39,7 @@ def load_tokenizer(flags):
     """
     named = flags.spm_model_file or flags.vocab_file
     casing = flags.do_lower_case if named else None
-    tokenizer, _ = tokenizer_of(flags.init_checkpoint, named, casing)
+    tokenizer = tokenizer_of(flags.init_checkpoint, named, casing)
     if tokenizer is None:
         logging.warning(
             "Without --spm_model_file or --vocab_file, the model directory will "
@@ -83,9 +82,9 @@ def first_model(model_class, flags, config, allow_missing, arguments):
     """
     if not flags.init_checkpoint:
         return model_class(config, **arguments)
-    checkpoint, rule = read_checkpoint(flags.init_checkpoint), flags.init_rule
+    opened, rule = bundle.open(flags.init_checkpoint), flags.init_rule
     model, report = warm_start(
-        model_class, checkpoint, config, rule, allow_missing, **arguments
+        model_class, opened, config, rule, allow_missing, **arguments
     )
     logging.info("%s", "\n".join(report))
     return model
@@ -106,8 +105,8 @@ def load_teacher(flags, config, tokenizer, phases):
         return None
     dtype = {"dtype": flags.execution["dtype"]}
     may_lack = ("cls/seq_relationship", "bert/pooler")
-    model = load_pretrained(AlbertForPreTraining, flags.teacher, dtype, may_lack)
-    own, _ = tokenizer_of(flags.teacher)
+    model = bundle.open(flags.teacher).model(AlbertForPreTraining, may_lack, **dtype)
+    own = tokenizer_of(flags.teacher)
     name = f"--teacher={flags.teacher}"
     is_other = own and tokenizer and own.fingerprint() != tokenizer.fingerprint()
     if is_other or model.config.vocab_size != config.vocab_size:

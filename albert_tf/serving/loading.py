@@ -3,13 +3,9 @@
 import dataclasses
 import pathlib
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.loading import without_adapters
+from albert_tf.bundle import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import asked_rule
-from albert_tf.io.near_misses import did_you_mean
-from albert_tf.io.storage import is_folder
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.serving.heads import default_head
 from albert_tf.serving.heads import head_named
@@ -26,7 +22,7 @@ from albert_tf.tokenization.loading import tokenizer_for_model
 
 
 def build_module(
-    model_dir,
+    bundles,
     task="auto",
     max_seq_length=None,
     depth_loop=True,
@@ -35,11 +31,11 @@ def build_module(
     exit_rule=None,
     **serving_options,
 ):
-    """Builds the `ServingModule` of a model directory, its `Head`, and their facts.
+    """Builds the `ServingModule` of a model, its `Head`, and their facts.
 
     Args:
-        model_dir, task, max_seq_length, compute_dtype: as of `ExportOptions`; the
-            folders lie here.
+        bundles: a list of the `Bundle` of the model, or of several with one encoder.
+        task, max_seq_length, compute_dtype: see `ExportOptions`.
         depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
             loaded and compiled sooner.
         tokenizer: by default the one in the directory.
@@ -49,50 +45,41 @@ def build_module(
     Raises:
         UserError: as `export`.
     """
-    directories = str(model_dir).split(",")
-    for directory in directories:
-        if not is_folder(directory):
-            meant = did_you_mean(directory) or "; name the folder of a model."
-            raise UserError(
-                f"model_dir={model_dir}: there is no folder {directory!r}{meant}"
-            )
     execution = {"depth_loop": depth_loop}
     if compute_dtype == "bfloat16":
         # The variables have it, too: no request has to cast a kernel.
         execution["dtype"] = compute_dtype
-    first, *further = directories
+    first, *further = bundles
     if further:
-        head, facts, infos = _several_heads(directories, tokenizer, execution)
+        head, facts, infos = _several_heads(bundles, tokenizer, execution)
     else:
         head, facts, infos = _one_head(first, task, tokenizer, execution)
-    _choose_exit(head, exit_rule, first, serving_options)
+    _choose_exit(head, exit_rule, first.path, serving_options)
     return _module(head, facts, infos, max_seq_length, serving_options)
 
 
-def _one_head(directory, task, tokenizer, execution):
+def _one_head(opened, task, tokenizer, execution):
     """Returns the `Head` of a model, its facts, and what its training recorded."""
-    checkpoint = read_checkpoint(directory)
-    tuned_for, info = read_task(checkpoint)
+    tuned_for = read_task(opened)
     if tuned_for is not None:
-        tuned_for = tuned_for.as_trained(info.get("dev", {}))
-    (own, _), source = checkpoint.head(), checkpoint.path
+        tuned_for = tuned_for.as_trained(opened.info.get("dev", {}))
+    (own, _), source = opened.head(), opened.path
     model_class, head_class = _choose(own, heads_of(own), tuned_for, task, source)
-    tokenizer = tokenizer or read_tokenizer(directory)
-    arguments = {**model_class.family.alone, **execution}
-    model = load_pretrained(model_class, checkpoint, arguments)
-    info = info or model.task_info() or {}
+    tokenizer = tokenizer or opened.tokenizer()
+    model = opened.model(model_class, **{**model_class.family.alone, **execution})
+    info = opened.info or model.task_info() or {}
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}
-    tokenizer = tokenizer_for_model(tokenizer, model.config, directory)
+    tokenizer = tokenizer_for_model(tokenizer, model.config, source)
     head = head_class(without_adapters(model), tuned_for, tokenizer)
     return head, facts, [info]
 
 
-def _several_heads(directories, tokenizer, execution):
+def _several_heads(bundles, tokenizer, execution):
     """Returns as `_one_head`, of several models with one encoder."""
-    tokenizer = tokenizer or read_tokenizer(directories[0])
-    tasks, infos = _tasks_of_heads(directories)
-    models = models_of_one_encoder(directories, tasks, **execution)
-    tokenizer = tokenizer_for_model(tokenizer, models[0].config, directories[0])
+    tokenizer = tokenizer or bundles[0].tokenizer()
+    tasks, infos = _tasks_of_heads(bundles)
+    models = models_of_one_encoder(bundles, tasks, **execution)
+    tokenizer = tokenizer_for_model(tokenizer, models[0].config, bundles[0].path)
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
     return SeveralHeads(models, tasks, tokenizer), facts, infos
 
@@ -238,19 +225,19 @@ def _module(head, facts, infos, max_seq_length=None, serving_options=()):
     return ServingModule(head, features, **dict(serving_options)), head, facts
 
 
-def _tasks_of_heads(model_dirs):
-    """Returns the tasks by the directories' last part of their own, and the infos."""
+def _tasks_of_heads(bundles):
+    """Returns the tasks by the last part of their folders' paths, and the infos."""
     tasks, infos = {}, []
-    for directory in model_dirs:
-        task, info = read_task(directory)
+    for opened in bundles:
+        task = read_task(opened)
         if task is None:
-            raise UserError(f"{directory} was not fine-tuned; export it by itself.")
-        path = pathlib.Path(directory).resolve()
+            raise UserError(f"{opened.path} was not fine-tuned; export it by itself.")
+        path = pathlib.Path(opened.path).resolve()
         name = path.parent.name if path.name == MODEL_DIR else path.name
         if name in tasks:
             raise UserError(
                 f"Two models of --model_dir are called {name!r}; rename one."
             )
         tasks[name] = task
-        infos.append(info)
+        infos.append(opened.info)
     return tasks, infos

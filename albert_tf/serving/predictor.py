@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.errors import UserError
@@ -220,7 +221,7 @@ def _open(path, version, tokenizer, task, exit_rule):
             "directory, or a model to download, such as hf://owner/name."
         )
     module, head, facts = build_module(
-        path, task, tokenizer=tokenizer, exit_rule=exit_rule
+        [bundle.open(path)], task, tokenizer=tokenizer, exit_rule=exit_rule
     )
     return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
 

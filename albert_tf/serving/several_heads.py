@@ -2,33 +2,32 @@
 
 import numpy as np
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import without_adapters
+from albert_tf.bundle import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.serving import Head
-from albert_tf.tokenization.loading import read_tokenizer
 
 
-def models_of_one_encoder(model_dirs, tasks, **execution):
+def models_of_one_encoder(bundles, tasks, **execution):
     """Loads classifiers of texts with one encoder, vocabulary and kind of input.
 
     Args:
-        model_dirs: directories that run_classifier fine-tuned from one pretrained
-            model with `--freeze_encoder`.
+        bundles: the `Bundle`s of models that run_classifier fine-tuned from one
+            pretrained model with `--freeze_encoder`.
         tasks: their `Task`s by name, in the same order.
         **execution: constructor arguments of the models.
 
     Returns:
-        `AlbertForSequenceClassification`s, in the order of the directories.
+        `AlbertForSequenceClassification`s, in the order of the bundles.
 
     Raises:
         UserError: encoders, vocabularies or kinds of input differ.
     """
     models = [
-        without_adapters(load_pretrained(task.model_class, directory, execution))
-        for directory, task in zip(model_dirs, tasks.values(), strict=True)
+        without_adapters(opened.model(task.model_class, **execution))
+        for opened, task in zip(bundles, tasks.values(), strict=True)
     ]
+    model_dirs = [opened.path for opened in bundles]
     for directory, model in zip(model_dirs, models, strict=True):
         if not isinstance(model, AlbertForSequenceClassification):
             raise UserError(
@@ -45,7 +44,7 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
     heads = (task.head_class(None, task) for task in tasks.values())
     inputs = {head.text_inputs for head in heads}
-    fingerprints = {read_tokenizer(path).fingerprint() for path in model_dirs}
+    fingerprints = {opened.tokenizer().fingerprint() for opened in bundles}
     if len(inputs) > 1 or len(fingerprints) > 1:
         raise UserError(
             f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "

@@ -1,6 +1,5 @@
 """A version of a served model: its files, written and opened."""
 
-import dataclasses
 import pathlib
 
 import numpy as np
@@ -8,8 +7,8 @@ import tensorflow as tf
 from absl import logging
 from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
+from albert_tf import bundle
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_directory
 from albert_tf.io.files import write_json
 from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.storage import os_errors
@@ -46,10 +45,9 @@ def write_version(options):
     """Writes a version as `albert_tf.serving.export.export`."""
     is_saved_model = options.format == SAVED_MODEL
     _check(options)
-    directories = map(local_directory, str(options.model_dir).split(","))
-    options = dataclasses.replace(options, model_dir=",".join(directories))
+    bundles = [bundle.open(path) for path in str(options.model_dir).split(",")]
     module, head, facts = build_module(
-        options.model_dir,
+        bundles,
         options.task,
         options.max_seq_length,
         depth_loop=is_saved_model,
@@ -69,7 +67,7 @@ def write_version(options):
         if is_saved_model:
             facts["compute_dtype"] = options.compute_dtype
             if options.eval_file is not None:
-                facts |= _compared_with_float32(options, module, head, facts)
+                facts |= _compared_with_float32(options, bundles, module, head, facts)
             _save(module, temporary)
             compiled = options.optimize_for == "latency"
             _describe(temporary, module, head, facts, compiled)
@@ -182,11 +180,11 @@ def _write_description(directory, facts, signatures, examples, head):
     (directory / "model_card.md").write_text(card, encoding="utf-8")
 
 
-def _compared_with_float32(options, module, head, facts):
+def _compared_with_float32(options, bundles, module, head, facts):
     """Measures the quality lost by the module's type of products."""
     comparison = _comparison(options, head, facts)
     original, _, _ = build_module(
-        options.model_dir,
+        bundles,
         options.task,
         options.max_seq_length,
         exit_rule=options.asked_rule,

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.engine.resumption import teacher_fact
 from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
@@ -130,8 +130,8 @@ class Teacher:
                 "leave the flag out."
             )
         self._name = name
-        checkpoint = read_checkpoint(name)
-        own, info = read_task(checkpoint, task)
+        opened = bundle.open(name)
+        own = read_task(opened, task)
         if own is None:
             raise UserError(
                 f"--teacher={name} was fine-tuned for no task that is known; name a "
@@ -145,10 +145,9 @@ class Teacher:
                 f"{task.name} has {', '.join(labels[1])}; name a teacher of the same."
             )
         # Without training info, the flags say how rows are made.
-        info = info if "task" in info else {}
-        self._own, self._task = own, own if info else task
-        self._length = info.get("max_seq_length")
-        self._model, self._tokenizer = load_fine_tuned(checkpoint, own, info)
+        self._own, self._task = own, own if opened.facts else task
+        self._length = opened.facts.get("max_seq_length")
+        self._model, self._tokenizer = load_fine_tuned(opened, own)
         self.fact = teacher_fact(self._model)
 
     def logits(self, prepared, tokenizer, max_seq_length, cache_dir):

@@ -1,45 +1,24 @@
-"""The kinds of task: the one place where a new one is registered."""
+"""The tasks by kind: the one place that lists the modules which define them.
 
-import importlib
-import os
+Import the module of a new task here; its class registers itself.
+"""
 
-from albert_tf.checkpoints.model_directory import HEAD_FILE
-from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
-
-TASKS = {
-    "classification": {
-        "single_label": "albert_tf.tasks.classification.label_kinds.SingleLabel",
-        "multi_label": "albert_tf.tasks.classification.label_kinds.MultiLabel",
-        "regression": "albert_tf.tasks.classification.label_kinds.Regression",
-    },
-    "multiple_choice": {
-        "multiple_choice": "albert_tf.tasks.multiple_choice.task.MultipleChoice",
-    },
-    "tagging": {"tagging": "albert_tf.tasks.tagging.task.Tagging"},
-    "similarity": {"similarity": "albert_tf.tasks.similarity.task.Similarity"},
-    "question_answering": {
-        "squad_v1": "albert_tf.tasks.question_answering.task.SquadV1",
-        "squad_v2": "albert_tf.tasks.question_answering.task.SquadV2",
-    },
-}
-"""By family and kind, the class of the `Task`; it is imported when it is needed."""
+from albert_tf.tasks.classification import label_kinds  # noqa: F401
+from albert_tf.tasks.multiple_choice import task as multiple_choice  # noqa: F401
+from albert_tf.tasks.question_answering import task as questions  # noqa: F401
+from albert_tf.tasks.similarity import task as similarity  # noqa: F401
+from albert_tf.tasks.tagging import task as tagging  # noqa: F401
+from albert_tf.tasks.task import Task
 
 
 def task_class(kind):
     """Returns the `Task` class of a kind.
 
     Raises:
-        KeyError: no family has it.
+        KeyError: no class has it.
     """
-    places = {kind: place for kinds in TASKS.values() for kind, place in kinds.items()}
-    return class_at(places[kind])
-
-
-def class_at(place):
-    """Returns the class that "module.Class" names; its module's errors are raised."""
-    module, _, name = place.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    return Task.kinds[kind]
 
 
 def create_task(kind, name, **fields):
@@ -47,33 +26,20 @@ def create_task(kind, name, **fields):
     return task_class(kind)(name=name, **fields)
 
 
-def read_task(source, asked=None):
-    """Reads the task of the model in a directory, and its training info.
+def read_task(opened, asked=None):
+    """Returns the `Task` of a model; None if nothing tells it.
 
     Args:
-        source: the model's directory, or its `Checkpoint`, which may be of another
-            program.
+        opened: the `Bundle` of the model, which may be of another program.
         asked: the `Task` that it is to be applied to, which decides where two kinds of
-            models have the same tensors and the checkpoint names none; or None.
-
-    Returns:
-        The `Task`, None if nothing tells it; the content of `training_info.json`.
+            models have the same tensors and the folder names none; or None.
 
     Raises:
-        UserError: `source` holds no checkpoint, or as `task_of`.
+        UserError: as `task_of`.
     """
-    # Imported here, so that commands that name tasks do not wait for TensorFlow.
-    from albert_tf.checkpoints.loading import Checkpoint
-    from albert_tf.checkpoints.loading import read_checkpoint
-
-    directory = source.path if isinstance(source, Checkpoint) else source
-    info, found = read_training_info(directory), (None, {})
-    has_head = os.path.isfile(os.path.join(directory, HEAD_FILE))
-    if has_head or "task" not in info or isinstance(source, Checkpoint):
-        classes = asked.model_classes().values() if asked else ()
-        names = [model_class.huggingface_architecture() for model_class in classes]
-        found = read_checkpoint(source).head(names)
-    return task_of(info, directory, *found), info
+    classes = asked.model_classes().values() if asked else ()
+    names = [model_class.huggingface_architecture() for model_class in classes]
+    return task_of(opened.info, opened.path, *opened.head(names))
 
 
 def task_of(info, source, model_class=None, head=()):

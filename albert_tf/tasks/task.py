@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.tasks.registry import class_at
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 
@@ -29,7 +28,8 @@ class Task(abc.ABC):
     """A task, apart from its files: from examples to the served model.
 
     `training_info.json` of a fine-tuned model holds `to_dict()` under `"task"`, where
-    prediction and export find it again through `albert_tf.tasks.registry`.
+    prediction and export find it again through `albert_tf.tasks.registry`. A class that
+    sets `kind` registers itself.
 
     Attributes:
         name: name of the task, as given by `--task_name`.
@@ -43,12 +43,14 @@ class Task(abc.ABC):
     metrics: tuple = ()
     early_exit: typing.Any = None
 
+    kinds: typing.ClassVar[dict] = {}
+    """The registered classes by their `kind`."""
     kind: typing.ClassVar[str]
-    """Key of the class in the registry."""
+    """Name of the class in `kinds`."""
     models: typing.ClassVar[tuple]
     """Names of the registered models that can be fine-tuned, of a family each."""
-    head: typing.ClassVar[str]
-    """The `tasks.serving.Head` of a model that is served, "module.class"."""
+    head_class: typing.ClassVar[type]
+    """The `tasks.serving.Head` of a model that is served."""
     default_metrics: typing.ClassVar[tuple] = ()
     """The `metrics` of every task of the class; () where they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
@@ -60,6 +62,10 @@ class Task(abc.ABC):
     """True if the model's outputs are of tokens; then a teacher reads the same ones."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
+
+    def __init_subclass__(cls):
+        if "kind" in vars(cls):
+            Task.kinds[cls.kind] = cls
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -155,11 +161,6 @@ class Task(abc.ABC):
             interpreted: the result of `interpret`.
             submission: name of a benchmark's own file, or None.
         """
-
-    @property
-    def head_class(self):
-        """The class that `head` names."""
-        return class_at(self.head)
 
     def as_trained(self, scores):
         """Returns the task as a model with these dev scores in training answers it."""

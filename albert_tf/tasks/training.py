@@ -82,7 +82,14 @@ def fine_tune(task, examples, start, training, strategy, facts):
         for name in ("train", *scored)
     )
     train, teacher = taught(training, task, train, tokenizer, length, model.config)
-    facts = (*facts, *model_facts(tokenizer, model.config), teacher)
+    start_fact = Fact(
+        "init_weights",
+        start.init_digest,
+        "The fingerprint of the weights of --init_checkpoint",
+    )
+    facts = (*facts, *model_facts(tokenizer, model.config), start_fact, teacher)
+    if start.opened is not None:
+        start.opened.release()
     # Examples, as the official code counts epochs: one may have several rows.
     count = len(train.examples)
     trainer = _trainer(training, task, model, strategy, count, start, facts)
@@ -185,6 +192,7 @@ def best_model_saver(output_dir, task, start, tokenizer, model):
             "step": step,
             "dev": scores,
             "init_checkpoint": start.init_checkpoint,
+            "init_digest": start.init_digest,
             "random_seed": start.random_seed,
             "versions": used,
         }

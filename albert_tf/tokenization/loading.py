@@ -89,20 +89,15 @@ def tokenizer_of(checkpoint, named=None, do_lower_case=None):
         do_lower_case: as of `load_tokenizer`.
 
     Returns:
-        The tokenizer; and whether the checkpoint brings it along, without which it is
-        None if none is named. A model directory of ours names its vocabulary; a Hugging
-        Face model may record its casing, and have one vocabulary, or several, or none.
+        The tokenizer; None if none is named and the checkpoint brings none along.
 
     Raises:
         UserError: the checkpoint brings another vocabulary or casing along.
     """
     config = read_saved_config(checkpoint) if checkpoint else {}
-    is_own = "file" in config or (
-        "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
-    )
+    is_own = _is_own(checkpoint, config)
     if not named:
-        own = _read_folder(checkpoint, config, do_lower_case) if is_own else None
-        return own, is_own
+        return _read_folder(checkpoint, config, do_lower_case) if is_own else None
     tokenizer = read_tokenizer(named, do_lower_case, config)
     own = _read_folder(checkpoint, config) if is_own else tokenizer
     if own.fingerprint() != tokenizer.fingerprint():
@@ -111,7 +106,22 @@ def tokenizer_of(checkpoint, named=None, do_lower_case=None):
             "with; leave --spm_model_file and --vocab_file out, and pretrain on data "
             f"that was made with the one in {checkpoint}."
         )
-    return tokenizer, is_own
+    return tokenizer
+
+
+def brings_tokenizer(checkpoint):
+    """Returns whether a checkpoint brings a tokenizer along.
+
+    A model directory of ours names its vocabulary; a Hugging Face model may record its
+    casing, and have one vocabulary, or several, or none.
+    """
+    return _is_own(checkpoint, read_saved_config(checkpoint))
+
+
+def _is_own(checkpoint, config):
+    return "file" in config or (
+        "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
+    )
 
 
 def _read_folder(path, config, do_lower_case=None):

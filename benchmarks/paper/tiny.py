@@ -194,7 +194,7 @@ def draw_layers(table, corpus, folder):
             "output_dir": own / "layers",
             "input_file": texts,
         }
-        run_module("albert_tf.inspect_layers", flags)
+        run_module("tools.inspect_layers", flags)
 
 
 def data_flags(table, row):

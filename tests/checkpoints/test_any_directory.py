@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
@@ -57,8 +56,7 @@ def test_it_has_the_weights_that_were_saved_or_is_refused(saved, data):
     path = folder / "any" / name
     path.write_bytes(contents)
     try:
-        model_class = read_checkpoint(folder / "any").head()[0]
-        model = load_pretrained(model_class, folder / "any", {})
+        model = bundle.open(folder / "any").model()
     except UserError as error:
         assert str(folder / "any") in str(error)
     else:

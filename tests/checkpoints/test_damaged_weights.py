@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from albert_tf import bundle
 from albert_tf.checkpoints import model_directory
-from albert_tf.checkpoints import saving
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -214,13 +214,13 @@ def test_a_folder_that_vanishes_during_a_conversion_is_named(
     (tmp_path / "vocab.txt").write_text(vocabulary(["a"]))
     tokenizer = load_tokenizer(tmp_path / "vocab.txt")
     place = tmp_path / "converted"
-    save = saving.save_for_others
+    save = bundle.save_for_others
 
     def vanish_and_save(*arguments):
         shutil.rmtree(place)
         save(*arguments)
 
-    monkeypatch.setattr(saving, "save_for_others", vanish_and_save)
+    monkeypatch.setattr(bundle, "save_for_others", vanish_and_save)
     model = AlbertModel(tiny_config())
     with pytest.raises(FileNotFoundError, match="it was removed while") as error:
         model.save_pretrained(place, tokenizer, format=form)

@@ -6,8 +6,8 @@ import pytest
 from safetensors import numpy as safetensors
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
@@ -88,8 +88,8 @@ def test_weights_are_read_once_and_only_where_they_are_needed(
     monkeypatch.setattr(
         safetensors, "load_file", lambda path: read.append(path) or load_file(path)
     )
-    assert read_checkpoint(tmp_path).family is model.family
-    assert read_checkpoint(tmp_path / "vectors").head()[1]["pooling"] == "cls"
+    assert bundle.open(tmp_path).family is model.family
+    assert bundle.open(tmp_path / "vectors").head()[1]["pooling"] == "cls"
     assert not read
     classifier = albert_tf.TextClassifier(tmp_path)
     assert (classifier.model.labels, len(read)) == (("no", "yes"), 1)

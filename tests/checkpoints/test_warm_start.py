@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
@@ -13,6 +12,7 @@ from albert_tf.families.layer_sharing import MEAN
 from albert_tf.families.layer_sharing import move_layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.warm_start import warm_start
 
 _TRANSFORMER = "bert/encoder/transformer"
 
@@ -83,7 +83,7 @@ def test_the_mean_of_equal_layers_is_each_of_them(tiny_config, tiny_features, tm
     rules = ((config, FIRST, "a", "b"), (tiny_config(), MEAN, "b", "c"))
     for config, rule, source, target in rules:
         model, report = warm_start(
-            AlbertForPreTraining, read_checkpoint(tmp_path / source), config, rule, ()
+            AlbertForPreTraining, bundle.open(tmp_path / source), config, rule, ()
         )
         model.save_pretrained(tmp_path / target)
     blocks = ", ".join(f"group_{i}/inner_group_0" for i in range(4))
@@ -105,7 +105,7 @@ def test_deeper_model_computes_with_the_weights_it_starts_from(
     shallow.save_pretrained(tmp_path)
     deep, report = warm_start(
         AlbertForPreTraining,
-        read_checkpoint(tmp_path),
+        bundle.open(tmp_path),
         tiny_config(num_hidden_layers=8),
         FIRST,
         (),
@@ -123,18 +123,18 @@ def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
     AlbertModel(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(num_hidden_groups=2, hidden_dropout_prob=0.1)
     model, report = warm_start(
-        AlbertForPreTraining, read_checkpoint(tmp_path), config, FIRST, ("cls/",)
+        AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ("cls/",)
     )
     lines = "\n".join(report)
     assert "cls/predictions/output_bias" in lines
     assert "group_1/inner_group_0, attention: from group_0/inner_group_0" in lines
     assert model.config == config
     with pytest.raises(UserError, match="lacks cls/predictions"):
-        warm_start(AlbertForPreTraining, read_checkpoint(tmp_path), config, FIRST, ())
+        warm_start(AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ())
 
 
 def test_another_width_is_an_error(tiny_config, tmp_path):
     AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(intermediate_size=24)
     with pytest.raises(UserError, match="intermediate_size=20, .* has 24; the two may"):
-        warm_start(AlbertForPreTraining, read_checkpoint(tmp_path), config, FIRST, ())
+        warm_start(AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ())

@@ -1,6 +1,9 @@
 """Command lines that read a model, and the small files that they name beside it."""
 
 import json
+import pkgutil
+
+from albert_tf.cli import commands
 
 # The flags of each command; "{}" stands for the model.
 READING = {
@@ -19,15 +22,23 @@ READING = {
     "fill-mask": "--model_dir={} [MASK]",
     "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
-    "inspect-layers": "--model_dir={} --output_dir=out text",
+    "tools.inspect_layers": "--model_dir={} --output_dir=out text",
     "early-exit": "--model_dir={} --eval_file=dev.tsv --output_dir=out",
     "export": "--model_dir={} --export_dir=served",
     "serve": "--model_dir={}",
     "convert": "--from={} --to=out",
-    "verify": "{}",
+    "tools.verify": "{}",
 }
 # They read no weights.
-OTHERS = {"corpus", "count-tokens", "vocab", "data", "describe", "squad-scores"}
+OTHERS = {"count-tokens", "vocab", "data", "describe", "squad-scores"}
+
+
+def run_command(command, flags):
+    """Runs a command of `albert-tf`, or the module of that name."""
+    if command in commands.COMMANDS:
+        commands.main(["albert-tf", command, *flags])
+    else:
+        pkgutil.resolve_name(f"{command}:main")([command, *flags])
 
 
 def write_inputs(folder):

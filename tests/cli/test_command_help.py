@@ -16,7 +16,8 @@ from albert_tf.cli.flag_fields import help_text
 _RUN_ALL = r"""
 import contextlib, dataclasses, io, json, pathlib, re, runpy, sys, time
 from albert_tf.cli import command_line
-entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run\w*|main)$", re.M)
+main = r"(command_line|run\w*|main)$"
+entry = re.compile(rf"^from (albert_tf|tools.verify)[.\w]* import {main}", re.M)
 help_text, found = command_line.help_text, {}
 def watched(about, options_class, ignored):
     fields = dataclasses.fields(options_class)
@@ -49,7 +50,7 @@ print(json.dumps([found, [package for package in slow if package in sys.modules]
 _SOME = {
     "albert_tf/fill_mask.py",
     "albert_tf/serving/export.py",
-    "albert_tf/verify/__main__.py",
+    "tools/verify/__main__.py",
     "benchmarks/serving.py",
     "data_pipeline/beam.py",
     "run_classifier.py",

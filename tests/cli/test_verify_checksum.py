@@ -9,6 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tokenization import load_tokenizer
 from tests.cli.reading_commands import READING
+from tests.cli.reading_commands import run_command
 from tests.cli.reading_commands import write_inputs
 
 
@@ -37,7 +38,7 @@ def folder(tmp_path_factory, tiny_config, vocabulary):
 
 def said_by(command, flags, capsys):
     with pytest.raises(SystemExit) as ended:
-        commands.main(["albert-tf", command, *flags])
+        run_command(command, flags)
     assert ended.value.code == 1
     return capsys.readouterr().err.splitlines()[-1]
 

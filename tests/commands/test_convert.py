@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.checkpoints.loading import Checkpoint
+from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
@@ -198,15 +198,15 @@ def test_a_target_that_could_not_be_read_is_refused(
 
 def test_heads_of_other_tasks_are_not_those_of_pretraining(monkeypatch, tmp_path):
     tensors = {"bert/embeddings/word_embeddings": 0, "cls/other/output_bias": 0}
-    checkpoint = Checkpoint("squad", None, lambda: tensors)
-    monkeypatch.setattr("albert_tf.convert.read_checkpoint", lambda path: checkpoint)
+    opened = bundle.Bundle("squad", None, lambda: tensors)
+    monkeypatch.setattr(bundle, "open", lambda path: opened)
     built = []
 
     def build_model(model_class, *arguments):
         built.append(model_class)
         raise UserError("enough")
 
-    monkeypatch.setattr("albert_tf.convert.build_model", build_model)
+    monkeypatch.setattr(bundle, "build_model", build_model)
     with pytest.raises(SystemExit):
         main(["", f"--from={tmp_path}", f"--to={tmp_path / 'out'}"])
     assert built == [AlbertModel]

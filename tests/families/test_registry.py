@@ -40,7 +40,7 @@ class AlbertForTokens(PretrainedModel):
 
 @pytest.fixture
 def register(monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", {})
+    monkeypatch.setattr(registry, "_MODELS", dict(registry._MODELS))
     return registry.register_model
 
 

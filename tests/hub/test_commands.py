@@ -131,7 +131,7 @@ def test_tables_by_name(hub, tmp_path):
         do_train=True,
     )
     check_flags(options)
-    _, tables = read_tables(options, options, predict=False)
+    _, tables = read_tables(options, None, predict=False)
     assert hub.downloads() == ["dev.jsonl", "train.jsonl"]
     assert tables["train"].texts == ["a", "a"]
 
@@ -144,9 +144,9 @@ def test_tables_by_name(hub, tmp_path):
         r"\.jsonl, \.ndjson, \.jsonlines\).*files are at https://gluebenchmark\.com"
     )
     with pytest.raises(UserError, match=message):
-        read_tables(other, other, predict=False)
+        read_tables(other, None, predict=False)
     with pytest.raises(UserError, match="hf://no/such does not exist"):
-        read_tables(dataclasses.replace(other, data_dir="hf://no/such"), other, False)
+        read_tables(dataclasses.replace(other, data_dir="hf://no/such"), None, False)
 
 
 def test_questions_by_name(hub, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from albert_tf import bundle
 from albert_tf import embed
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -75,7 +76,7 @@ def test_similarity(run, model_dir, tmp_path, capsys):
 
 
 def test_served(model_dir):
-    module = build_module(str(model_dir), task="embedding")[0]
+    module = build_module([bundle.open(str(model_dir))], task="embedding")[0]
     found = module.text_signature()(text=np.array(_TEXTS))["embedding"]
     expected = np.array([hidden(model_dir, text).mean(axis=0) for text in _TEXTS])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)

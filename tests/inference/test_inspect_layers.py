@@ -1,11 +1,11 @@
-"""python -m albert_tf.inspect_layers, through its entry."""
+"""python -m tools.inspect_layers, through its entry."""
 
 import numpy as np
 import pytest
 
-from albert_tf import inspect_layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tokenization import load_tokenizer
+from tools import inspect_layers
 
 pytestmark = pytest.mark.pictures
 

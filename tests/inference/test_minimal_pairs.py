@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf import minimal_pairs
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.inference.loading import language_model_class
@@ -129,7 +129,7 @@ def test_a_discriminator_is_asked_once(tiny_config, tmp_path):
         expected = -np.log1p(np.exp(logits)).sum()
         np.testing.assert_allclose(score, expected, atol=1e-6)
     model.save_pretrained(tmp_path, tokenizer)
-    assert language_model_class(read_checkpoint(tmp_path)) is AlbertForReplacedTokens
+    assert language_model_class(bundle.open(tmp_path)) is AlbertForReplacedTokens
 
 
 def test_a_text_without_room(loaded):

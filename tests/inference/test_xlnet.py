@@ -8,13 +8,14 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf import embed
 from albert_tf import fill_mask
-from albert_tf import inspect_layers
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
+from tools import inspect_layers
 
 _TEXTS = ["<mask> is very good", "the plot", "it was a bad <mask> and <mask>"]
 
@@ -124,7 +125,7 @@ def test_layers_and_attention(folder, model, xlnet_tokenizer, tmp_path):
 @pytest.mark.parametrize("optimize_for", [None, "latency", "throughput"])
 def test_served(folder, model, xlnet_tokenizer, optimize_for):
     texts = [text.replace("<mask>", "[MASK]") for text in _TEXTS]
-    module, _, facts = build_module(folder, optimize_for=optimize_for)
+    module, _, facts = build_module([bundle.open(folder)], optimize_for=optimize_for)
     assert (facts["serves"], facts["row_layout"]) == ("masked_lm", "cls_last")
     signatures = module.signatures()
     for some in (texts, texts[2:]):
@@ -141,7 +142,9 @@ def test_served(folder, model, xlnet_tokenizer, optimize_for):
                 found = answers["probabilities"][row, :count]
                 np.testing.assert_allclose(found, best, atol=1e-5)
             assert (answers["tokens"][row, count:] == b"").numpy().all()
-    module, _, _ = build_module(folder, "encoder", optimize_for=optimize_for)
+    module, _, _ = build_module(
+        [bundle.open(folder)], "encoder", optimize_for=optimize_for
+    )
     found = module.signatures()["serving_default"](tf.constant(_TEXTS[1:2] * 2))
     assert "pooled_output" not in found
     tokens = int(found["input_mask"][1].numpy().sum())

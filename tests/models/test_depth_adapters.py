@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.loading import without_adapters
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf import bundle
+from albert_tf.bundle import without_adapters
 from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters
@@ -27,6 +26,7 @@ from albert_tf.optimizers.muon import Muon
 from albert_tf.optimizers.rules import layer_factors
 from albert_tf.serving.loading import build_module
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.warm_start import warm_start
 from tests.models.block_reference import make
 
 QUERY = "group_{}/inner_group_0/attention_1/self/query/kernel"
@@ -108,7 +108,7 @@ def test_what_is_served_is_merged(config, tiny_features, vocabulary, tmp_path):
     path.write_text(vocabulary("abc"), "utf-8")
     model = make(config(), AlbertForPreTraining)
     model.save_pretrained(tmp_path / "m", load_tokenizer(path))
-    module, head, _ = build_module(tmp_path / "m", "encoder")
+    module, head, _ = build_module([bundle.open(tmp_path / "m")], "encoder")
     features = {name: tf.constant(tiny_features[name]) for name in head.features}
     found = module.compute(features)["sequence_output"]
     expected = states(model, tiny_features)
@@ -161,7 +161,7 @@ class TestFromLayersThatDiffer:
     ):
         expected = states(teacher, tiny_features)
         student, report = warm_start(
-            AlbertForPreTraining, read_checkpoint(tmp_path), config(12), rule, ()
+            AlbertForPreTraining, bundle.open(tmp_path), config(12), rule, ()
         )
         np.testing.assert_allclose(
             states(student, tiny_features), expected, rtol=0, atol=1e-5
@@ -175,7 +175,7 @@ class TestFromLayersThatDiffer:
             for i in range(4)
         ]
         student, _ = warm_start(
-            AlbertForPreTraining, read_checkpoint(tmp_path), config(3), MEAN, ()
+            AlbertForPreTraining, bundle.open(tmp_path), config(3), MEAN, ()
         )
         own = student.official_variables()
         down, up = (
@@ -192,7 +192,7 @@ class TestFromLayersThatDiffer:
     def test_an_adapter_without_a_difference_trains(self, config, tmp_path):
         """Of the first layer, where that is the shared one."""
         student, _ = warm_start(
-            AlbertForPreTraining, read_checkpoint(tmp_path), config(3), FIRST, ()
+            AlbertForPreTraining, bundle.open(tmp_path), config(3), FIRST, ()
         )
         own = student.official_variables()
         down, up = (
@@ -207,7 +207,7 @@ class TestFromLayersThatDiffer:
         model.save_pretrained(tmp_path)
         changed = config(hidden_dropout_prob=0.1)
         again, _ = warm_start(
-            AlbertForPreTraining, read_checkpoint(tmp_path), changed, FIRST, ()
+            AlbertForPreTraining, bundle.open(tmp_path), changed, FIRST, ()
         )
         for name, variable in model.official_variables().items():
             np.testing.assert_array_equal(variable, again.official_variables()[name])
@@ -230,7 +230,7 @@ class TestFromLayersThatDiffer:
         model = make(config(), AlbertForPreTraining)
         model.save_pretrained(tmp_path)
         plain, _ = warm_start(
-            AlbertForPreTraining, read_checkpoint(tmp_path), config(0), MEAN, ()
+            AlbertForPreTraining, bundle.open(tmp_path), config(0), MEAN, ()
         )
         own = model.official_variables()
         down, up = (

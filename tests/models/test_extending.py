@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.convert import main
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -43,7 +43,7 @@ def documented(project, name):
 @pytest.fixture(autouse=True)
 def text_length(project, tmp_path, monkeypatch):
     """The documented model, registered for the time of a test."""
-    monkeypatch.setattr(registry, "_REGISTERED", {})
+    monkeypatch.setattr(registry, "_MODELS", dict(registry._MODELS))
     for table in ("_HEADS", "_DEFAULTS"):
         monkeypatch.setattr(heads, table, dict(getattr(heads, table)))
     monkeypatch.syspath_prepend(tmp_path)
@@ -85,7 +85,7 @@ def test_it_is_converted_there_and_back(
     convert(tmp_path, "official", "again", "--model_class=auto")
     assert capsys.readouterr().out.count("AlbertForTextLength written") == 4
     for folder in ("model", "theirs", "official"):
-        assert read_checkpoint(tmp_path / folder).head()[0] is text_length
+        assert bundle.open(tmp_path / folder).head()[0] is text_length
     theirs = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert theirs["architectures"] == ["AlbertForTextLength"]
     assert theirs["length_scale"] == 2.5
@@ -114,7 +114,7 @@ def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
     for folder in ("official", "theirs"):
         report = AlbertModel.from_pretrained(tmp_path / folder).load_report
         assert set(report.unexpected) == {"length/dense/kernel", "length/dense/bias"}
-    monkeypatch.setattr(registry, "_REGISTERED", {})
+    monkeypatch.delitem(registry._MODELS, "AlbertForTextLength")
     with pytest.raises(UserError, match="has no place for: length/dense"):
         AlbertModel.from_pretrained(tmp_path / "official")
     with pytest.raises(

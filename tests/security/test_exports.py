@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.checkpoints import loading
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving import loading as serving_loading
 from albert_tf.serving.export import ExportOptions
@@ -261,13 +261,13 @@ def test_a_folder_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch
     """Each file has its checksum, but they belong to two models."""
     own, other = forms.paths["model_directory"]
     folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
-    read = loading.load_model_directory
+    read = bundle.load_model_directory
 
     def after_replacing(*args, **kwargs):
         replace(folder, other)
         return read(*args, **kwargs)
 
-    monkeypatch.setattr(loading, "load_model_directory", after_replacing)
+    monkeypatch.setattr(bundle, "load_model_directory", after_replacing)
     with pytest.raises(UserError, match="m was replaced while it was read; load it a"):
         albert_tf.AlbertForSequenceClassification.from_pretrained(folder)
 

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+from data_pipeline.text.docstrings import prose
 
 from albert_tf.display import html_page
 from albert_tf.tasks.question_answering import in_graph
@@ -38,7 +39,6 @@ from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.text.corpus import Reader
-from data_pipeline.text.docstrings import prose
 from data_pipeline.text.formats import split_sentences
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
@@ -127,7 +128,7 @@ def check(folder, task, features):
     features = {name: tf.constant(values) for name, values in features.items()}
     numbers = {}
     for computed in ("float32", dtype):
-        module, _, _ = build_module(folder, task, compute_dtype=computed)
+        module, _, _ = build_module([bundle.open(folder)], task, compute_dtype=computed)
         numbers[computed] = module.compute(features)
     for name, expected in numbers["float32"].items():
         found = numbers[dtype][name]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
@@ -58,7 +59,7 @@ def test_models_that_do_not_belong_together(
     model_dirs, classifier, pair_classifier, encoder, tmp_path
 ):
     def together(*directories):
-        build_module(",".join(map(str, directories)))
+        build_module([*map(bundle.open, directories)])
 
     with pytest.raises(UserError, match="have different encoders"):
         together(model_dirs[0], pair_classifier.model_dir)

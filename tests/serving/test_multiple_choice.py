@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.description import WARMUP_FILE
 from albert_tf.serving.export import ExportOptions
@@ -115,7 +116,7 @@ def request_fixture(request):
 @pytest.fixture
 def module(saved, tiny_tokenizer):
     directory, task, model = saved(tiny_tokenizer)
-    return build_module(directory)[0]
+    return build_module([bundle.open(directory)])[0]
 
 
 def test_options_are_left_out_anywhere(module):
@@ -203,14 +204,14 @@ def test_token_ids(module):
 
 def test_a_model_without_a_task(saved, tiny_tokenizer):
     directory, _, _ = saved(tiny_tokenizer, with_info=False)
-    module, head, facts = build_module(directory)
+    module, head, facts = build_module([bundle.open(directory)])
     assert (head.name, facts["max_seq_length"]) == ("multiple_choice", 32)
     # Of 32 tokens, 28 may be a question's.
     long = Question("5", "good", "the film " * 40, ("bad", "it"))
     features = module.text_features(**request([long]))
     assert features["segment_ids"].numpy().sum(axis=2).tolist() == [[29, 29]]
     with pytest.raises(UserError, match="does not fit"):
-        build_module(directory, task="classification")
+        build_module([bundle.open(directory)], task="classification")
 
 
 @pytest.mark.slow
@@ -245,7 +246,7 @@ def test_a_predictor_takes_any_number_of_options(saved, tiny_tokenizer, tmp_path
 @pytest.mark.slow
 def test_a_file_for_other_runtimes(saved, tiny_tokenizer, tmp_path):
     directory, task, model = saved(tiny_tokenizer)
-    module = build_module(directory)[0]
+    module = build_module([bundle.open(directory)])[0]
     options = ExportOptions(str(directory), str(tmp_path / "lite"), format="tflite")
     file = TokenFile(export(options) / "model.tflite")
     features = module.text_features(**request())

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
@@ -220,8 +221,7 @@ def test_several_heads(classifier, tiny_tokenizer, tmp_path):
         model = _CLASSIFIER.from_pretrained(classifier.model_dir, labels=labels)
         task = create_task("single_label", name, labels=labels)
         model.save_pretrained(tmp_path / name, tiny_tokenizer, {"task": task.to_dict()})
-    folders = ",".join(str(tmp_path / name) for name in tasks)
-    module, head, _ = build_module(folders)
+    module, head, _ = build_module([bundle.open(tmp_path / name) for name in tasks])
     check(module, head, tiny_tokenizer.vocab_size, tmp_path)
 
 

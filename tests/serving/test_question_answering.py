@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.serving.description import WARMUP_FILE
@@ -147,7 +148,8 @@ def test_a_model_without_a_task_answers_with_the_official_defaults(
         place = tmp_path / kind
         directory, _, _ = saved(place, tiny_tokenizer, kind, with_info=False)
         with pytest.raises(UserError, match="no room for a paragraph beside"):
-            build_module(directory)  # 32 positions, but questions of 64 tokens
+            # 32 positions, but questions of 64 tokens
+            build_module([bundle.open(directory)])
 
 
 @pytest.mark.slow
@@ -180,10 +182,10 @@ def test_one_question_and_its_threshold(
 @pytest.mark.slow
 def test_wrong_requests(tiny_tokenizer, tmp_path):
     directory, _, _ = saved(tmp_path, tiny_tokenizer, "squad_v1")
-    module, head, _ = build_module(directory, task="question_answering")
+    module, head, _ = build_module([bundle.open(directory)], task="question_answering")
     assert head.name == "question_answering"
     with pytest.raises(UserError, match="task=classification does not fit"):
-        build_module(directory, task="classification")
+        build_module([bundle.open(directory)], task="classification")
     predictor = Predictor(directory)
     with pytest.raises(UserError, match="takes question and context, but got question"):
         predictor(_QUESTIONS)
@@ -230,7 +232,7 @@ def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
     two, _, _ = saved(tmp_path / "b", tiny_tokenizer, "squad_v1")
     two.rename(other)
     with pytest.raises(UserError, match="cannot share its encoder"):
-        build_module(f"{tmp_path / 'one'},{other}")
+        build_module([*map(bundle.open, (tmp_path / "one", other))])
     options = ExportOptions(
         str(other), str(tmp_path / "m"), format="tflite", eval_file="dev.json"
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.serving.loading import build_module
 
 IDS = [[2, 5, 6, 3], [2, 7, 3, 0]]
@@ -146,7 +147,7 @@ def test_masked_positions(masked_lm, position):
 
 @pytest.mark.parametrize("task", ["auto", "masked_lm"])
 def test_a_text_of_megabytes_is_not_tokenized_whole(encoder, task):
-    module, _, facts = build_module(str(encoder.model_dir), task)
+    module, _, facts = build_module([bundle.open(str(encoder.model_dir))], task)
     tokenize = module.text_features.tokenizer
     text = tf.constant(["a film . " * 200_000 + "[MASK]"])
     assert tokenize(text).row_lengths()[0] < 256 * facts["max_seq_length"]
@@ -156,7 +157,7 @@ def test_a_text_of_megabytes_is_not_tokenized_whole(encoder, task):
 
 
 def test_only_as_many_marks_as_fit_are_read(masked_lm):
-    module, _, _ = build_module(str(masked_lm.model_dir), "masked_lm")
+    module, _, _ = build_module([bundle.open(str(masked_lm.model_dir))], "masked_lm")
     few = module.text_features(tf.constant(["[MASK] a" * 30]))
     many = module.text_features(tf.constant(["[MASK] a" * 100_000]))
     for name, values in few.items():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.description import WARMUP_FILE
 from albert_tf.serving.export import ExportOptions
@@ -142,7 +143,7 @@ def test_a_long_text_beside_too_many_others(saved, tiny_tokenizer, monkeypatch):
             np.testing.assert_allclose(values, together[name], atol=1e-6)
         else:
             np.testing.assert_array_equal(values, together[name])
-    served = build_module(directory)[0].text_signature()
+    served = build_module([bundle.open(directory)])[0].text_signature()
     served(text=tf.constant(texts[12:]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="send that alone"):
         served(text=tf.constant(texts))
@@ -169,21 +170,21 @@ def test_a_text_that_is_much_longer_than_others(saved, tiny_tokenizer, monkeypat
 @pytest.mark.slow
 def test_wrong_requests(saved, tiny_tokenizer):
     directory, _, _ = saved(tiny_tokenizer)
-    module, head, _ = build_module(directory)
+    module, head, _ = build_module([bundle.open(directory)])
     assert head.name == "tagging"
     empty = module.text_signature()(text=tf.constant([], tf.string))
     assert empty["label"].shape == (0, 0)
     bad = module.text_signature()(text=tf.constant([b"a film\xff"]))
     assert bad["start"].shape[0] == 1
     with pytest.raises(UserError, match="task=classification does not fit"):
-        build_module(directory, task="classification")
+        build_module([bundle.open(directory)], task="classification")
 
 
 def test_a_model_that_does_not_say_what_its_tags_are(saved, tiny_tokenizer, tmp_path):
     directory, _, model = saved(tiny_tokenizer, with_task=False)
     with pytest.raises(UserError, match="does not say what its outputs mean"):
-        build_module(directory)
-    assert build_module(directory, task="encoder")[1].name == "encoder"
+        build_module([bundle.open(directory)])
+    assert build_module([bundle.open(directory)], task="encoder")[1].name == "encoder"
     # That of another program names them.
     model.labels = _LABELS
     model.save_pretrained(tmp_path / "theirs", tiny_tokenizer, format="huggingface")

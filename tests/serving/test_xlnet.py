@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
 
@@ -36,7 +37,7 @@ def expected(folder, xlnet_tokenizer):
 @pytest.mark.slow
 @pytest.mark.parametrize("optimize_for", [None, "latency", "throughput"])
 def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
-    module, _, facts = build_module(folder, optimize_for=optimize_for)
+    module, _, facts = build_module([bundle.open(folder)], optimize_for=optimize_for)
     assert (facts["max_seq_length"], facts["row_layout"]) == (512, "cls_last")
     signatures = module.signatures()
     rows, probabilities = expected
@@ -91,7 +92,7 @@ def test_it_answers_as_hugging_face(shared, xlnet_pieces, tmp_path):
     for name in ("config.json", "model.safetensors"):
         shutil.copy(theirs / name, tmp_path)
     (tmp_path / "spiece.model").write_bytes(xlnet_pieces("good"))
-    module, _, facts = build_module(tmp_path)
+    module, _, facts = build_module([bundle.open(tmp_path)])
     assert facts["task"]["kind"] == "single_label"
     with np.load(theirs / "inputs.npz") as inputs:
         features = {

@@ -3,6 +3,7 @@
 import concurrent.futures
 import itertools
 import json
+import shutil
 
 import pytest
 
@@ -11,7 +12,9 @@ from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.io.folder_lock import folder_lock
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tokenization import load_tokenizer
 
 _RUN = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}
 
@@ -56,7 +59,26 @@ def test_what_has_changed_is_refused(flags, tmp_path):
     refused("The vocabulary's fingerprint is .*, but")
     vocab.write_text(pieces)
     refused("--learning_rate is 0.1, but the run in .* has 0.005;", learning_rate=0.1)
-    flags(**_RUN, eval_batch_size=3)
+    flags(**_RUN, eval_batch_size=3, data_dir=tmp_path / "data" / ".." / "data")
+
+
+@pytest.mark.slow
+def test_a_start_is_known_by_its_weights(flags, tmp_path):
+    """The folder may move, and be named in another way."""
+    model = flags(**_RUN) / "model"
+    unnamed = dict.fromkeys(("from_scratch", "albert_config_file", "vocab_file"))
+    changes = {**unnamed, "output_dir": tmp_path / "second"}
+    shutil.copytree(model, tmp_path / "start")
+    flags(**_RUN, **changes, init_checkpoint=tmp_path / "start")
+    (tmp_path / "start").rename(tmp_path / "moved")
+    flags(**_RUN, **changes, init_checkpoint=tmp_path / "moved", do_eval=True)
+    other = AlbertForSequenceClassification.from_pretrained(tmp_path / "moved")
+    other.official_variables()["output_bias"].assign([1.0, 2.0])
+    other.save_pretrained(tmp_path / "other", load_tokenizer(model))
+    with pytest.raises(
+        UserError, match="weights of --init_checkpoint is .*, but the r"
+    ):
+        flags(**_RUN, **changes, init_checkpoint=tmp_path / "other")
 
 
 @pytest.mark.slow

@@ -122,7 +122,7 @@ def test_added_tokens_stay_with_a_model(directory, tmp_path):
     for other in (
         load_tokenizer(tmp_path / "ours"),
         load_tokenizer(tmp_path / "for_others"),
-        tokenizer_of(tmp_path / "ours", file, tokenizer.do_lower_case)[0],
+        tokenizer_of(tmp_path / "ours", file, tokenizer.do_lower_case),
         pickle.loads(pickle.dumps(tokenizer)),
         tokenizer.laid_out(CLS_LAST),
     ):

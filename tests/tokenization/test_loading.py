@@ -7,6 +7,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.loading import brings_tokenizer
 from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
@@ -45,19 +46,19 @@ def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
 def test_a_hugging_face_directory_brings_its_vocabulary_if_it_has_one(tmp_path):
     config = tmp_path / "tokenizer_config.json"
     config.write_text('{"tokenizer_class": "AlbertTokenizer", "do_lower_case": false}')
-    assert tokenizer_of(tmp_path) == (None, False)
+    assert tokenizer_of(tmp_path) is None
     (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    own, is_own = tokenizer_of(tmp_path)
-    assert is_own
+    own = tokenizer_of(tmp_path)
+    assert brings_tokenizer(tmp_path)
     assert not own.do_lower_case
     with pytest.raises(UserError, match=r"is not the vocabulary \(or casing\)"):
         tokenizer_of(tmp_path, tmp_path / "vocab.txt", do_lower_case=True)
     with pytest.raises(UserError, match=r"has do_lower_case=false, but .*=true was"):
         tokenizer_of(tmp_path, do_lower_case=True)
     named = tokenizer_of(tmp_path, tmp_path / "vocab.txt", do_lower_case=False)
-    assert (named[0].fingerprint(), named[1]) == (own.fingerprint(), True)
+    assert named.fingerprint() == own.fingerprint()
     config.write_text('{"tokenizer_class": "AlbertTokenizer"}')
-    assert tokenizer_of(tmp_path) == (None, False)  # of unknown casing
+    assert tokenizer_of(tmp_path) is None  # of unknown casing
 
 
 def test_tokenizers_travel_to_other_processes(train_model):

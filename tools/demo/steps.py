@@ -11,6 +11,12 @@ TEXTS = (
 )
 """Raw strings for the served model; written for the demo, found in no docstring."""
 
+_MODULES = {
+    "sample_corpus": "tools.demo.corpus",
+    "train_tokenizer": "data_pipeline.train_tokenizer",
+    "create_pretraining_data": "data_pipeline.create_pretraining_data",
+}
+
 
 def demo_steps(output_dir, recipe):
     """Returns `(name, command)` pairs; a command is the words behind `python`.
@@ -59,7 +65,7 @@ def _data_steps(output_dir, recipe):
         },
     }
     return [
-        (name, ["-m", f"data_pipeline.{name}", *_flags(**paths, **recipe[name])])
+        (name, ["-m", _MODULES[name], *_flags(**paths, **recipe[name])])
         for name, paths in flags.items()
     ]
 

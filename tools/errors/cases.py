@@ -23,10 +23,15 @@ from tools.errors import material
 _FILE = pathlib.Path(__file__).with_name("cases.json")
 _PREFIX = "error: "
 _BEAM = "data_pipeline.beam"
+_TOOLS = (
+    "tools.demo.corpus",
+    "tools.inspect_layers",
+    "tools.tpu.check",
+    "tools.verify",
+)
 _MAINS = {
     "": "albert_tf.cli.commands:main",
-    "tools.tpu.check": "tools.tpu.check:main",
-    _BEAM: f"{_BEAM}:main",
+    **{module: f"{module}:main" for module in (*_TOOLS, _BEAM)},
     **{name: main for name, (main, _) in COMMANDS.items()},
 }
 

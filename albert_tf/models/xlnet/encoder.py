@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.families.xlnet_names import encoder_variables
@@ -38,6 +39,7 @@ READ = (
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetModel(PretrainedModel):
     """XLNet without a head; official `transformer_xl`.
 

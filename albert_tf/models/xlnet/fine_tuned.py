@@ -7,6 +7,7 @@ from keras import ops
 
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import our_activation
 from albert_tf.families.xlnet import XLNET
@@ -238,6 +239,7 @@ def summary_variables(classifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
     """XLNet with a classifier on its summary of a text.
 
@@ -264,6 +266,7 @@ class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
     """XLNet with a linear classifier on each token of the content stream.
 
@@ -292,6 +295,7 @@ class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForMultipleChoice(ChoiceLogits, XLNetClassifier):
     """XLNet with a score for each choice of a question.
 

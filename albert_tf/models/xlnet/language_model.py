@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from albert_tf.families import registry
 from albert_tf.families.head_variables import HeadVariable
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_config import XLNetConfig
@@ -16,6 +17,7 @@ from albert_tf.models.xlnet.encoder import XLNetModel
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetLMHeadModel(PretrainedModel):
     """XLNet with a score for each token of the vocabulary; official `lm_loss`.
 

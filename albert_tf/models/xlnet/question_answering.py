@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from albert_tf.families import head_variables
+from albert_tf.families import registry
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.view import gather_positions
@@ -20,6 +21,7 @@ from albert_tf.models.xlnet.layers import XLNetNorm
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForQuestionAnsweringSimple(FineTunedXLNet):
     """XLNet with a score for each token as start and as end of the answer.
 
@@ -71,6 +73,7 @@ class XLNetAnswerBeamsHead(XLNetLayer, AnswerBeamsHead):
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
 class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
     """XLNet with a head that also says whether the text answers the question.
 

@@ -27,7 +27,7 @@ def custom_examples(
     Args:
         data_dir: folder of the tables; each has one of `SUFFIXES`.
         columns: `Columns` by header name.
-        kind: a kind of classification in `registry.TASKS`.
+        kind: the kind of a `TextTask`.
         labels: label names in id order; if empty, the sorted labels of the training
             table, which is then required.
         skip_bad_rows: leave bad rows out and count them.

@@ -24,13 +24,13 @@ _STEPS = 10_000  # of the head, at most
 _SMALLEST_GRADIENT = 1e-6
 
 
-def few_shot_arguments(checkpoint, kind):
+def few_shot_arguments(opened, kind):
     """Returns the constructor arguments of the classifier that learns from few labels.
 
-    It pools as the checkpoint does if it is a model of vectors, else by the mean.
+    It pools as the model does if it is one of vectors, else by the mean.
 
     Args:
-        checkpoint: the `Checkpoint` that training starts from.
+        opened: the `Bundle` that training starts from.
         kind: of the labels.
 
     Raises:
@@ -40,12 +40,12 @@ def few_shot_arguments(checkpoint, kind):
         raise UserError(
             f"few_shot learns one label for each text, not {kind}; leave few_shot out."
         )
-    if checkpoint.family not in (ALBERT, None):
+    if opened.family not in (ALBERT, None):
         raise UserError(
             "few_shot needs an ALBERT, a BERT or a RoBERTa, which "
-            f"{checkpoint.path} is not; leave few_shot out."
+            f"{opened.path} is not; leave few_shot out."
         )
-    told, _ = read_task(checkpoint)
+    told = read_task(opened)
     pooling = told.pooling if isinstance(told, Similarity) else "mean"
     return {"pooling": "mean" if pooling == "pooler" else pooling}
 

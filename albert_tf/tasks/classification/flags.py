@@ -25,7 +25,6 @@ from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.classification.raw_text import RawTextFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import run_command
-from albert_tf.tasks.registry import TASKS
 from albert_tf.tasks.tables import ColumnFlags
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
@@ -37,9 +36,9 @@ class TableFlags(ColumnFlags):
     """A table of your own."""
 
     label_kind: str = option(
-        "Kind of label in your own table; a multi_label row joins its labels by |.",
+        "Kind of label in your own table: single_label, multi_label, whose rows join "
+        "their labels by |, or regression.",
         "single_label",
-        TASKS["classification"],
     )
     labels: str | None = option(
         "Labels of your own table in the order of their ids, separated by commas; "
@@ -59,6 +58,7 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
         "repository of tables.",
         None,
+        may_change=True,  # its digest is a fact
     )
     do_predict: bool = altered(
         TaskOptions,

@@ -9,6 +9,8 @@ from albert_tf.io.files import write_json
 from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.serving import MultiLabelHead
+from albert_tf.tasks.classification.serving import SingleLabelHead
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.tables import label_key
 from albert_tf.tasks.tables import listed
@@ -26,7 +28,7 @@ class SingleLabel(OneLabel, TextTask):
     """Cross-entropy over the labels; official `classifier_utils.py`."""
 
     kind = "single_label"
-    head = "albert_tf.tasks.classification.serving.SingleLabelHead"
+    head_class = SingleLabelHead
     default_metrics = ("accuracy", "macro_f1")
     fewest_labels = 2
 
@@ -90,7 +92,7 @@ class MultiLabel(TextTask):
     """Binary cross-entropy, a mean over the labels."""
 
     kind = "multi_label"
-    head = "albert_tf.tasks.classification.serving.MultiLabelHead"
+    head_class = MultiLabelHead
     has_accuracy = True
     default_metrics = ("f1", "accuracy")
     fewest_labels = 1

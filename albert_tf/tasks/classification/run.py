@@ -13,6 +13,7 @@ from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
+from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
@@ -23,7 +24,6 @@ from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.registry import TASKS
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.training import best_model_saver
 from albert_tf.tasks.training import prepare
@@ -37,16 +37,19 @@ def train_and_apply(options, start):
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
-        task, examples = read_tables(options, start, predict_splits)
+        tuned = None
+        if options.task_name == _CUSTOM and not options.do_train:
+            tuned = _fine_tuned(options, start)
+        task, examples = read_tables(options, tuned, predict_splits)
         task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = _raw_texts(options, task)
         if options.do_train and options.few_shot:
             _train_few_shot(options, start, task, examples)
-            options = dataclasses.replace(options, do_train=False)
+            options, tuned = dataclasses.replace(options, do_train=False), None
         if options.do_train or options.do_eval or predict_splits:
-            values = run_task(options, start, task, examples, predict_splits)
+            values = run_task(options, start, task, examples, predict_splits, tuned)
     if asks_raw_text and values is not None:
         _predict_raw_text(options, start, texts)
     return values
@@ -82,10 +85,24 @@ def check_flags(options):
     raw_text.check_flags(options)
     options.check_early_exit()
     check_steps(options)
+    _require_tables(options)
     if options.few_shot:
         _check_few_shot(options)
+    kinds = [kind for kind, own in TextTask.kinds.items() if issubclass(own, TextTask)]
+    if options.label_kind not in kinds:
+        raise UserError(
+            f"--label_kind={options.label_kind}: expected one of {', '.join(kinds)}."
+        )
     if options.asks_raw_text and options.num_runs > 1:
         raise one_model_only("--input_text and --input_file", options)
+
+
+def _require_tables(options):
+    predicts = options.do_predict and not options.asks_raw_text
+    is_needed = options.do_train or options.do_eval or predicts
+    for name in ("task_name", "data_dir") if is_needed else ():
+        if not getattr(options, name):
+            raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
 
 
 def _check_few_shot(options):
@@ -103,23 +120,21 @@ def _check_few_shot(options):
             )
 
 
-def read_tables(options, start, predict):
+def read_tables(options, tuned, predict):
     """Reads the task that the flags name, and its tables.
 
     Args:
         options: `ClassifierOptions`.
-        start: their `StartFlags`, whose model lies here.
+        tuned: the `Bundle` and the `TextTask` of the model that tables of one's own
+            are for, if none is trained.
         predict: whether test tables are to be predicted; labelled ones are scored, too.
 
     Returns:
         As `custom_examples`.
 
     Raises:
-        UserError: --task_name or --data_dir is missing, or they do not fit.
+        UserError: --task_name and --data_dir do not fit.
     """
-    for name in ("task_name", "data_dir"):
-        if not getattr(options, name):
-            raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
     data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
     roles = {*needed_roles(options), *(("test",) if options.do_eval else ())}
     if options.task_name != _CUSTOM:
@@ -129,7 +144,7 @@ def read_tables(options, start, predict):
     if not options.do_train:
         required = ("dev",) if options.do_eval else ()
         # The model to apply knows what the training table would tell.
-        task = _fine_tuned(options, start)[1]
+        _, task = tuned
         kind, labels = task.kind, labels or task.labels
     return custom_examples(
         data_dir, options.columns, kind, labels, skips, roles, required, predict
@@ -137,12 +152,12 @@ def read_tables(options, start, predict):
 
 
 def _fine_tuned(options, start):
-    """Finds the model to apply: (its directory, its `TextTask`)."""
+    """Finds the model to apply: its `Bundle` and its `TextTask`."""
     return fine_tuned_for(
         "text classification",
-        TASKS["classification"],
+        TextTask,
         options.output_dir,
-        start.init_checkpoint,
+        start.opened,
     )
 
 
@@ -155,9 +170,9 @@ def _predict_raw_text(options, start, texts):
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.predictor import Predictor
 
-    directory, task = _fine_tuned(options, start)
+    opened, task = _fine_tuned(options, start)
     texts, pairs = texts or _raw_texts(options, task)
-    predictor = Predictor(directory)
+    predictor = Predictor(opened.path)
     path = pathlib.Path(options.output_dir) / "predictions.tsv"
     raw_text.predict_raw_text(
         predictor, task, texts, pairs, options.predict_batch_size, path

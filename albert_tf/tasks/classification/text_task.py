@@ -10,6 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.objectives.texts import TextObjective
+from albert_tf.tasks.classification.serving import NumberHead
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.tables import label_key
 from albert_tf.tasks.tables import number_of
@@ -36,7 +37,7 @@ class TextTask(Task):
     pair: bool | None = False
 
     models = ("AlbertForSequenceClassification", "XLNetForSequenceClassification")
-    head = "albert_tf.tasks.classification.serving.NumberHead"
+    head_class = NumberHead
     has_accuracy = False
     fewest_labels = 0
     """Number of label names that it needs; 0 where it has none."""

@@ -10,15 +10,13 @@ import typing
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.display.plots import write_plot
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
 from albert_tf.exit_rule import asked_rule
-from albert_tf.hub.names import local_directory
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.folder_lock import folder_lock
@@ -31,7 +29,6 @@ from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import early_scores
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
-from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _THRESHOLDS = 16  # of a rule whose threshold is no number of layers
@@ -160,12 +157,11 @@ def write_curve(points, metric, output_dir):
 
 def run_early_exit(options):
     """Obeys `EarlyExitOptions`; see `albert_tf.early_exit.early_exit`."""
-    directory = local_directory(options.model_dir)
-    checkpoint = read_checkpoint(directory)
-    model = load_pretrained(checkpoint.head()[0], checkpoint, {})
+    opened = bundle.open(options.model_dir)
+    model = opened.model()
     if getattr(model, "exit_heads", None) is None:
         raise UserError(
-            f"{directory} has no exit heads, so that nothing leaves early; fine-tune "
+            f"{opened.path} has no exit heads, so that nothing leaves early; fine-tune "
             "it with --early_exit."
         )
     if options.keep_rule:
@@ -173,20 +169,21 @@ def run_early_exit(options):
         if rule is not None:
             rule.check_fits(model.exit_kind, model.config.num_hidden_layers)
     if options.eval_file is not None:
-        _write_curve(options, directory, model)
+        _write_curve(options, opened, model)
     if options.keep_rule:
-        _keep(directory, rule)
+        _keep(opened.path, rule)
 
 
-def _write_curve(options, directory, model):
-    task, info = read_task(directory)
+def _write_curve(options, opened, model):
+    task = read_task(opened)
     if task is None:
         raise UserError(
-            f"{directory} does not say what its outputs mean; fine-tune it with labels."
+            f"{opened.path} does not say what its outputs mean; fine-tune it with "
+            "labels."
         )
     examples = task.read(options.eval_file, options.columns)
-    tokenizer = tokenizer_for_model(read_tokenizer(directory), model.config, directory)
-    length = info.get("max_seq_length", model.config.max_position_embeddings)
+    tokenizer = tokenizer_for_model(opened.tokenizer(), model.config, opened.path)
+    length = opened.info.get("max_seq_length", model.config.max_position_embeddings)
     tokens = task.tokenize(examples, tokenizer, length)
     tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
     prepared = Prepared(examples, tokens)

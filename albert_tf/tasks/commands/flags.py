@@ -1,6 +1,7 @@
 """The flags that the commands of several tasks share."""
 
 import dataclasses
+import functools
 import importlib
 import os
 
@@ -32,12 +33,15 @@ class StartFlags(ExecutionFlags):
         None,
         aliases=("albert_hub_module_handle",),
         names="model",
+        may_change=True,  # its weights are a fact
     )
     from_scratch: bool = option(
         "Start from random weights instead of --init_checkpoint.", False
     )
     albert_config_file: str | None = option(
-        "Configuration of the model, if it does not lie beside --init_checkpoint.", None
+        "Configuration of the model, if it does not lie beside --init_checkpoint.",
+        None,
+        may_change=True,  # its fields are facts
     )
     init_layers: str | None = option(
         "Layers of --albert_config_file that differ from those of --init_checkpoint in "
@@ -51,11 +55,13 @@ class StartFlags(ExecutionFlags):
         "SentencePiece model, if it does not lie beside --init_checkpoint.",
         None,
         names="vocabulary",
+        may_change=True,  # its fingerprint is a fact
     )
     vocab_file: str | None = option(
         "WordPiece vocabulary, if it does not lie beside --init_checkpoint.",
         None,
         names="vocabulary",
+        may_change=True,
     )
     do_lower_case: bool | None = option(
         "Lower the case of letters, for an uncased vocabulary; by default what lies "
@@ -76,6 +82,19 @@ class StartFlags(ExecutionFlags):
         minimum=0,
         maximum=2**32 - 1,
     )
+
+    @functools.cached_property
+    def opened(self):
+        """The `Bundle` of `init_checkpoint`; None without one."""
+        # Imported here, so that --help does not wait for TensorFlow.
+        from albert_tf import bundle
+
+        return bundle.open(self.init_checkpoint) if self.init_checkpoint else None
+
+    @functools.cached_property
+    def init_digest(self):
+        """The fingerprint of the weights of `init_checkpoint`; None without one."""
+        return self.opened and self.opened.digest()
 
     @property
     def vocabulary(self):

@@ -33,7 +33,7 @@ _RESULTS = "eval_results.txt"
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
 
 
-def run_task(options, start, task, examples, predict_splits):
+def run_task(options, start, task, examples, predict_splits, tuned=None):
     """Trains, evaluates and predicts as `TaskOptions` say.
 
     Args:
@@ -43,6 +43,7 @@ def run_task(options, start, task, examples, predict_splits):
         examples: the `Examples` of all that is to be done, by name; all are read before
             anything is done, for a bad file must not cost a training.
         predict_splits: whether examples of the role "test" are to be predicted.
+        tuned: the result of `fine_tuned`, if nothing is trained and it is known.
 
     Returns:
         The values of eval_results.txt; empty without --do_eval. None in a worker that
@@ -62,16 +63,16 @@ def run_task(options, start, task, examples, predict_splits):
     if not (options.do_eval or predict_splits):
         return {}
     with folder_lock(options.output_dir):
-        return _apply(options, start, task, examples, predict_splits)
+        return _apply(options, start, task, examples, predict_splits, tuned)
 
 
-def _apply(options, start, task, examples, predict_splits):
+def _apply(options, start, task, examples, predict_splits, tuned):
     """Evaluates and predicts; returns the values of eval_results.txt."""
     applying = group_of(ApplyingFlags, options)
-    apply, info, directory = _applier(start, applying, task, examples)
-    output_dir, values = pathlib.Path(options.output_dir), {}
+    apply, opened = _applier(start, applying, task, examples, tuned)
+    info, output_dir, values = opened.facts, pathlib.Path(options.output_dir), {}
     if options.do_eval:
-        is_own = directory == output_dir / MODEL_DIR
+        is_own = pathlib.Path(opened.path) == output_dir / MODEL_DIR
         is_only_test = is_own and not of_role(examples, "dev")
         kept = _scores_on_dev(output_dir, info) if is_only_test else {}
         values = _evaluate(output_dir, task, examples, apply, info, kept)
@@ -111,28 +112,26 @@ def _labelled(examples):
     return [name for name, own in scored.items() if own.is_labelled]
 
 
-def _applier(start, applying, asked, examples):
+def _applier(start, applying, asked, examples, tuned):
     """Returns a function from the name of examples to the model's results on them.
 
     Returns:
         The function, which returns `Prepared` examples, their outputs by
-        `Task.interpret`, and the scores of early answers; the training info of the
-        model, `{}` if there is none; and its directory.
+        `Task.interpret`, and the scores of early answers; and the `Bundle` of the
+        model.
     """
-    directory, task, info = fine_tuned(
-        applying.output_dir, start.init_checkpoint, asked
-    )
-    task.check_fits(directory, asked)
+    opened, task = tuned or fine_tuned(applying.output_dir, start.opened, asked)
+    task.check_fits(opened.path, asked)
     # Without training info, the flags say what the model does not.
-    task = task if info else asked
+    task = task if opened.facts else asked
     model, tokenizer = load_fine_tuned(
-        directory, task, info, start.vocabulary, start.do_lower_case
+        opened, task, start.vocabulary, start.do_lower_case
     )
     # A model that was saved by hand need not say at which length it was trained.
     longest = model.config.longest_row(start.max_seq_length)
-    length = info.get("max_seq_length", longest)
+    length = opened.facts.get("max_seq_length", longest)
     _tell_differences(
-        directory,
+        opened.path,
         {"max_seq_length": length, **_row_settings(task)},
         {"max_seq_length": start.max_seq_length, **_row_settings(asked)},
     )
@@ -150,7 +149,7 @@ def _applier(start, applying, asked, examples):
         full, early = depths(asked, prepared, outputs, model)
         return prepared, asked.interpret(prepared, full), early
 
-    return apply, info, directory
+    return apply, opened
 
 
 def _row_settings(task):

@@ -139,8 +139,8 @@ def _export_model(options, start):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
 
-    directory, _, _ = fine_tuned(options.output_dir, start.init_checkpoint)
-    export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
+    opened, _ = fine_tuned(options.output_dir, start.opened)
+    export(ExportOptions(model_dir=opened.path, export_dir=options.export_dir))
 
 
 def _check_flags_of_several_runs(options):

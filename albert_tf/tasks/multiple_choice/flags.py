@@ -53,7 +53,9 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
         TASK_NAMES,
     )
     data_dir: str | None = option(
-        "Folder of the questions, or (custom) such a hf://owner/name.", None
+        "Folder of the questions, or (custom) such a hf://owner/name.",
+        None,
+        may_change=True,  # its digest is a fact
     )
     high_only: bool = option(
         "Read only the high-school questions of --task_name=race.", False

@@ -17,6 +17,7 @@ from albert_tf.tasks import metrics
 from albert_tf.tasks.multiple_choice.files import read_jsonl
 from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
+from albert_tf.tasks.multiple_choice.serving import MultipleChoiceHead
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions.jsonl"
@@ -35,7 +36,7 @@ class MultipleChoice(OneLabel, Task):
     dropout_prob: float = 0.1
 
     kind = "multiple_choice"
-    head = "albert_tf.tasks.multiple_choice.serving.MultipleChoiceHead"
+    head_class = MultipleChoiceHead
     models = ("AlbertForMultipleChoice", "XLNetForMultipleChoice")
     default_metrics = ("accuracy",)
     row_settings = ("max_qa_length",)

@@ -45,10 +45,14 @@ class SquadOptions(TaskOptions):
         "file has the right ones.",
     )
     train_file: str | None = option(
-        "File of questions to learn from, in SQuAD's JSON layout.", None
+        "File of questions to learn from, in SQuAD's JSON layout.",
+        None,
+        may_change=True,  # its digest is a fact
     )
     predict_file: str | None = option(
-        "File of questions to answer, in SQuAD's JSON layout.", None
+        "File of questions to answer, in SQuAD's JSON layout.",
+        None,
+        may_change=True,  # its digest is a fact
     )
     version: int | None = option(
         "Version of SQuAD, 1 or 2; by default 2 if --train_file marks a question as "

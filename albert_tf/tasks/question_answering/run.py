@@ -16,11 +16,14 @@ _THRESHOLD = "null_score_diff_threshold"
 
 def train_and_apply(options, start):
     """Obeys the flags once; see `run_repeatedly`."""
-    task, examples = read_files(options, start)
+    tuned = None
+    if not options.do_train:
+        tuned = fine_tuned(options.output_dir, start.opened)
+    task, examples = read_files(options, tuned)
     # The official --do_predict scores, too.
     scores = "dev" in examples and (options.do_eval or options.do_predict)
     steps = _counted(dataclasses.replace(options, do_eval=scores))
-    return run_task(steps, start, task, examples, predict_splits="test" in examples)
+    return run_task(steps, start, task, examples, "test" in examples, tuned)
 
 
 def check_flags(options):
@@ -37,7 +40,7 @@ def check_flags(options):
         raise UserError(f"--{_THRESHOLD} is for --version=2.")
 
 
-def read_files(options, start):
+def read_files(options, tuned):
     """Reads the task that the flags name, and the `QuestionFile`s by role.
 
     Raises:
@@ -57,26 +60,25 @@ def read_files(options, start):
         task = _task(options, version, options.null_score_diff_threshold)
         examples["train"] = question_file(learned, version, "train", skips)
     else:
-        task = _task_to_apply(options, start, found, is_labelled)
+        task = _task_to_apply(options, *tuned, found, is_labelled)
     role = "dev" if is_labelled else "test"
     examples[role] = question_file(found, task.version, role, skips)
     return task, examples
 
 
-def _task_to_apply(options, start, found, is_labelled):
+def _task_to_apply(options, opened, tuned, found, is_labelled):
     """Returns the task of a fine-tuned model, with the flags' way to answer."""
-    directory, tuned, info = fine_tuned(options.output_dir, start.init_checkpoint)
     version = options.version or getattr(tuned, "version", found.version)
     threshold = options.null_score_diff_threshold
     if version == 2 and threshold is None and not is_labelled:
-        threshold = info.get("dev", {}).get(_THRESHOLD)
+        threshold = opened.facts.get("dev", {}).get(_THRESHOLD)
         if threshold is None:
             raise UserError(
-                f"{options.predict_file} has no answers and {directory} knows no "
+                f"{options.predict_file} has no answers and {opened.path} knows no "
                 f"threshold for questions without one; give --{_THRESHOLD}."
             )
     task = _task(options, version, threshold)
-    tuned.check_fits(directory, task)
+    tuned.check_fits(opened.path, task)
     return task
 
 

@@ -18,6 +18,8 @@ from albert_tf.tasks.question_answering.results import write_error_page
 from albert_tf.tasks.question_answering.scores import GIVEN
 from albert_tf.tasks.question_answering.scores import evaluate_version_1
 from albert_tf.tasks.question_answering.scores import evaluate_version_2
+from albert_tf.tasks.question_answering.serving import AnswerBeamsHead
+from albert_tf.tasks.question_answering.serving import SpanHead
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -131,7 +133,7 @@ class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
     kind = "squad_v1"
-    head = "albert_tf.tasks.question_answering.serving.SpanHead"
+    head_class = SpanHead
     models = ("AlbertForQuestionAnswering", "XLNetForQuestionAnsweringSimple")
     version = 1
     default_metrics = ("f1", "exact_match")
@@ -167,7 +169,7 @@ class SquadV2(SquadTask):
     null_score_diff_threshold: float | None = None
 
     kind = "squad_v2"
-    head = "albert_tf.tasks.question_answering.serving.AnswerBeamsHead"
+    head_class = AnswerBeamsHead
     models = ("AlbertForAnswerableQuestions", "XLNetForQuestionAnswering")
     version = 2
     default_metrics = ("f1", "exact")

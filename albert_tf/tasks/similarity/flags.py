@@ -39,7 +39,9 @@ class SimilarityOptions(TaskOptions):
         ("custom", "sts-b"),
     )
     data_dir: str | None = option(
-        "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
+        "Folder of train.*, dev.* and test.*, or such a hf://owner/name.",
+        None,
+        may_change=True,  # its digest is a fact
     )
     loss: str = option(
         "Loss. info_nce: the second text among those of the whole batch; cosent: the "

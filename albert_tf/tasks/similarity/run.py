@@ -6,14 +6,11 @@ from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.loading import fine_tuned_for
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import TEACHER_DISTANCES
 from albert_tf.tasks.similarity.reading import read_pairs
 from albert_tf.tasks.similarity.task import Similarity
-
-_KIND = Similarity.kind
 
 
 def train_and_apply(options, start):
@@ -23,12 +20,11 @@ def train_and_apply(options, start):
     held_out = examples.get("dev") or examples.get("test")
     scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
     if options.do_train:
-        task = _learned(options, start, scored)
+        task, tuned = _learned(options, start, scored), None
     else:
-        _, task = fine_tuned_for(
-            "vectors", (_KIND,), options.output_dir, start.init_checkpoint
-        )
-    return run_task(options, start, task, examples, options.do_predict)
+        tuned = fine_tuned_for("vectors", Similarity, options.output_dir, start.opened)
+        task = tuned[1]
+    return run_task(options, start, task, examples, options.do_predict, tuned)
 
 
 def check_flags(options):
@@ -66,8 +62,8 @@ def _sizes(options):
 def _learned(options, start, scored):
     """Makes the task that the flags describe, with the pooling of the model's start."""
     told = None
-    if start.init_checkpoint and not start.from_scratch:
-        told, _ = read_task(start.init_checkpoint)
+    if start.opened and not start.from_scratch:
+        told = read_task(start.opened)
     fields = told.model_arguments() if isinstance(told, Similarity) else {}
     for name in ("pooling", "normalize"):
         if getattr(options, name) is not None:
@@ -75,6 +71,4 @@ def _learned(options, start, scored):
     names = ("loss", "temperature", "symmetric", "teacher_distance")
     fields |= {name: getattr(options, name) for name in names}
     sizes = _sizes(options)
-    return create_task(
-        _KIND, options.task_name, dimensions=sizes, scored=scored, **fields
-    )
+    return Similarity(name=options.task_name, dimensions=sizes, scored=scored, **fields)

@@ -16,6 +16,7 @@ from albert_tf.tasks.similarity import objective
 from albert_tf.tasks.similarity.objective import SimilarityObjective
 from albert_tf.tasks.similarity.search import retrieval_scores
 from albert_tf.tasks.similarity.search import unit
+from albert_tf.tasks.similarity.serving import TextEmbeddingHead
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
@@ -48,7 +49,7 @@ class Similarity(Task):
     teacher_distance: str = "cosine"
 
     kind = "similarity"
-    head = "albert_tf.tasks.similarity.serving.TextEmbeddingHead"
+    head_class = TextEmbeddingHead
     models = ("AlbertForTextEmbedding", "XLNetForTextEmbedding")
 
     def __post_init__(self):

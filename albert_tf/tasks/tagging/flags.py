@@ -36,7 +36,9 @@ class TaggingOptions(TagFileFlags, TaskOptions):
         help="Predict the test set, and score it if it has tags.",
     )
     data_dir: str | None = option(
-        "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
+        "Folder of train.*, dev.* and test.*, or such a hf://owner/name.",
+        None,
+        may_change=True,  # its digest is a fact
     )
     decoder: str | None = option(
         "Choice of tags. greedy: the most probable tag of each word; legal: the "

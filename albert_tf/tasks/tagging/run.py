@@ -10,7 +10,6 @@ from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.loading import fine_tuned_for
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.files import SUFFIXES
 from albert_tf.tasks.tagging.files import TagFileFlags
 from albert_tf.tasks.tagging.files import read_tag_file
@@ -18,8 +17,7 @@ from albert_tf.tasks.tagging.schemes import GREEDY
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags
-
-_KIND = "tagging"
+from albert_tf.tasks.tagging.task import Tagging
 
 
 def train_and_apply(options, start):
@@ -28,7 +26,11 @@ def train_and_apply(options, start):
         # Stored with the run, which goes on with the same only.
         decoder = options.decoder or GREEDY
         options = dataclasses.replace(options, decoder=decoder)
-    return run_task(options, start, *_read_folder(options, start), options.do_predict)
+    tuned = None
+    if not options.do_train:
+        tuned = fine_tuned_for("tagging", Tagging, options.output_dir, start.opened)
+    task, examples = _read_folder(options, tuned and _as_asked(options, *tuned))
+    return run_task(options, start, task, examples, options.do_predict, tuned)
 
 
 def check_flags(options):
@@ -36,9 +38,8 @@ def check_flags(options):
     check_steps(options, reads_folder=True)
 
 
-def _read_folder(options, start):
+def _read_folder(options, tuned):
     """Reads the task that the flags name, and its folder's `TagFile`s by role."""
-    tuned = None if options.do_train else _tuned(options, start)
     flags, skips = group_of(TagFileFlags, options), options.skip_bad_rows
     if tuned and tuned.scheme == PLAIN:
         flags = dataclasses.replace(flags, scheme=PLAIN)
@@ -51,20 +52,17 @@ def _read_folder(options, start):
     return task, examples
 
 
-def _tuned(options, start):
+def _as_asked(options, opened, tuned):
     """Returns the task of a fine-tuned model, as the flags want it applied."""
-    directory, tuned = fine_tuned_for(
-        "tagging", (_KIND,), options.output_dir, start.init_checkpoint
-    )
     if options.scheme and (options.scheme == PLAIN) != (tuned.scheme == PLAIN):
         raise UserError(
-            f"--scheme={options.scheme} does not fit {directory}, whose tags are "
+            f"--scheme={options.scheme} does not fit {opened.path}, whose tags are "
             f"{tuned.scheme}; leave the flag out, or name another model."
         )
     decoder = options.decoder or tuned.decoder
     if options.export_dir and decoder != tuned.decoder:
         raise UserError(
-            f"--decoder={decoder} is not that of {directory}, which is exported with "
+            f"--decoder={decoder} is not that of {opened.path}, which is exported with "
             f"{tuned.decoder}; leave out --decoder or --export_dir."
         )
     return dataclasses.replace(tuned, decoder=decoder, **_of_rows(options))
@@ -83,9 +81,8 @@ def _learned(options, file):
             "of its tags with --tag_column."
         )
     scheme = file.scheme or options.scheme or IOB2
-    return create_task(
-        _KIND,
-        "custom",
+    return Tagging(
+        name="custom",
         labels=all_tags(labels, scheme),
         scheme=scheme,
         decoder=options.decoder,

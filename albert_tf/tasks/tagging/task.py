@@ -17,6 +17,7 @@ from albert_tf.tasks.tagging import results
 from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.rows import TagRows
 from albert_tf.tasks.tagging.rows import tokenize_sentences
+from albert_tf.tasks.tagging.serving import TaggingHead
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions"
@@ -58,7 +59,7 @@ class Tagging(OneLabel, Task):
     dropout_prob: float = 0.1
 
     kind = "tagging"
-    head = "albert_tf.tasks.tagging.serving.TaggingHead"
+    head_class = TaggingHead
     models = ("AlbertForTokenClassification", "XLNetForTokenClassification")
     tokens_class = TagRows
     row_settings = ("doc_stride",)

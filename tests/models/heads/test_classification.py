@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
@@ -133,7 +133,7 @@ def test_it_is_written_and_loaded_again(save, tiny_config, features, tmp_path):
     loaded = AlbertForTokenClassification.from_pretrained(tmp_path)
     assert all("pooler" in name for name in loaded.load_report.new)
     np.testing.assert_array_equal(loaded(features), model(features))
-    assert read_checkpoint(tmp_path).head()[0] is AlbertForTokenClassification
+    assert bundle.open(tmp_path).head()[0] is AlbertForTokenClassification
     # The classifier of tokens is none of texts.
     other = AlbertForSequenceClassification.from_pretrained(
         tmp_path, allow_missing=["bert/pooler"], num_labels=3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForMaskedLM
@@ -50,7 +50,7 @@ def test_hugging_face_directory(shared, tmp_path):
     config["architectures"] = ["AlbertForMaskedLM"]
     (tmp_path / "config.json").write_text(json.dumps(config))
 
-    assert read_checkpoint(tmp_path).head()[0] is AlbertForMaskedLM
+    assert bundle.open(tmp_path).head()[0] is AlbertForMaskedLM
     model = AlbertForMaskedLM.from_pretrained(tmp_path)
     inputs = dict(np.load(folder / "inputs.npz"))
     expected = np.load(folder / "expected.npz")["mlm_log_probs"]

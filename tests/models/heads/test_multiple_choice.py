@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.multiple_choice import NO_CHOICE
@@ -96,7 +96,7 @@ def test_their_directory_names_the_model(tiny_config, tmp_path):
     tensors = safetensors.load_file(tmp_path / "model.safetensors")
     assert tensors["classifier.weight"].shape == (1, 12)
     assert tensors["classifier.bias"].shape == (1,)
-    assert read_checkpoint(tmp_path).head()[0] is AlbertForMultipleChoice
+    assert bundle.open(tmp_path).head()[0] is AlbertForMultipleChoice
     loaded = AlbertForMultipleChoice.from_pretrained(tmp_path)
     assert loaded.classifier_dropout_prob == 0.3
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from safetensors import numpy as safetensors
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
@@ -64,7 +64,7 @@ def test_there_and_back(made, form, theirs, randomised, tmp_path):
     model_class, arguments = _MADE[made]
     model = randomised(model_class(theirs, **arguments))
     model.save_pretrained(tmp_path, format=form)
-    assert read_checkpoint(tmp_path).head()[0] is model_class
+    assert bundle.open(tmp_path).head()[0] is model_class
     told = arguments if form == "tf1" else {}
     loaded = model_class.from_pretrained(tmp_path, **told)
     assert loaded.config == theirs

@@ -2,8 +2,7 @@
 
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.xlnet.encoder import XLNetModel
@@ -12,6 +11,7 @@ from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.warm_start import warm_start
 
 
 def test_another_family_is_refused(theirs, tiny_config, tmp_path):
@@ -24,7 +24,7 @@ def test_another_family_is_refused(theirs, tiny_config, tmp_path):
         XLNetModel.from_pretrained(tmp_path / "albert")
     with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
         warm_start(
-            AlbertModel, read_checkpoint(tmp_path / "xlnet"), tiny_config(), False, ()
+            AlbertModel, bundle.open(tmp_path / "xlnet"), tiny_config(), False, ()
         )
 
 

@@ -1,7 +1,9 @@
 """run_classifier from flags to files, on a task that a tiny model learns."""
 
+import collections
 import json
 import math
+import os
 import shutil
 
 import pytest
@@ -10,6 +12,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.display import plots
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
@@ -266,6 +269,35 @@ def test_evaluation_without_a_model_is_an_error(flags):
         flags(do_eval=True)
 
 
+def test_an_evaluation_reads_each_file_of_a_model_once(flags, tmp_path, monkeypatch):
+    vocab = tmp_path / "vocab.txt"
+    tokenizer = load_tokenizer(vocab)
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    model = AlbertForSequenceClassification(config, labels=["no", "yes"])
+    model.save_pretrained(tmp_path / "tuned", tokenizer)
+    read, read_bytes = collections.Counter(), storage.read_bytes
+
+    def counted(path):
+        read[os.path.basename(path)] += 1
+        return read_bytes(path)
+
+    monkeypatch.setattr(storage, "read_bytes", counted)
+    asked = {"from_scratch": None, "albert_config_file": None, "vocab_file": None}
+    flags(**asked, init_checkpoint=tmp_path / "tuned", do_eval=True)
+    names = {path.name for path in (tmp_path / "tuned").iterdir()}
+    names -= {"SHA256SUMS", "model.weights.h5"}  # the latter is read from the disk
+    assert {name: read[name] for name in names} == dict.fromkeys(names, 1)
+
+
+@pytest.fixture
+def tuned(tmp_path, tiny_config):
+    """The folder of a classifier that no checksum protects."""
+    model = AlbertForSequenceClassification(tiny_config(), num_labels=2)
+    model.save_pretrained(tmp_path / "tuned")
+    (tmp_path / "tuned" / "SHA256SUMS").unlink()
+    return tmp_path / "tuned"
+
+
 @pytest.mark.parametrize(
     ("task", "problem"),
     [
@@ -273,18 +305,15 @@ def test_evaluation_without_a_model_is_an_error(flags):
         ({"kind": "ranking"}, "ranking"),
     ],
 )
-def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
+def test_a_task_of_another_version_is_an_error(flags, tuned, task, problem):
     known = create_task("single_label", "custom", labels=("no", "yes")).to_dict()
-    task = known | task if isinstance(task, dict) else task
-    (tmp_path / "tuned").mkdir()
-    (tmp_path / "tuned/training_info.json").write_text(json.dumps({"task": task}))
+    (tuned / "training_info.json").write_text(json.dumps({"task": known | task}))
     message = f"does not know the task .* training info of .*tuned .*{problem}"
     with pytest.raises(UserError, match=message):
-        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)
+        flags(init_checkpoint=tuned, do_predict=True)
 
 
-def test_a_task_that_is_none_is_an_error(flags, tmp_path):
-    (tmp_path / "tuned").mkdir()
-    (tmp_path / "tuned/training_info.json").write_text('{"task": 3}')
+def test_a_task_that_is_none_is_an_error(flags, tuned):
+    (tuned / "training_info.json").write_text('{"task": 3}')
     with pytest.raises(UserError, match="training_info.json sets task to 3, expected"):
-        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)
+        flags(init_checkpoint=tuned, do_predict=True)

@@ -115,14 +115,14 @@ def test_from_scratch_as_a_teacher_and_as_a_student(flags, from_scratch, tmp_pat
         assert info["dev"]["accuracy"] == 1.0, name
 
 
-def test_flags_of_albert_are_refused(from_scratch, tmp_path):
+def test_flags_of_albert_are_refused(from_scratch, pretrained):
     with pytest.raises(UserError, match="xlnet.json becomes an XLNetForSequenceClas"):
         from_scratch(do_train=True, early_exit=True)
     with pytest.raises(UserError, match="xlnet.json describes an XLNetForSequenceC"):
         from_scratch(
             do_train=True,
             from_scratch=None,
-            init_checkpoint=tmp_path,
+            init_checkpoint=pretrained(),
             init_layers="mean",
         )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
-from albert_tf.verify.recordings import RecordedWindows
+from tools.verify.recordings import RecordedWindows
 
 
 @pytest.fixture(scope="session")

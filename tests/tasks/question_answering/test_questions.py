@@ -138,7 +138,7 @@ def test_each_file_is_read_once(squad, monkeypatch):
     options = SquadOptions(
         train_file=train, predict_file=dev, output_dir="out", do_train=True
     )
-    _, examples = read_files(options, options)
+    _, examples = read_files(options, None)
     ids = {role: [q.id for q in own.questions] for role, own in examples.items()}
     assert ids == {"train": ["train.json"], "dev": ["dev.json"]}
     assert sorted(opened) == [dev, train]

@@ -13,6 +13,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.tagging import run
 from albert_tf.tasks.tagging.flags import TaggingOptions
@@ -235,8 +236,11 @@ def test_the_model_decides_how_it_decodes_unless_a_flag_does(flags, tmp_path):
     model = {"init_checkpoint": out / "model", "from_scratch": None}
     model |= {"albert_config_file": None, "vocab_file": None}
     options = parse(TaggingOptions, ["run_tagging.py", f"--output_dir={out}"])
+    opened, task = fine_tuned(out)
     decoders = {
-        asked: run._tuned(dataclasses.replace(options, decoder=asked), options).decoder
+        asked: run._as_asked(
+            dataclasses.replace(options, decoder=asked), opened, task
+        ).decoder
         for asked in (None, "greedy", "legal")
     }
     assert decoders == {None: "legal", "greedy": "greedy", "legal": "legal"}

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 
-from albert_tf import verify
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
-from albert_tf.verify.recordings import tokenizer_of
+from tools import verify
+from tools.verify.recordings import tokenizer_of
 
 SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
 

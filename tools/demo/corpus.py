@@ -4,7 +4,7 @@ A fresh machine has no text, but its Python has: the docstrings of the standard
 library and of the installed packages are tens of thousands of short technical
 documents.
 
-  python -m data_pipeline.sample_corpus --output_dir=sample
+  python -m tools.demo.corpus --output_dir=sample
 
 This writes to that folder:
 
@@ -35,7 +35,7 @@ from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
 from albert_tf.io.folder_lock import folder_lock
 from albert_tf.tokenization.parallel import available_cores
-from data_pipeline.text import docstrings
+from tools.demo import docstrings
 
 _STANDARD_LIBRARY = "stdlib"
 _MIN_SENTENCES = 2

@@ -7,10 +7,10 @@ import sysconfig
 import pytest
 
 from albert_tf.errors import UserError
-from data_pipeline.sample_corpus import SampleCorpusOptions
-from data_pipeline.sample_corpus import write_sample_corpus
-from data_pipeline.text.docstrings import prose
-from data_pipeline.text.docstrings import source_files
+from tools.demo.corpus import SampleCorpusOptions
+from tools.demo.corpus import write_sample_corpus
+from tools.demo.docstrings import prose
+from tools.demo.docstrings import source_files
 
 DOCSTRING = """Return the "sum" of two numbers. It never fails!
 

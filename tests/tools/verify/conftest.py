@@ -8,9 +8,9 @@ import pytest
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
-from albert_tf.verify.recordings import tokenizer_of
-from tests.verify.squad_recording import SIZES
-from tests.verify.squad_recording import recorded_arrays
+from tests.tools.verify.squad_recording import SIZES
+from tests.tools.verify.squad_recording import recorded_arrays
+from tools.verify.recordings import tokenizer_of
 
 QUESTIONS = [
     ("the cat sat on the mat.", [("q1", "cat", [("mat", 19)]), ("q2", "dog", None)]),

@@ -1,6 +1,6 @@
 """Draws what the layers of a model do to texts.
 
-  python -m albert_tf.inspect_layers --model_dir=out --output_dir=looked_at \\
+  python -m tools.inspect_layers --model_dir=out --output_dir=looked_at \\
       "Paris is the capital of France."
 
 This writes layers.png and layers.tsv, which show how far each layer moves a token on
@@ -27,7 +27,7 @@ _MOST_TOKENS = 64  # whose pieces can be read beside an attention map
 
 @dataclasses.dataclass(frozen=True)
 class InspectOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.inspect_layers`; texts stand beside them."""
+    """The flags of `python -m tools.inspect_layers`; texts stand beside them."""
 
     model_dir: str = option(
         "Model to look at: a model directory, a Hugging Face directory, or "
@@ -56,7 +56,6 @@ def inspect_layers(options, texts=()):
     if bool(texts) == bool(options.input_file):
         raise UserError("Give either texts or --input_file.")
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.hub.names import local_directory
     from albert_tf.inference.loading import encoder_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.loading import read_texts
@@ -65,8 +64,7 @@ def inspect_layers(options, texts=()):
     drawn = list(texts)
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    directory = local_directory(options.model_dir)
-    model, tokenizer = load(encoder_class, directory, return_attentions=True)
+    model, tokenizer = load(encoder_class, options.model_dir, return_attentions=True)
     length = model.config.longest_row(options.max_seq_length)
     features = tokenizer(list(texts), pairs, max_length=length)
     with folder_lock(options.output_dir):

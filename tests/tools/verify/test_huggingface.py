@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from albert_tf import verify
 from albert_tf.errors import UserError
+from tools import verify
 
 _FOLDERS = {
     "roberta/masked_lm": 64,

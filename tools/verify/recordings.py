@@ -15,10 +15,10 @@ import typing
 import numpy as np
 import tensorflow as tf
 
+from albert_tf import bundle
+from albert_tf.bundle import build_model
 from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.roberta import family_that_writes
 from albert_tf.io.files import read_arrays
@@ -207,7 +207,7 @@ def model_with_head(checkpoint, model_class, arguments):
     Raises:
         UserError: there is no checkpoint, or it has no such head.
     """
-    checkpoint = read_checkpoint(checkpoint)
+    checkpoint = bundle.open(checkpoint)
     model = build_model(model_class, checkpoint, (), arguments)
     missing = set(model.load_report.new) & set(model.head_variables())
     if missing:

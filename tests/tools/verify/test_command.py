@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf import verify
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
+from tools import verify
 
 
 @pytest.mark.slow

@@ -26,13 +26,13 @@ from albert_tf.tasks.multiple_choice.files import race_parts
 from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.task import MultipleChoice
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import loss_and_gradients
-from albert_tf.verify.recordings import model_with_head
-from albert_tf.verify.recordings import names_in
-from albert_tf.verify.recordings import read_recording
-from albert_tf.verify.recordings import require_names
-from albert_tf.verify.recordings import tokenizer_of
+from tools.verify.recordings import Compared
+from tools.verify.recordings import loss_and_gradients
+from tools.verify.recordings import model_with_head
+from tools.verify.recordings import names_in
+from tools.verify.recordings import read_recording
+from tools.verify.recordings import require_names
+from tools.verify.recordings import tokenizer_of
 
 _INPUTS, _REAL = "inputs.npz", "is_real_example"
 _FACTS = ("max_seq_length", "max_qa_length", "do_lower_case", "endings")

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf import verify
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from tests.verify.squad_recording import SIZES
-from tests.verify.squad_recording import failed
-from tests.verify.squad_recording import recorded_arrays
+from tests.tools.verify.squad_recording import SIZES
+from tests.tools.verify.squad_recording import failed
+from tests.tools.verify.squad_recording import recorded_arrays
+from tools import verify
 
 
 def test_windows(made, capsys):

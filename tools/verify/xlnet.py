@@ -23,23 +23,23 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
+from albert_tf.bundle import build_model
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
 from albert_tf.io.files import read_json_object
 from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.optimizers.adam import AdamW
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import gradients_of
-from albert_tf.verify.recordings import holds_any
-from albert_tf.verify.recordings import huggingface_entries
-from albert_tf.verify.recordings import in_huggingface
-from albert_tf.verify.recordings import prefixed
-from albert_tf.verify.recordings import read_recording
-from albert_tf.verify.recordings import require_inputs
-from albert_tf.verify.recordings import stacked_states
+from tools.verify.recordings import Compared
+from tools.verify.recordings import gradients_of
+from tools.verify.recordings import holds_any
+from tools.verify.recordings import huggingface_entries
+from tools.verify.recordings import in_huggingface
+from tools.verify.recordings import prefixed
+from tools.verify.recordings import read_recording
+from tools.verify.recordings import require_inputs
+from tools.verify.recordings import stacked_states
 
 _RUN_FILE = "run_config.json"
 _OF_RUN = ("mem_len", "reuse_len", "clamp_len", "bi_data")
@@ -61,7 +61,7 @@ def knows(directory):
 def compare(directory, vocabulary=None):
     """Yields the `Compared` of the folder, which `knows` knows."""
     inputs, expected = read_recording(directory, *_NEEDED)
-    checkpoint = read_checkpoint(directory)
+    checkpoint = bundle.open(directory)
     run = os.path.join(directory, _RUN_FILE)
     if os.path.exists(run):
         facts = read_json_object(run)

@@ -1,6 +1,6 @@
 """Compares a checkpoint's outputs with outputs that another program stored.
 
-    python -m albert_tf.verify DIRECTORY
+    python -m tools.verify DIRECTORY
 
 DIRECTORY holds a checkpoint with its config (official TF1, Hugging Face or our
 own), `inputs.npz` and `expected.npz`. `expected.npz` may hold:
@@ -15,9 +15,9 @@ own), `inputs.npz` and `expected.npz`. `expected.npz` may hold:
 The last two need `train.json`: optimizer, learning_rate, num_train_steps,
 num_warmup_steps and steps, taken on the constant batch with gradients clipped to the
 global norm 1. The command recognises recordings of reading comprehension by their files
-(`albert_tf.verify.squad` lists them), and recordings of multiple choice
-(`albert_tf.verify.race`), of XLNet (`albert_tf.verify.xlnet`) and of Hugging Face's
-heads (`albert_tf.verify.huggingface`). It exits with status 1 if a deviation is greater
+(`tools.verify.squad` lists them), and recordings of multiple choice
+(`tools.verify.race`), of XLNet (`tools.verify.xlnet`) and of Hugging Face's
+heads (`tools.verify.huggingface`). It exits with status 1 if a deviation is greater
 than the tolerance. docs/checkpoints.md says more.
 """
 
@@ -38,7 +38,7 @@ _GRADIENTS = ("grad/", "grad_none/")
 
 @dataclasses.dataclass(frozen=True)
 class VerifyOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.verify`."""
+    """The flags of `python -m tools.verify`."""
 
     directory: str = option(
         "Folder to verify; the first argument without a flag's name means the same."
@@ -79,11 +79,11 @@ def verify(directory, vocabulary=None):
     """
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.hub.names import refuse_run_folder
-    from albert_tf.verify import huggingface
-    from albert_tf.verify import pretraining
-    from albert_tf.verify import race
-    from albert_tf.verify import squad
-    from albert_tf.verify import xlnet
+    from tools.verify import huggingface
+    from tools.verify import pretraining
+    from tools.verify import race
+    from tools.verify import squad
+    from tools.verify import xlnet
 
     refuse_run_folder(directory)
     kinds = (huggingface, xlnet, race)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from albert_tf.verify.squad_windows import _is_better
-from tests.verify.squad_recording import failed
-from tests.verify.squad_recording import place_of
-from tests.verify.squad_recording import record
+from tests.tools.verify.squad_recording import failed
+from tests.tools.verify.squad_recording import place_of
+from tests.tools.verify.squad_recording import record
+from tools.verify.squad_windows import _is_better
 
 MAPS = ("tok_start_to_orig_index", "tok_end_to_orig_index")
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from albert_tf import verify
 from albert_tf.errors import UserError
+from tools import verify
 
 
 @pytest.fixture

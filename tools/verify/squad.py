@@ -30,14 +30,14 @@ from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.scores import evaluate_version_1
 from albert_tf.tasks.question_answering.scores import evaluate_version_2
-from albert_tf.verify import squad_windows
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import RecordedWindows
-from albert_tf.verify.recordings import loss_and_gradients
-from albert_tf.verify.recordings import model_with_head
-from albert_tf.verify.recordings import names_in
-from albert_tf.verify.recordings import tokenizer_of
-from albert_tf.verify.recordings import without_masked
+from tools.verify import squad_windows
+from tools.verify.recordings import Compared
+from tools.verify.recordings import RecordedWindows
+from tools.verify.recordings import loss_and_gradients
+from tools.verify.recordings import model_with_head
+from tools.verify.recordings import names_in
+from tools.verify.recordings import tokenizer_of
+from tools.verify.recordings import without_masked
 
 _INPUTS = "inputs.npz"
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "p_mask")

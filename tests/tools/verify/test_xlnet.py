@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from albert_tf import verify
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
-from albert_tf.verify import xlnet
+from tools import verify
+from tools.verify import xlnet
 
 
 @pytest.mark.slow

@@ -9,18 +9,18 @@ import os
 
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf import bundle
+from albert_tf.bundle import build_model
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import gradients_of
-from albert_tf.verify.recordings import holds_any
-from albert_tf.verify.recordings import prefixed
-from albert_tf.verify.recordings import read_recording
+from tools.verify.recordings import Compared
+from tools.verify.recordings import gradients_of
+from tools.verify.recordings import holds_any
+from tools.verify.recordings import prefixed
+from tools.verify.recordings import read_recording
 
 _CLIP_NORM = 1.0
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
@@ -31,7 +31,7 @@ _LOSSES = ("loss", "mlm_loss", "sop_loss")
 def compare(directory, vocabulary=None):
     """Yields the `Compared` of a folder, of which no other kind of recording knows."""
     inputs, expected = read_recording(directory, "input_ids")
-    checkpoint = read_checkpoint(directory)
+    checkpoint = bundle.open(directory)
     model = build_model(
         AlbertForPreTraining, checkpoint, _unused_parts(expected), arguments={}
     )

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.checkpoints.loading import build_model
+from albert_tf.bundle import build_model
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import move_layers_and_adapters
 
@@ -18,8 +18,8 @@ _MAY_DIFFER = (
 )
 
 
-def warm_start(model_class, checkpoint, config, rule, allow_missing, **arguments):
-    """Builds a model of `config` with the weights of a checkpoint.
+def warm_start(model_class, opened, config, rule, allow_missing, **arguments):
+    """Builds a model of `config` with the weights of another one.
 
     The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
     (appendix A.1). See `move_layers` for which layer takes whose parameters,
@@ -27,7 +27,7 @@ def warm_start(model_class, checkpoint, config, rule, allow_missing, **arguments
 
     Args:
         model_class: a `PretrainedModel`.
-        checkpoint: the `Checkpoint`.
+        opened: the `Bundle` of the other one.
         config: the `AlbertConfig` of the model.
         rule: see `move_layers`.
         allow_missing: beginnings of official names that may be absent, and are new.
@@ -40,14 +40,12 @@ def warm_start(model_class, checkpoint, config, rule, allow_missing, **arguments
         UserError: the checkpoint does not fit, or its configuration differs in more
             than layers, groups, sharing and dropout.
     """
-    checkpoint.check_family(model_class)
-    source = checkpoint.config or config
-    _check(source, config, checkpoint.source)
-    tensors, origins = move_layers_and_adapters(
-        checkpoint.tensors, source, config, rule
-    )
-    checkpoint = dataclasses.replace(checkpoint, config=config, read=lambda: tensors)
-    model = build_model(model_class, checkpoint, allow_missing, arguments)
+    opened.check_family(model_class)
+    source = opened.config or config
+    _check(source, config, opened.source)
+    tensors, origins = move_layers_and_adapters(opened.tensors, source, config, rule)
+    opened = dataclasses.replace(opened, config=config, read=lambda: tensors)
+    model = build_model(model_class, opened, allow_missing, arguments)
     return model, _report(model.load_report, source, config, origins)
 
 

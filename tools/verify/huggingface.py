@@ -29,20 +29,20 @@ token of each row; expected are `hidden` and
 
 import tensorflow as tf
 
+from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import architectures
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.families import registry
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
-from albert_tf.verify.recordings import Compared
-from albert_tf.verify.recordings import gradients_of
-from albert_tf.verify.recordings import huggingface_entries
-from albert_tf.verify.recordings import in_huggingface
-from albert_tf.verify.recordings import model_with_head
-from albert_tf.verify.recordings import prefixed
-from albert_tf.verify.recordings import read_recording
-from albert_tf.verify.recordings import require_inputs
-from albert_tf.verify.recordings import stacked_states
-from albert_tf.verify.recordings import without_masked
+from tools.verify.recordings import Compared
+from tools.verify.recordings import gradients_of
+from tools.verify.recordings import huggingface_entries
+from tools.verify.recordings import in_huggingface
+from tools.verify.recordings import model_with_head
+from tools.verify.recordings import prefixed
+from tools.verify.recordings import read_recording
+from tools.verify.recordings import require_inputs
+from tools.verify.recordings import stacked_states
+from tools.verify.recordings import without_masked
 
 _FEATURES = ("input_ids", "attention_mask", "token_type_ids")
 _ODD = "odd/"
@@ -70,7 +70,7 @@ def knows(directory):
 def compare(directory, vocabulary=None):
     """Yields the `Compared` of the folder, which `knows` knows."""
     inputs, expected = read_recording(directory, "input_ids")
-    checkpoint = read_checkpoint(directory)
+    checkpoint = bundle.open(directory)
     names = architectures(checkpoint.huggingface)
     model_class = _named_class(checkpoint.family, names) or registry.recognise(
         checkpoint.tensors, checkpoint.family, names

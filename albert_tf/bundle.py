@@ -1,0 +1,520 @@
+"""The model folder: opened once, whatever its form, and written.
+
+`open` reads what a folder says of its model, `Bundle.model` builds it,
+`Bundle.tokenizer` loads its vocabulary, and `save` writes a model in each of the forms.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import os
+from collections.abc import Callable
+
+import numpy as np
+from absl import logging
+
+from albert_tf.checkpoints import sentence_transformers
+from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.assignment import beginnings
+from albert_tf.checkpoints.flags import FORMATS
+from albert_tf.checkpoints.huggingface import ADAPTER_FILES
+from albert_tf.checkpoints.huggingface import CONFIG_FILE
+from albert_tf.checkpoints.huggingface import PICKLED_FILES
+from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
+from albert_tf.checkpoints.huggingface import architectures
+from albert_tf.checkpoints.huggingface import is_huggingface_directory
+from albert_tf.checkpoints.huggingface import load_huggingface_checkpoint  # noqa: F401
+from albert_tf.checkpoints.huggingface import read_huggingface_config
+from albert_tf.checkpoints.huggingface import read_huggingface_tensors
+from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.checkpoints.model_directory import HEAD_FILE
+from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.checkpoints.model_directory import WEIGHTS_FILE
+from albert_tf.checkpoints.model_directory import is_model_directory
+from albert_tf.checkpoints.model_directory import load_model_directory
+from albert_tf.checkpoints.model_directory import read_config_of
+from albert_tf.checkpoints.model_directory import read_head
+from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.checkpoints.model_directory import save_model_directory
+from albert_tf.checkpoints.sentence_transformers import ACTIVATION
+from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
+from albert_tf.checkpoints.sentence_transformers import read_activation
+from albert_tf.checkpoints.sentence_transformers import read_pooling
+from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
+from albert_tf.checkpoints.tf1 import ENDINGS
+from albert_tf.checkpoints.tf1 import find_tf1_prefix
+from albert_tf.checkpoints.tf1 import load_tf1_checkpoint  # noqa: F401
+from albert_tf.checkpoints.tf1 import load_tfhub_variables  # noqa: F401
+from albert_tf.checkpoints.tf1 import read_tf1_config
+from albert_tf.checkpoints.tf1 import read_tf1_tensors
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.families import registry
+from albert_tf.families.base import ModelFamily
+from albert_tf.families.layer_sharing import merge_adapters
+from albert_tf.families.roberta import readable_families
+from albert_tf.hub.names import local_directory
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.near_misses import arguments_of
+from albert_tf.io.near_misses import refuse_arguments
+from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import replacing
+from albert_tf.models.base import constructor_arguments
+from albert_tf.tokenization.loading import brings_tokenizer
+from albert_tf.tokenization.loading import read_tokenizer
+from albert_tf.tokenization.loading import tokenizer_of
+from albert_tf.tokenization.saving import save_for_others
+from albert_tf.tokenization.saving import saved_files
+from albert_tf.tokenization.tokenizer import was_saved_alone
+
+# By form, in the order in which a folder is searched for them, the files without which
+# there is no model of that form, its weights last.
+_SEARCHED = {
+    "model_directory": (WEIGHTS_FILE,),
+    "huggingface": (CONFIG_FILE, HUGGINGFACE_WEIGHTS),
+    "tf1": tuple(f"{BEST_CHECKPOINT}.{ending}" for ending in ENDINGS),
+}
+# No other program writes files of these names.
+_ONLY_OURS = {HEAD_FILE, TRAINING_INFO_FILE}
+
+
+@dataclasses.dataclass(frozen=True)
+class Bundle:
+    """A model folder of any form, opened once; its weights are read when asked for.
+
+    Attributes:
+        source: the name of the folder in messages.
+        config: its `ModelConfig`; None if none lies beside the weights.
+        read: returns the float32 arrays by official name.
+        family: its `ModelFamily`; None without a config.
+        huggingface: the entries of Hugging Face's `config.json`.
+        saved: the model class and the head arguments that a model directory names.
+        info: the content of `training_info.json`, {} without it.
+        path: the folder, or the prefix of a TF1 checkpoint.
+        listed: the checksums of its files when it was opened, by name.
+        verify_checksum: whether weights are compared with their checksum.
+    """
+
+    source: str
+    config: object | None
+    read: Callable[[], dict]
+    family: ModelFamily | None = None
+    huggingface: dict = dataclasses.field(default_factory=dict)
+    saved: tuple = ()
+    info: dict = dataclasses.field(default_factory=dict)
+    path: str | None = None
+    listed: dict = dataclasses.field(default_factory=dict)
+    verify_checksum: bool = True
+
+    @property
+    def facts(self):
+        """The `info` of a model that was fine-tuned; {} of another one."""
+        return self.info if "task" in self.info else {}
+
+    @functools.cached_property
+    def tensors(self):
+        """The float32 arrays by official name."""
+        with checksums.verifying_weights(self.verify_checksum):
+            return self.read()
+
+    def release(self):
+        """Lets go of the arrays, which are read again when they are asked for."""
+        vars(self).pop("tensors", None)
+
+    def digest(self):
+        """Returns the fingerprint of the weights, equal wherever they lie."""
+        found = hashlib.sha256()
+        for name, tensor in sorted(self.tensors.items()):
+            found.update(f"{name} {tensor.shape}".encode())
+            found.update(np.ascontiguousarray(tensor).tobytes())
+        return found.hexdigest()
+
+    def head(self, otherwise=()):
+        """Returns the class of the model, and its head's constructor arguments.
+
+        The class is the one that the model names, else the one that its tensors tell.
+
+        Args:
+            otherwise: as of `model_class`.
+        """
+        if self.saved:
+            return self.saved
+        model_class = self.model_class(otherwise)
+        return model_class, self.head_arguments(model_class)
+
+    def model_class(self, otherwise=()):
+        """Returns the registered class of the tensors; see `registry.recognise`.
+
+        Args:
+            otherwise: Hugging Face's names of models, to decide between classes whose
+                tensors have the same names where the checkpoint names none.
+        """
+        if TEXT_VECTORS in self.huggingface:
+            return registry.model_of_vectors(self.family)
+        names = architectures(self.huggingface) or otherwise
+        return registry.recognise(self.tensors, self.family, names)
+
+    def check_family(self, model_class):
+        """Refuses a class of another architecture.
+
+        Raises:
+            UserError: it names both.
+        """
+        if self.family not in (None, model_class.family):
+            raise UserError(
+                f"{self.source} is of the {self.family.huggingface_type} family, but "
+                f"{model_class.__name__} is of the "
+                f"{model_class.family.huggingface_type} family; name a model of that "
+                "family."
+            )
+
+    def head_arguments(self, model_class):
+        """Returns the constructor arguments in `config.json` if its head is there."""
+        head = model_class.head_names().keys()
+        if not self.huggingface or (head and not self.tensors.keys() & head):
+            return {}
+        told = model_class.head_config_from_huggingface(self.huggingface)
+        # A class without variables of its own asks for no weights.
+        return model_class.resolve_arguments(told, {}, self.tensors if head else None)
+
+    def task_info(self, model):
+        """Returns the task, and its length, of a model built from it; or None."""
+        saved_class, saved = self.saved or (None, {})
+        info, head = {}, model.head_config()
+        if saved_class is type(model):
+            # A caller may have given it other labels.
+            if all(head.get(n) == saved.get(n) for n in ("num_labels", "labels")):
+                info = self.info
+        elif TEXT_VECTORS in self.huggingface and self.head_arguments(type(model)):
+            info = {"task": model.told_task(head)}
+            length = self.huggingface[TEXT_VECTORS].get("max_seq_length")
+            if length:
+                info["max_seq_length"] = model.config.longest_row(length)
+        kept = ("task", "max_seq_length") if "task" in info else ()
+        return {name: info[name] for name in kept if name in info} or None
+
+    def brings_tokenizer(self):
+        """Returns whether the folder names its vocabulary."""
+        return brings_tokenizer(self.path)
+
+    def tokenizer(self, named=None, do_lower_case=None):
+        """Loads the tokenizer that the model is to be used with.
+
+        Args:
+            named: a file or directory on this machine in place of the folder's own.
+            do_lower_case: see `load_tokenizer`.
+
+        Raises:
+            UserError: there is none, or the folder brings another one along.
+        """
+        tokenizer = tokenizer_of(self.path, named, do_lower_case)
+        if tokenizer is None:
+            # A TF1 checkpoint is named by a prefix of its files.
+            folder = self.path
+            if not storage.is_folder(folder):
+                folder = os.path.dirname(folder) or "."
+            tokenizer = read_tokenizer(folder, do_lower_case)
+        return tokenizer
+
+    def model(self, model_class=None, allow_missing=(), **arguments):
+        """Builds the model and assigns the weights.
+
+        Args:
+            model_class: a `PretrainedModel`; by default the class that the folder
+                names, or else the one that its weights tell.
+            allow_missing: see `PretrainedModel.from_pretrained`.
+            **arguments: constructor arguments, and fields of the config to change.
+
+        Returns:
+            The model, with its `load_report`.
+
+        Raises:
+            UserError: the folder does not fit the model.
+        """
+        model_class = model_class or self.head()[0]
+        fields = {f.name for f in dataclasses.fields(model_class.family.config_class)}
+        own = loading_arguments(model_class)
+        own += arguments_of(model_class.from_pretrained)
+        refuse_arguments(model_class.__name__, arguments, own)
+        changes = {k: value for k, value in arguments.items() if k in fields}
+        arguments = {k: value for k, value in arguments.items() if k not in fields}
+        saved_class, head = self.saved or (None, {})
+        if saved_class is model_class:
+            arguments = model_class.resolve_arguments(head, arguments)
+            if head.items() <= arguments.items() and not changes:
+                return self._as_saved(arguments)
+        self.check_family(model_class)
+        config = self.config and dataclasses.replace(self.config, **changes)
+        told = self.head_arguments(model_class)
+        model = build_model(model_class, self, allow_missing, arguments, told, config)
+        logging.info("%s", model.load_report)
+        return self._told(model)
+
+    def _as_saved(self, arguments):
+        """Builds the model of a model directory as it was saved."""
+        with checksums.verifying_weights(self.verify_checksum):
+            model = load_model_directory(
+                self.path, self.saved[0], self.config, arguments
+            )
+        return self._told(model)
+
+    def _told(self, model):
+        """Returns the model, which knows its task from then on."""
+        model.saved_task_info = self.task_info(model)
+        if self.listed:
+            checksums.check_unchanged(self.path, self.listed)
+        return model
+
+
+def open(path, revision=None, verify_checksum=True):
+    """Opens a model folder, whatever its form.
+
+    Args:
+        path: a model directory, an unpacked official archive or TF-Hub module, a
+            TF1 checkpoint prefix, or a Hugging Face directory; or the name of a model
+            to download, see `hub.names.local_directory`; or a `Bundle`.
+        revision: of an "hf://" model: a branch, a tag or a commit.
+        verify_checksum: False leaves out the comparison of the weights.
+
+    Returns:
+        A `Bundle`. It reads its weights once, when they are asked for, and may
+        find them damaged then.
+
+    Raises:
+        UserError: there is no model, or its description is damaged.
+    """
+    if isinstance(path, Bundle):
+        return path
+    bundle = _opened(os.fspath(local_directory(path, revision)))
+    return dataclasses.replace(bundle, verify_checksum=verify_checksum)
+
+
+def _opened(path):
+    if is_model_directory(path):
+        return _of_model_directory(path)
+    _refuse_adapter(path)
+    if is_huggingface_directory(path):
+        return _of_huggingface(path)
+    prefix = find_tf1_prefix(path)
+    if prefix:
+        family, config = read_tf1_config(prefix)
+        read = functools.partial(_tensors_of_tf1, prefix, family)
+        read_as, info = family and family.read_as, read_training_info(path)
+        return Bundle(prefix, config, read, read_as, info=info, path=path)
+    pickled = [n for n in PICKLED_FILES if storage.exists(os.path.join(path, n))]
+    if pickled:
+        raise UserError(
+            f"{path} holds its weights as {pickled[0]}, a program that could do "
+            "anything; where you trust it, load the model with transformers and torch "
+            "(its class's from_pretrained), write it with "
+            "save_pretrained(folder, safe_serialization=True), and name that folder."
+        )
+    raise UserError(
+        f"{path} holds no checkpoint: expected a model directory, model.ckpt-*.index "
+        "of the official code, or config.json and model.safetensors."
+    )
+
+
+def _refuse_adapter(path):
+    """Refuses weights that are to be added to others', as LoRA's are."""
+    for name in ADAPTER_FILES:
+        if storage.exists(os.path.join(path, name)):
+            raise UserError(
+                f"{path} holds an adapter ({name}), which changes the weights of a "
+                "model, and albert_tf reads whole models: load it with peft, and save "
+                "model.merge_and_unload() with save_pretrained in a folder of its own; "
+                "or take the adapter's files away to read the model without it."
+            )
+
+
+def _of_model_directory(path):
+    listed, saved = checksums.read(path), read_head(path)
+    family = saved[0].family
+    config = read_config_of(path, family)
+    read = functools.partial(_tensors_of_model, path, saved, config)
+    info = read_training_info(path, saved[1])
+    return Bundle(
+        path, config, read, family, saved=saved, info=info, path=path, listed=listed
+    )
+
+
+def _of_huggingface(path):
+    listed = checksums.read(path)
+    family, config, entries = read_huggingface_config(path)
+    weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
+    read = functools.partial(
+        read_huggingface_tensors,
+        weights,
+        family,
+        architectures(entries),
+        getattr(config, "tie_word_embeddings", True),
+    )
+    entries = {**entries, ACTIVATION: read_activation(path, entries)}
+    pooling = read_pooling(path, config.row_layout.cls_last)
+    if pooling is not None:
+        entries = {**entries, TEXT_VECTORS: pooling}
+    info, read_as = read_training_info(path), family.read_as
+    return Bundle(
+        path, config, read, read_as, entries, info=info, path=path, listed=listed
+    )
+
+
+def _tensors_of_model(path, saved, config):
+    model_class, head = saved
+    model = load_model_directory(path, model_class, config, head)
+    variables = model.official_variables()
+    return {name: np.array(value) for name, value in variables.items()}
+
+
+def _tensors_of_tf1(prefix, family):
+    tensors = read_tf1_tensors(prefix)
+    return tensors if family is None else family.from_official(tensors)
+
+
+def loading_arguments(*model_classes):
+    """Returns the names that `Bundle.model` takes: fields of the config, too."""
+    found = []
+    for model_class in model_classes:
+        fields = dataclasses.fields(model_class.family.config_class)
+        found += [*constructor_arguments(model_class), *(own.name for own in fields)]
+    return found
+
+
+def without_adapters(model):
+    """Returns the same function without depth adapters, each layer with its weights.
+
+    Args:
+        model: a `PretrainedModel`; one without adapters is returned itself.
+    """
+    if not model.config.depth_adapter_rank:
+        return model
+    tensors = {n: np.float32(v) for n, v in model.official_variables().items()}
+    config, tensors = merge_adapters(model.config, tensors)
+    bundle = Bundle(model.load_report.source, config, lambda: tensors)
+    arguments = {**model.execution, **model.head_config(), "dtype": model.dtype_policy}
+    merged = build_model(type(model), bundle, (), arguments)
+    merged.saved_task_info = model.saved_task_info
+    return merged
+
+
+def build_model(model_class, opened, allow_missing, arguments, told=None, config=None):
+    """Builds a model and assigns the weights of a `Bundle` to it.
+
+    Args:
+        model_class: a `PretrainedModel`.
+        opened: the `Bundle`.
+        allow_missing: see `PretrainedModel.from_pretrained`.
+        arguments: dict of constructor arguments beside the config.
+        told: dict of those that the folder says of its head, which count less.
+        config: the `ModelConfig` in place of the folder's.
+
+    Returns:
+        The model, with its `load_report`.
+
+    Raises:
+        UserError: the weights do not fit the model.
+    """
+    opened.check_family(model_class)
+    config = config or opened.config
+    if config is None:
+        raise UserError(
+            f"{opened.source} has no {model_class.family.config_file} beside it; "
+            "copy the file there."
+        )
+    arguments = model_class.resolve_arguments(told or {}, arguments, opened.tensors)
+    model = model_class(config, **arguments)
+    allow_missing = (*beginnings(allow_missing), *model.unused_variables)
+    if model_class.head_may_be_new:
+        allow_missing = (*allow_missing, *model.head_variables())
+    model.load_report = assign_tensors(
+        model, opened.tensors, opened.source, allow_missing
+    )
+    return model
+
+
+def save(model, directory, tokenizer, training_info, form):
+    """Writes a model as `PretrainedModel.save_pretrained`, and no other beside it."""
+    if form not in FORMATS:
+        raise UserError(f"format={form!r}: expected one of {', '.join(FORMATS)}.")
+    if form != "model_directory":
+        model.require_official_head(form)
+    directory = os.fspath(directory)
+    _refuse_hidden(directory, form)
+    vocabulary = _vocabulary_that_goes(directory, model, tokenizer)
+
+    def is_stale(name, is_listed):
+        return name in _ONLY_OURS or (is_listed and name in _parts() | vocabulary)
+
+    with replacing(directory, is_stale) as folder:
+        _write(model, folder, tokenizer, training_info, form)
+
+
+def _write(model, directory, tokenizer, training_info, form):
+    if form == "model_directory":
+        if training_info is None:
+            training_info = model.task_info()
+        save_model_directory(model, directory, tokenizer, training_info)
+        return
+    with ChecksummedFolder(directory):
+        if form == "tf1":
+            save_tf1_checkpoint(model, os.path.join(directory, BEST_CHECKPOINT))
+        else:
+            save_huggingface(model, directory)
+        if tokenizer is not None:
+            tokenizer = tokenizer.laid_out(model.config.row_layout)
+            save_for_others(tokenizer, directory, form)
+
+
+def _parts():
+    """Lists the files of a model of any form, beside its vocabulary.
+
+    Where others have put files of these names, no checksum names them, and they stay.
+    """
+    configs = [family.config_file for family in readable_families()]
+    return {
+        *itertools.chain(*_SEARCHED.values()),
+        *configs,
+        *sentence_transformers.FILES,
+    }
+
+
+def _refuse_hidden(directory, form):
+    """Refuses a folder with somebody's model that would be read instead.
+
+    Raises:
+        UserError: it names the weights.
+    """
+    listed = checksums.read(directory)
+    for other, names in _SEARCHED.items():
+        if other == form:
+            return
+        paths = [os.path.join(directory, name) for name in names]
+        if names[-1] not in listed and all(map(storage.exists, paths)):
+            raise UserError(
+                f"{paths[-1]} would be read instead of a model in the form {form} that "
+                "is saved beside it; choose another folder."
+            )
+
+
+def _vocabulary_that_goes(directory, model, tokenizer):
+    """Lists the vocabulary's files that `directory` should not keep.
+
+    Without a new one, it keeps that which was saved there by itself, or which the model
+    was loaded with.
+    """
+    names = saved_files(directory)
+    if tokenizer is not None or not names:
+        return names
+    report = getattr(model, "load_report", None)
+    is_from_there = report and storage.is_same(report.source, directory)
+    if is_from_there or was_saved_alone(directory):
+        return set()
+    logging.warning(
+        "%s: %s, of the model that was there, is removed; pass tokenizer= to save the "
+        "vocabulary of this one.",
+        directory,
+        " and ".join(sorted(names)),
+    )
+    return names

@@ -1,0 +1,5 @@
+"""`python -m tools.verify`."""
+
+from tools.verify import main
+
+main()
