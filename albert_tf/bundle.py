@@ -53,6 +53,7 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.layer_sharing import merge_adapters
+from albert_tf.families.layer_sharing import move_layers_and_adapters
 from albert_tf.families.roberta import readable_families
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
@@ -78,6 +79,16 @@ _SEARCHED = {
 }
 # No other program writes files of these names.
 _ONLY_OURS = {HEAD_FILE, TRAINING_INFO_FILE}
+# What neither the shapes nor the meaning of a single tensor depends on.
+_MAY_DIFFER = (
+    "num_hidden_layers",
+    "num_hidden_groups",
+    "parameter_sharing",
+    "depth_adapter_rank",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "initializer_range",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -432,6 +443,68 @@ def build_model(model_class, opened, allow_missing, arguments, told=None, config
         model, opened.tensors, opened.source, allow_missing
     )
     return model
+
+
+def warm_start(model_class, opened, config, rule, allow_missing, **arguments):
+    """Builds a model of `config` with the weights of another one.
+
+    The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
+    (appendix A.1). See `move_layers` for which layer takes whose parameters,
+    and `move_layers_and_adapters` for what adapters begin with.
+
+    Args:
+        model_class: a `PretrainedModel`.
+        opened: the `Bundle` of the other one.
+        config: the `AlbertConfig` of the model.
+        rule: see `move_layers`.
+        allow_missing: beginnings of official names that may be absent, and are new.
+        **arguments: constructor arguments of the model.
+
+    Returns:
+        The model, and lines that report the origin of each part.
+
+    Raises:
+        UserError: the checkpoint does not fit, or its configuration differs in more
+            than layers, groups, sharing and dropout.
+    """
+    opened.check_family(model_class)
+    source = opened.config or config
+    _check_layers_alone(source, config, opened.source)
+    tensors, origins = move_layers_and_adapters(opened.tensors, source, config, rule)
+    opened = dataclasses.replace(opened, config=config, read=lambda: tensors)
+    model = build_model(model_class, opened, allow_missing, arguments)
+    return model, _report_of_layers(model.load_report, source, config, origins)
+
+
+def _check_layers_alone(source, config, name):
+    for field in dataclasses.fields(config):
+        old, new = getattr(source, field.name), getattr(config, field.name)
+        if old != new and field.name not in _MAY_DIFFER:
+            raise UserError(
+                f"{name} has {field.name}={old}, but the new model has {new}; the two "
+                f"may differ only in {', '.join(_MAY_DIFFER)}."
+            )
+
+
+def _report_of_layers(load_report, source, config, origins):
+    lines = [
+        f"Starting from {load_report}",
+        f"  layers: {config.num_hidden_layers}, from {source.num_hidden_layers}",
+    ]
+    for (scope, is_feed_forward), scopes in origins.items():
+        if scopes != [scope]:
+            part = "feed-forward layer" if is_feed_forward else "attention"
+            whose = ", ".join(map(_short, dict.fromkeys(scopes)))
+            whose = f"the mean of {whose}" if len(scopes) > 1 else whose
+            lines.append(f"  {_short(scope)}, {part}: from {whose}")
+    ranks = config.depth_adapter_rank, source.depth_adapter_rank
+    if any(ranks):
+        lines.append("  rank of depth adapters: {}, from {}".format(*ranks))
+    return [*lines, "  optimizer, schedule and place in the data: new"]
+
+
+def _short(scope):
+    return scope.split("transformer/")[-1]
 
 
 def save(model, directory, tokenizer, training_info, form):

@@ -3,6 +3,7 @@
 from absl import logging
 
 from albert_tf import bundle
+from albert_tf.bundle import warm_start
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
@@ -11,7 +12,6 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
 from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.tokenizer import UNRECORDED
-from albert_tf.warm_start import warm_start
 
 _PRETRAINING_HEADS = "cls/"
 _DIGITS = 16  # of a fingerprint, for messages

@@ -6,6 +6,7 @@ from absl import logging
 
 from albert_tf import bundle
 from albert_tf.bundle import build_model
+from albert_tf.bundle import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -14,7 +15,6 @@ from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import read_task
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
-from albert_tf.warm_start import warm_start
 
 MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory of a run."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf import bundle
+from albert_tf.bundle import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
@@ -12,7 +13,6 @@ from albert_tf.families.layer_sharing import MEAN
 from albert_tf.families.layer_sharing import move_layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.warm_start import warm_start
 
 _TRANSFORMER = "bert/encoder/transformer"
 

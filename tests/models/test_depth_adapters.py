@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf import bundle
+from albert_tf.bundle import warm_start
 from albert_tf.bundle import without_adapters
 from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import forward_flops
@@ -26,7 +27,6 @@ from albert_tf.optimizers.muon import Muon
 from albert_tf.optimizers.rules import layer_factors
 from albert_tf.serving.loading import build_module
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.warm_start import warm_start
 from tests.models.block_reference import make
 
 QUERY = "group_{}/inner_group_0/attention_1/self/query/kernel"

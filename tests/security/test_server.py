@@ -482,7 +482,7 @@ def test_clients_that_do_not_read():
 
 
 def test_others_are_answered_under_attack():
-    """A small form of benchmarks/serve_attacked.py."""
+    """A small form of benchmarks/faults/server.py."""
     limits = {"max_connections": 200, "max_held_bytes": 1 << 21}
     with running(Lengths(), **limits) as server, contextlib.ExitStack() as stack:
         for place in range(400):

@@ -1,6 +1,6 @@
 """Times and statuses of a client of `albert_tf.serve` while others attack the server.
 
-  python -m benchmarks.serve_attacked --export_dir=served/sst-2
+  python -m benchmarks.faults.server --export_dir=served/sst-2
 
 Some connections say nothing, some send half a body, and one client sends a hostile
 body after the other; whoever is sent away comes back. Meanwhile an honest client asks
