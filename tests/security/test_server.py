@@ -188,7 +188,11 @@ def test_an_answered_request_holds_nothing(server):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"[" + b"[]," * 1_000_000 + b"[]]", 413, "The request has 1000001 texts for text; the"),
+        (
+            b"[" + b"[]," * 1_000_000 + b"[]]",
+            413,
+            "The request has 1000001 texts for text; the",
+        ),
         (b"[" * 900 + b"]" * 900, 400, "text[0] must be a str, got list."),
         (b"[" * 100_000 + b"]" * 100_000, 400, "it is nested too deeply"),
         (b'["' + b"\\ud800" * 9 + b'"]', 200, ""),
@@ -197,7 +201,11 @@ def test_an_answered_request_holds_nothing(server):
         (b'{"' + b"x" * 9_000 + b'": ["a"]}', 400, "but got xxx"),
         (b"1" * 9_000, 400, "The request is no JSON"),
         (b'[{"b64": {"b64": "YQ=="}}]', 400, 'The value of "b64" is not in base 64.'),
-        (b'["' + b'","' * 50 + b'"]', 413, "51 texts for text; the server takes 50 at most (--max_"),
+        (
+            b'["' + b'","' * 50 + b'"]',
+            413,
+            "51 texts for text; the server takes 50 at most (--max_",
+        ),
         (b'["' + b'","' * 49 + b'"]', 200, ""),
     ],
 )
