@@ -322,7 +322,7 @@ def test_requests_of_those_who_have_gone_leave_the_queue():
 def test_a_large_request_is_answered_in_parts_and_lets_others_through():
     model, texts = Lengths(0.05), ["a" * (i * 7 % 40) for i in range(40)]
     with (
-        running(model, workers=1, max_rows=2) as server,
+        running(model, workers=1, max_rows=2, max_waiting_rows=40) as server,
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):
         large = pool.submit(ask, server.port, body={"inputs": texts})
