@@ -27,7 +27,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.flags import AppliedExitFlags
 
 _BACKLOG = 128  # connections that are taken at a time, between other work
-_QUEUE = 4096  # connections that the system holds until they are taken
+_QUEUE = 1024  # connections that the system holds until they are taken
 _OTHER_FILES = 256  # that a server has open, beside connections
 
 

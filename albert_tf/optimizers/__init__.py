@@ -4,8 +4,6 @@ import importlib
 import inspect
 import math
 
-from absl import logging
-
 from albert_tf.errors import UserError
 
 # Resolved on first use: who needs the names of flags must not wait for Keras.
@@ -92,6 +90,9 @@ def _warn_of_a_jump(schedule, name):
     end = schedule.start_warmup_step + schedule.num_warmup_steps
     left = float(schedule.decay(float(end))) if schedule.num_warmup_steps else 1.0
     if left < _LEAST_LEFT:
+        # Imported here, since `import albert_tf` is to change nothing in its process.
+        from absl import logging
+
         logging.warning(
             "The warm-up ends at step %d of %d, where the rate jumps to %.1f%% of its "
             "peak: --lr_schedule=%s counts from step 0; shorten the warm-up.",

@@ -56,27 +56,20 @@ class Gathering:
         self.calls = 0
         self._lock = threading.Lock()
         self._waiting = []
-        self._later = 0  # rows of requests of which a part waits or is answered
         self._changed = asyncio.Condition()
         self._threads = concurrent.futures.ThreadPoolExecutor(workers)
 
     async def __call__(self, columns):
         lengths = lengths_of(columns) + _SPECIAL_TOKENS
-        limits, left = self._limits, len(lengths)
-        if self.rows() + left > limits.max_waiting_rows:
+        limits, order = self._limits, np.argsort(lengths, kind="stable")
+        if self.rows() + min(len(order), limits.max_rows) > limits.max_waiting_rows:
             most = limits.max_waiting_rows
             raise Busy(f"more than {most} rows wait; ask again later.")
-        order, found = np.argsort(lengths, kind="stable"), []
-        self._later += left
-        try:
-            for start in range(0, max(left, 1), limits.max_rows):
-                part = order[start : start + limits.max_rows]
-                self._later -= len(part)
-                left -= len(part)
-                rows = {name: [c[i] for i in part] for name, c in columns.items()}
-                found.append(await self._turn(rows, lengths[part]))
-        finally:
-            self._later -= left
+        found = []
+        for start in range(0, max(len(order), 1), limits.max_rows):
+            part = order[start : start + limits.max_rows]
+            rows = {name: [c[i] for i in part] for name, c in columns.items()}
+            found.append(await self._turn(rows, lengths[part]))
         back = np.argsort(order)
         return {k: joined([f[k] for f in found], "")[back] for k in found[0]}
 
@@ -94,8 +87,8 @@ class Gathering:
                 self._waiting.remove(request)
 
     def rows(self):
-        """Counts the rows that wait."""
-        return self._later + sum(request.rows for request in self._waiting)
+        """Counts the rows that wait, without the later parts of large requests."""
+        return sum(request.rows for request in self._waiting)
 
     async def run(self):
         """Answers requests until it is cancelled."""

@@ -287,7 +287,7 @@ class Connections:
     """The connections of a server: how many there are, and what they hold.
 
     Where there are too many, or they hold too much, those give way whose request is not
-    complete, the oldest first.
+    complete, the oldest first; of bytes, those that hold no less than the average.
 
     Args:
         limits: the `Limits` of `albert_tf.serve`.
@@ -347,8 +347,9 @@ class Connection(H11Protocol):
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._hold(self._received + len(data))
             while self._all.held > self._all.limits.max_held_bytes:
-                holders = (c for c in self._all.unread if c._received)
-                oldest = next(holders, self)
+                share = self._all.held / (len(self._all.unread) or 1)
+                large = (c for c in self._all.unread if c._received >= share)
+                oldest = next(large, self)
                 oldest.give_way("The server holds too many requests; ask again later.")
                 if oldest is self:
                     return

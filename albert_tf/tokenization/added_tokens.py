@@ -3,6 +3,7 @@
 import collections
 import functools
 import hashlib
+import itertools
 import re
 import sys
 import typing
@@ -252,11 +253,16 @@ class Spellings:
 
     def pattern(self, text):
         """Writes the expression of all texts that become the same as `text`."""
-        return "".join(map(self._of_character, text))
+        found = ""
+        for is_space, run in itertools.groupby(text, str.isspace):
+            run = list(run)
+            if is_space:
+                found += f"{character_class(str.isspace)}{{{len(run)},}}"
+            else:
+                found += "".join(map(self._of_character, run))
+        return found
 
     def _of_character(self, character):
-        if character.isspace():
-            return f"{character_class(str.isspace)}+"
         folded = self._fold(character)
         if not folded:
             return ""

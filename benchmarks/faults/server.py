@@ -40,6 +40,11 @@ class Options:
     export_dir: str = option("What albert_tf.serving.export wrote.")
     connections: int = option("Connections that say nothing.", 10_000, minimum=0)
     slow_bodies: int = option("Connections that send half a body.", 1_000, minimum=0)
+    reopened: int = option(
+        "Connections a second that come back after the server has ended them.",
+        200,
+        minimum=1,
+    )
     seconds: int = option("Length of the attack.", 20, minimum=1)
 
 
@@ -117,6 +122,8 @@ def _hold(port, options, over, opened):
             held[place] = socket.create_connection(("127.0.0.1", port))
             held[place].setblocking(False)
             opened.value += 1
+            if opened.value > len(held):
+                time.sleep(1 / options.reopened)
             with contextlib.suppress(OSError):
                 held[place].send(pieces[place])
         time.sleep(0.5)

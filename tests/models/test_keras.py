@@ -54,7 +54,7 @@ def test_keras_quantizes_no_model(mode, model):
     """It would warn, and leave every weight as it is."""
     with pytest.raises(UserError, match="cannot quantize an .*--compute_dtype=int8"):
         model.quantize(mode)
-    names = {"input_ids": keras.Input([None], dtype="int32")}
+    names = {"input_ids": keras.Input([None], dtype="int32", name="input_ids")}
     wrapped = keras.Model(names, model(names))
     with pytest.raises(UserError, match="cannot quantize a.* Dense .*--compute_dty"):
         wrapped.quantize(mode)

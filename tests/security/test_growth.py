@@ -43,13 +43,13 @@ from data_pipeline.text.formats import split_sentences
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 
-_SHORT, _TIMES = 4000, 4
+_SHORT, _LONG_WORD, _TIMES = 2500, 10_000, 4
 _RATIO = 8  # 4 where time grows with the length, 16 where it grows with its square
 _SECONDS = 0.05  # of both times, what other things may take
 
 _LETTERS = "abcdefgh"
 _draw = random.Random(0)
-_WORD = "".join(_draw.choices(_LETTERS, k=_TIMES * _SHORT))
+_WORD = "".join(_draw.choices(_LETTERS, k=_TIMES * _LONG_WORD))
 _CHINESE = "".join(_draw.choices("日本三藏中文字", k=_TIMES * _SHORT))
 # Of several scripts and classes, out of order, and such that fall apart.
 _MARKS = "\u0301\u0316\u093c\u0951\u05b0\u0651\u0f73\U0001d165\u302e\uff9e\u20dd"
@@ -67,9 +67,9 @@ UNITS = {
     "lines of Windows": "a\r\n",
     "no-break spaces": "\xa0\u3000",
     "a letter": "a",
-    "a letter behind another": "b" + "a" * _TIMES * _SHORT,
-    "a word": _WORD,
-    "a run and a word": "b" + "a" * _SHORT + _WORD,
+    "a letter behind another": lambda length: "b" + "a" * (length - 1),
+    "a word": lambda length: _WORD[:length],
+    "a run and a word": lambda length: "b" + "a" * (length // 2) + _WORD[: length // 2],
     "words": "ab cd, ",
     "digits": "1234567890",
     "numbers": "2000, 1,",
@@ -89,6 +89,7 @@ UNITS = {
     "added tokens": "<mask>",
     "almost added tokens": "<mas ",
     "spaces before added tokens": " " * 99 + "<mask>",
+    "spaces within almost a token": lambda length: "<e\u0301" + " " * (length - 3),
     "special pieces": "[MASK] [SEP]",
     "null characters": "\0",
     "from PDFs": "\0\f\xad\ufb01\ue000\u200b\ufeff",
@@ -97,6 +98,8 @@ UNITS = {
 
 
 def text_of(unit, length):
+    if callable(unit):
+        return unit(length)
     return (unit * -(-length // len(unit)))[:length]
 
 
@@ -109,14 +112,12 @@ def seconds(read, text):
     return found
 
 
-def check_growth(read, short=_SHORT, but=()):
-    """Checks a function from a str, on each text."""
+def check_growth(read, short=_SHORT, units=UNITS):
+    """Checks a function from a str, on texts of several units."""
     wrong = []
-    for name, unit in UNITS.items():
-        if name in but:
-            continue
+    for name, unit in units.items():
         few, many = (text_of(unit, short * times) for times in (1, _TIMES))
-        read(few)
+        read(text_of(unit, 99))  # what is made once, such as tables of characters
         least = [float("inf")] * 2
         for _ in range(4):
             found = seconds(read, few), seconds(read, many)
@@ -144,7 +145,7 @@ def with_tokens(base, mask):
     first = base.vocab_size
     added = [
         AddedToken(mask, base.mask_id, False, True),
-        AddedToken("<e\u0301 x>", first, True),
+        AddedToken("<e\u0301  x>", first, True),
         AddedToken("<x>", first + 1),
         AddedToken("abab", first + 2, True),
     ]
@@ -169,7 +170,6 @@ TOKENIZERS = {
     "sentencepiece with tokens": lambda: with_tokens(
         SentencePieceTokenizer(tie_pieces()), "[MASK]"
     ),
-    "wordpiece with tokens": lambda: with_tokens(_wordpiece(), "[MASK]"),
     "byte_bpe with tokens": lambda: with_tokens(byte_bpe(), "<mask>"),
 }
 
@@ -186,7 +186,9 @@ def test_tokenizers(tokenizer):
 
 
 @pytest.mark.slow
-def test_what_comes_before_and_behind_tokenizers(tokenizer):
+@pytest.mark.parametrize("name", ["sentencepiece", "wordpiece", "byte_bpe with tokens"])
+def test_what_comes_before_and_behind_tokenizers(name):
+    tokenizer = TOKENIZERS[name]()
     check_growth(tokenizer.prepare)
     check_growth(tokenizer.fold)
     check_growth(tokenizer.count_stripped)
@@ -207,8 +209,14 @@ def test_tokenizers_in_a_graph(tokenizer):
     check_growth(compiled(tokens.with_offsets))
 
 
+def test_long_words_of_byte_bpe_in_a_graph():
+    units = {name: UNITS[name] for name in UNITS if "word" in name or "letter" in name}
+    check_growth(compiled(InGraphTokenizer(byte_bpe())), _LONG_WORD, units)
+
+
 @pytest.mark.slow
-def test_features_in_a_graph(tokenizer):
+def test_features_in_a_graph():
+    tokenizer = TOKENIZERS["sentencepiece cased"]()
     check_growth(compiled(InGraphTokenizer(tokenizer).prepare))
     check_growth(compiled(MaskedTextFeatures(tokenizer, 64)))
 
@@ -219,7 +227,9 @@ def test_cutting(read):
 
 
 @pytest.mark.slow
-def test_tagged_words(tokenizer):
+def test_tagged_words():
+    tokenizer = _wordpiece()
+
     def read(text):
         sentence = sentence_of_text("1", text, None, None)
         words = sentence.bounds
@@ -234,7 +244,8 @@ def test_tagged_words(tokenizer):
         spans = [(a, b) for a, b in words]
         html_page.coloured(text, {"gold": spans, "predicted": spans[1:]})
 
-    check_growth(read, but=["null characters", "from PDFs"])  # which are refused
+    without = {name: unit for name, unit in UNITS.items() if "\0" not in str(unit)}
+    check_growth(read, units=without)  # U+0000 is refused
 
 
 @pytest.mark.slow
@@ -253,7 +264,9 @@ _SIZES = WindowSizes(64, 16, 8)
 
 
 @pytest.mark.slow
-def test_questions(tokenizer):
+def test_questions():
+    tokenizer = TOKENIZERS["byte_bpe with tokens"]()
+
     def read(text):
         # An answer within a word, for which others are looked for.
         answers = [Answer(text[1 : 1 + size], 1) for size in (1, 2, 40)]

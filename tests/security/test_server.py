@@ -163,6 +163,8 @@ def test_idle_connections_end():
 def test_half_bodies_hold_few_bytes():
     limits = {"max_held_bytes": 1 << 16, "max_request_bytes": 1 << 15}
     with running(Lengths(), **limits) as server, contextlib.ExitStack() as stack:
+        small = stack.enter_context(connected(server.port))
+        small.sendall(with_body(ONE[:5], len(ONE)))
         slow = [stack.enter_context(connected(server.port)) for _ in range(30)]
         for each in slow:
             each.sendall(with_body(b" " * 10_000, 20_000))
@@ -172,6 +174,8 @@ def test_half_bodies_hold_few_bytes():
         answer = received(slow[0])
         assert statuses(answer) == [503]
         assert b"retry-after: 1" in answer
+        small.sendall(ONE[5:])
+        assert statuses(received(small)) == [200]
         stack.close()
         assert server.within(5, lambda: server.connections.held == 0)
         assert server.within(5, lambda: server.counted(499) == 6)
@@ -318,7 +322,7 @@ def test_requests_of_those_who_have_gone_leave_the_queue():
 def test_a_large_request_is_answered_in_parts_and_lets_others_through():
     model, texts = Lengths(0.05), ["a" * (i * 7 % 40) for i in range(40)]
     with (
-        running(model, workers=1, max_rows=2) as server,
+        running(model, workers=1, max_rows=2, max_waiting_rows=40) as server,
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):
         large = pool.submit(ask, server.port, body={"inputs": texts})
@@ -431,7 +435,7 @@ def test_an_error_of_the_server_is_of_the_guilty_alone(told):
     ):
         asked = [
             pool.submit(ask, server.port, body={"inputs": [text]})
-            for text in ("a", "broken", "b")
+            for text in ("before", "broken", "behind")
         ]
         answers = [future.result() for future in asked]
         assert [status for status, _, _ in answers] == [200, 500, 200]
