@@ -13,7 +13,6 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
-from data_pipeline.text.docstrings import prose
 
 from albert_tf.display import html_page
 from albert_tf.tasks.question_answering import in_graph
@@ -42,6 +41,7 @@ from data_pipeline.text.corpus import Reader
 from data_pipeline.text.formats import split_sentences
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
+from tools.demo.docstrings import prose
 
 _SHORT, _LONG_WORD, _TIMES = 2500, 10_000, 4
 _RATIO = 8  # 4 where time grows with the length, 16 where it grows with its square
