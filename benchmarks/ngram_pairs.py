@@ -31,7 +31,7 @@ class Options:
 
     input_file: str = option("Text to learn from, a paragraph a line.")
     pairs_file: str = option("Table of pairs, or a folder of such tables.")
-    order: int = option("Longest n-gram.", 3, minimum=2)
+    order: int = option("Number of words in the longest n-gram.", 3, minimum=2)
     pairs_per_set: int | None = option(
         "Score only so many pairs of each set; all by default.", None, minimum=1
     )

@@ -20,13 +20,10 @@ import tempfile
 from unittest import mock
 
 import numpy as np
-import tensorflow as tf
 
 import albert_tf
 from albert_tf.cli import command_line
 from albert_tf.cli.commands import main
-from albert_tf.engine.checkpointing import Checkpointing
-from albert_tf.serving.predictor import Predictor
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
 DATA = (
@@ -72,6 +69,9 @@ def run(command, flags):
 
 def numbers(checkpoint):
     """Returns a checkpoint's first numbers of each variable, `{name: float array}`."""
+    # Imported here and below, so that --help does not wait for TensorFlow.
+    import tensorflow as tf
+
     reader = tf.train.load_checkpoint(checkpoint)
     types = reader.get_variable_to_dtype_map()
     names = [name for name, dtype in types.items() if dtype == tf.float32]
@@ -80,6 +80,8 @@ def numbers(checkpoint):
 
 def answers(model_dir, export_dir):
     """Returns the answers of a model directory, built, and of an export, by name."""
+    from albert_tf.serving.predictor import Predictor
+
     served = {
         "questions": Predictor(model_dir).arrays(TEXTS, CONTEXTS),
         "exported": Predictor(export_dir).arrays(TEXTS),
@@ -148,6 +150,8 @@ def _make():
 @contextlib.contextmanager
 def _kept_at(step, output_dir):
     """Keeps a copy of a run's folder as it is right after it has saved a step."""
+    from albert_tf.engine.checkpointing import Checkpointing
+
     save = Checkpointing.save
 
     def save_and_keep(self, at):
