@@ -126,11 +126,15 @@ def serve(options):
             f"max_held_bytes={options.max_held_bytes}: expected at least twice "
             f"max_request_bytes={options.max_request_bytes}."
         )
-    # Imported here, so that --help does not wait for TensorFlow, nor a taken port.
+    with _bound(options.host, options.port) as listening:
+        _answer(options, listening)
+
+
+def _answer(options, listening):
+    # Imported here, so that neither --help nor a taken port waits for TensorFlow.
     try:
         import uvicorn
 
-        listening = _bound(options.host, options.port)
         from albert_tf.serving.server import Server
     except ImportError as error:
         raise UserError(
