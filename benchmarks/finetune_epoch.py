@@ -28,10 +28,8 @@ from absl import logging
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.question_answering.question_file import question_file
 from albert_tf.tasks.question_answering.question_file import read_question_file
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.files import TagFileFlags
 from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import IOB2
@@ -133,13 +131,17 @@ def _examples(options):
     files = (options.data_dir, options.squad_file, options.tagging_file)
     if sum(file is not None for file in files) != 1:
         raise UserError("Give --data_dir for SST-2, or --squad_file or --tagging_file.")
+    # Imported here and below, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.classification.glue import glue_examples
+    from albert_tf.tasks.question_answering.task import SquadV1
+
     if options.data_dir:
         task, tables = glue_examples("sst-2", options.data_dir, roles=("train",))
         table, length = tables["train"], options.max_seq_length
         return task, tokenize_texts(table.texts, None, tokenizer, length, table.labels)
     if options.tagging_file:
         return _tagged(options.tagging_file, tokenizer, options.max_seq_length)
-    task = create_task("squad_v1", "squad")
+    task = SquadV1(name="squad")
     questions = question_file(
         read_question_file(options.squad_file), task.version, "train"
     )
@@ -150,9 +152,11 @@ def _examples(options):
 
 
 def _tagged(path, tokenizer, max_seq_length):
+    from albert_tf.tasks.tagging.task import Tagging
+
     file = read_tag_file(path, TagFileFlags())
     labels = all_tags(file.types(), IOB2)
-    task = create_task("tagging", "custom", labels=labels, scheme=IOB2)
+    task = Tagging(name="custom", labels=labels, scheme=IOB2)
     tokens = task.tokenize(file, tokenizer, max_seq_length)
     return task, TokenizedExamples(
         tokens.ids,

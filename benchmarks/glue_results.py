@@ -15,7 +15,6 @@ import pathlib
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.tasks.classification.glue import glue_task
 from benchmarks import pretraining_gain
 
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy"}
@@ -31,6 +30,9 @@ class Options(pretraining_gain.FineTuningFlags):
 
 def run(options):
     """Runs the missing runs, then writes and prints the table."""
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.classification.glue import glue_task
+
     rows = []
     for task_name in options.tasks.split(","):
         metric = glue_task(task_name).metrics[0]

@@ -28,13 +28,11 @@ import tempfile
 import numpy as np
 
 import albert_tf
-from albert_tf import bundle
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import Fastest
@@ -171,6 +169,8 @@ def turns_texts(options):
 
 
 def _model_dir(options, folder):
+    from albert_tf.tasks.registry import create_task
+
     config = AlbertConfig.released("base_v2")
     if options.albert_config_file is not None:
         config = AlbertConfig.from_json_file(options.albert_config_file)
@@ -271,7 +271,7 @@ def _print_parts(options, model_dir, texts):
 
     from albert_tf.serving.loading import build_module
 
-    module, _, _ = build_module([bundle.open(model_dir)])
+    module, _, _ = build_module([albert_tf.bundle.open(model_dir)])
     batch = tf.constant([text.encode() for text in texts[: options.batch_size]])
     tokenize = tf.function(module.text_features)
     answer = module.text_signature()
