@@ -1,12 +1,14 @@
 """Families of models: the parts of an architecture that checkpoints depend on."""
 
 import abc
+import itertools
 import types
 from collections.abc import Mapping
 
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.io.foreign import check_settings
 
@@ -196,7 +198,8 @@ def check_config(entries, path, obeyed, fixed=types.MappingProxyType({})):
     Raises:
         UserError: it names the entry.
     """
-    known = {*_HARMLESS.split(), *_OBEYED.split(), *obeyed}
+    heads = [model.huggingface_arguments.values() for model in registry.models()]
+    known = {*_HARMLESS.split(), *_OBEYED.split(), *obeyed, *itertools.chain(*heads)}
     check_settings(entries, path, known, {**_FIXED, **fixed})
 
 

@@ -107,6 +107,8 @@ def test_eager_graph_and_compiled_agree(albert, tiny_features):
             compiled(tiny_features)["sequence_output"], eager, atol=1e-5
         )
         tiny_features = {k: v[:, :5] for k, v in tiny_features.items()}
+        places = tiny_features["masked_lm_positions"]
+        tiny_features["masked_lm_positions"] = np.minimum(places, 4)
         eager = albert(tiny_features)["sequence_output"]
 
 

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import subprocess
 import sys
+import warnings
 
 import keras
 import numpy as np
@@ -56,8 +57,10 @@ def test_keras_quantizes_no_model(mode, model):
         model.quantize(mode)
     names = {"input_ids": keras.Input([None], dtype="int32", name="input_ids")}
     wrapped = keras.Model(names, model(names))
-    with pytest.raises(UserError, match="cannot quantize a.* Dense .*--compute_dty"):
-        wrapped.quantize(mode)
+    with warnings.catch_warnings():  # Keras warns of the layers without weights
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(UserError, match="cannot quantize a.*--compute_dtype=int8"):
+            wrapped.quantize(mode)
     with pytest.raises(UserError, match="cannot quantize an .*--compute_dtype=int8"):
         type(model).from_config({**model.get_config(), "dtype": f"{mode}_from_float32"})
 

@@ -24,6 +24,7 @@ from albert_tf.tokenization.saving import read_saved_config
 from data_pipeline.records.dataset_info import check_description
 from data_pipeline.shards.resuming import FinishedShards
 
+_LIBRARY = "sentence_transformers.models."
 _PARTS = st.sampled_from(["a", ".", "", "..", ".ready", "x y", "é", "*", "~"])
 _NAMES = st.one_of(
     st.sampled_from(["..", ".", "", "/", "/etc/passwd", "a\\b", "..\\x", "a\0b", "a/"]),
@@ -55,7 +56,9 @@ def _records(folder, name):
 
 def _pooling(folder, name):
     kinds = {"Transformer": "", "Pooling": name}
-    modules = [{"type": kind, "path": path} for kind, path in kinds.items()]
+    modules = [
+        {"type": f"{_LIBRARY}{kind}", "path": path} for kind, path in kinds.items()
+    ]
     (folder / "modules.json").write_text(json.dumps(modules))
     read_pooling(str(folder), cls_last=False)
 
