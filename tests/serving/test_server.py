@@ -13,10 +13,12 @@ import threading
 import time
 
 import pytest
+import tensorflow as tf
 
 from albert_tf import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.gathering import Gathering
+from albert_tf.tasks.serving import EXIT_LAYER
 from tests.serving import served
 from tests.serving.served import Lengths
 from tests.serving.served import serving
@@ -130,6 +132,31 @@ def test_concurrent_requests_are_answered_together():
     assert "albert_rows_total 16.0" in metrics
     assert f"albert_model_calls {len(predictor.calls)}.0" in metrics
     assert "albert_request_seconds_count 16.0" in metrics
+
+
+class Leaving(Lengths):
+    """Answers each text after as many layers as it has letters."""
+
+    def __init__(self):
+        super().__init__()
+        self.signature = tf.function(
+            lambda **strings: {EXIT_LAYER: tf.strings.length(strings["text"])}
+        ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
+
+    def outputs(self, columns, batch_size):
+        found = super().outputs(columns, batch_size)
+        return {"first": found["first"], EXIT_LAYER: found["length"]}
+
+
+def test_layers_and_refusals_are_counted():
+    with serving(Leaving()) as port:
+        assert ask(port, body={"inputs": ["abc", "ab"]})[0] == 200
+        assert ask(port, body={"inputs": ["bad"]})[0] == 400
+        metrics = ask(port, "/metrics")[1]
+    assert "albert_exit_layer_count 2.0" in metrics
+    assert "albert_exit_layer_sum 5.0" in metrics
+    assert 'albert_requests_total{status="400"} 1.0' in metrics
+    assert 'status="500"' not in metrics
 
 
 def test_texts_of_similar_length_are_answered_together():
