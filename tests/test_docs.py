@@ -23,6 +23,7 @@ _LONGEST_COMMAND = 100
 
 # What commands and examples write, what other projects have, and placeholders.
 _ELSEWHERE = {
+    "adapter_config.json",
     "added_tokens.json",
     "albert_config.json",
     "bert_config.json",
@@ -44,6 +45,7 @@ _ELSEWHERE = {
     "run_squad_v2.py",
     "run_x.py",
     "signature.json",
+    "special_tokens_map.json",
     "text_length.py",
     "text_length_model.py",
     "text_length_serving.py",

@@ -22,15 +22,16 @@ def check_settings(entries, path, obeyed, fixed=types.MappingProxyType({})):
         UserError: it names the first of the other settings.
     """
     for key, value in entries.items():
+        named = key if key.isidentifier() else repr(key)
         if key in fixed:
             if value not in [*fixed[key], None]:
                 expected = " or ".join(map(repr, fixed[key]))
                 raise UserError(
-                    f"{path} sets {key} to {shown(value)}, expected {expected}."
+                    f"{path} sets {named} to {shown(value)}, expected {expected}."
                 )
         elif key not in obeyed and value not in (None, False, "", [], {}):
             raise UserError(
-                f"{path} sets {key} to {shown(value)}, which albert_tf does not "
+                f"{path} sets {named} to {shown(value)}, which albert_tf does not "
                 "follow; if the answers do not depend on it, take it out of the file."
             )
 

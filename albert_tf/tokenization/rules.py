@@ -41,7 +41,7 @@ class TextRules:
 
     @property
     def keeps_ends(self):
-        """Whether texts that are too long keep their end."""
+        """True if texts that are too long keep their end."""
         return self.truncation_side == "left"
 
     def settings(self):

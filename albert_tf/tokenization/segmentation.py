@@ -259,7 +259,7 @@ class Unigram(Library):
 
 
 class _Known(dict):
-    """What a function found for words; it begins anew when it is full."""
+    """Answers of a function by word; it begins anew when it is full."""
 
     def __init__(self, function):
         super().__init__()

@@ -18,6 +18,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import truncated_lengths
+from albert_tf.tokenization.rules import OFFICIAL
 
 _TASK = create_task("regression", "t")
 
@@ -27,6 +28,7 @@ class _Letters:
 
     cls_id, sep_id, pad_id = 2, 3, 0
     layout = usual_layout = CLS_FIRST
+    rules = OFFICIAL
 
     def __init__(self):
         self.calls = 0

@@ -1,7 +1,9 @@
 """The steps of a task's command, their checks, and the same with several seeds."""
 
+import contextlib
 import dataclasses
 import math
+import os
 import pathlib
 import statistics
 
@@ -126,12 +128,21 @@ def run_repeatedly(options, family):
 def _run_once(options, family):
     values, start = {}, options.resolved_start()
     if _is_applied(options):
-        values = family.train_and_apply(options, start)
+        with _alone(options):
+            values = family.train_and_apply(options, start)
         if values is None:
             return {}
     if options.export_dir:
         _export_model(options, start)
     return values
+
+
+def _alone(options):
+    """Keeps other runs out of the folder of one that only applies a model."""
+    trains_or_is_first = options.do_train or not os.path.isdir(options.output_dir)
+    if trains_or_is_first:  # training locks the folder itself, in one of its workers
+        return contextlib.nullcontext()
+    return folder_lock(options.output_dir)
 
 
 def _export_model(options, start):
