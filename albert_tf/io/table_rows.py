@@ -157,6 +157,11 @@ def _of_label_studio(task):
 def _json(path, file):
     """Yields the objects of a list; lines of objects have this suffix, too."""
     beginning = checked_beginning(path, file).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if beginning.partition(b"\n")[0].strip() == b"{":
+        raise UserError(
+            f"{path} holds one object, and no table: expected a list of objects, or an "
+            "object on each line."
+        )
     if not beginning.startswith(b"["):
         yield from _jsonl(path, file)
         return
