@@ -44,13 +44,9 @@ _MAX_BYTES = 2**30  # of a file read whole; a compressed one may hold any number
 
 
 def _zstd(file):
-    try:
-        from compression import zstd  # of Python 3.14
-    except ImportError:
-        with of_extra("parquet", ".zst files need the package pyarrow"):
-            import pyarrow as pa
-        return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
-    return zstd.ZstdFile(file)
+    with of_extra("parquet", ".zst files need the package pyarrow"):
+        import pyarrow as pa
+    return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
 
 
 _DECOMPRESSORS = {
