@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: venv demo check test lint format docs bench release clean
+.PHONY: venv demo check test nightly lint format docs bench release clean
 
 venv: $(VENV)/installed
 
@@ -16,12 +16,17 @@ demo: venv
 	$(BIN)/python run_demo.py
 
 test: venv
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile \
+	$(BIN)/python -m pytest -m "not nightly" --numprocesses=2 --dist=loadfile \
+		--no-loadscope-reorder --durations=25
+
+# What test leaves out: the rest of each grid, benchmarks, notebooks, releases.
+nightly: venv
+	$(BIN)/python -m pytest -m nightly --numprocesses=2 --dist=loadfile \
 		--no-loadscope-reorder --durations=25
 
 # Lint and the quick half of the suite, for use while working.
 check: lint
-	$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile \
+	$(BIN)/python -m pytest -m "not slow and not nightly" --numprocesses=2 --dist=loadfile \
 		--no-loadscope-reorder
 
 lint: venv
