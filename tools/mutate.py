@@ -2,6 +2,7 @@
 
   python -m tools.mutate
   python -m tools.mutate --only=masking --jobs=2
+  python -m tools.mutate --sample=60 --seed=1
 
 Each entry of tools/mutations.json names a file, a function or a class in it, an
 expression or a statement there, its replacement and the tests that should fail then.
@@ -9,6 +10,8 @@ Code is compared as Python reads it, so that no reformatting loses it. The comma
 prints the mutations that no test noticed or that no longer fit the code, and exits with
 status 1 if there are any. It does not touch the checkout itself: the tests run in
 copies of it.
+
+--sample tries random mutations of the package instead, made by cosmic-ray.
 """
 
 import ast
@@ -45,6 +48,10 @@ class MutateOptions:
         "Run only those mutations whose file or name contains this text.", ""
     )
     jobs: int = option("Number of mutations to try at a time.", 2, minimum=1)
+    sample: int = option(
+        "Number of mutations to draw in place of those that are listed.", 0, minimum=0
+    )
+    seed: int = option("Decides which mutations --sample draws.", 0, minimum=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +65,10 @@ class Mutation:
     becomes: str
     tests: str  # arguments of pytest, separated by spaces
 
+    def apply(self, text):
+        """Returns the mutated `text` of the file; see `mutated`."""
+        return mutated(text, self)
+
 
 def mutate(options):
     """Tries the mutations, and exits with status 1 if one survives.
@@ -65,11 +76,7 @@ def mutate(options):
     Raises:
         UserError: the file of mutations is missing or not as it should be.
     """
-    mutations = [
-        mutation
-        for mutation in read_mutations(options.mutations)
-        if options.only in mutation.name or options.only in mutation.file
-    ]
+    mutations = _chosen(options)
     survived = []
     with (
         _Copies(options.jobs) as copies,
@@ -87,6 +94,19 @@ def mutate(options):
     print(f"{len(mutations) - len(survived)} of {len(mutations)} mutations noticed")
     if survived:
         sys.exit(1)
+
+
+def _chosen(options):
+    if options.sample:
+        # An environment that only tries listed mutations lacks cosmic-ray.
+        from tools.drawn_mutations import draw_mutations
+
+        return draw_mutations(_ROOT, options.sample, options.seed, options.only)
+    return [
+        mutation
+        for mutation in read_mutations(options.mutations)
+        if options.only in mutation.name or options.only in mutation.file
+    ]
 
 
 def read_mutations(path):
@@ -179,7 +199,7 @@ def _try(copies, mutation):
     path = copy / mutation.file
     original = path.read_text(encoding="utf-8")
     try:
-        text = mutated(original, mutation)
+        text = mutation.apply(original)
         if text is None:
             return "its code is not there, or twice"
         path.write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from tools import mutate
+from tools.drawn_mutations import draw_mutations
 
 _TEXT = """\
 class A:
@@ -67,6 +68,18 @@ def test_what_becomes_of_mutations(tmp_path, monkeypatch, capsys):
     assert error.value.code == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed == ["survived: unseen (a: c)", "1 of 2 mutations noticed"]
+
+
+def test_drawn_mutations_are_of_the_seed_and_break_one_place(project):
+    drawn = draw_mutations(project, 5, seed=1, only="optimizers")
+    assert drawn == draw_mutations(project, 5, seed=1, only="optimizers")
+    assert drawn != draw_mutations(project, 5, seed=2, only="optimizers")
+    for mutation in drawn:
+        text = (project / mutation.file).read_text()
+        broken_lines = set(mutation.apply(text).splitlines()) - set(text.splitlines())
+        assert len(broken_lines) == 1, mutation.becomes
+        assert "tests/optimizers" in mutation.tests.split()
+        assert all((project / test).exists() for test in mutation.tests.split())
 
 
 @pytest.mark.slow

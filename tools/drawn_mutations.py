@@ -1,0 +1,100 @@
+"""Random mutations of the package, made by cosmic-ray."""
+
+import dataclasses
+import difflib
+import random
+import re
+
+from cosmic_ray import plugins
+from cosmic_ray.ast import ast_nodes
+from cosmic_ray.ast import get_ast
+from cosmic_ray.mutating import mutate_code
+
+# cosmic-ray's other operators make code that no one writes by mistake, or that fails
+# when it is imported.
+_OPERATORS = re.compile(
+    r"core/(AddNot|NumberReplacer|Replace(True|False|And|Or|Break|Continue)\w*"
+    r"|ZeroIterationForLoop|ReplaceUnaryOperator_(Delete|USub|Not)\w*"
+    r"|ReplaceComparisonOperator_(Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Eq_NotEq|Is_IsNot)"
+    r"|ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Div|Div_Mul|FloorDiv_Div|Mod_Mul))"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class DrawnMutation:
+    """A mutation that is known by the whole text that its file becomes."""
+
+    file: str
+    becomes: str  # the lines that differ
+    tests: str
+    text: str
+
+    @property
+    def name(self):
+        """The file."""
+        return self.file
+
+    def apply(self, text):
+        """Returns the mutated text of the file."""
+        return self.text
+
+
+def draw_mutations(root, count, seed, only=""):
+    """Draws `DrawnMutation`s of the package, each place in its code as likely.
+
+    Args:
+        root: the checkout, a `pathlib.Path`.
+        count: number of mutations.
+        seed: decides which.
+        only: text in the names of the files to draw from.
+    """
+    operators = [
+        plugins.get_operator(name)()
+        for name in sorted(plugins.operator_names())
+        if _OPERATORS.fullmatch(name)
+    ]
+    places = [
+        (path, operator, place)
+        for room in ("albert_tf", "data_pipeline")
+        for path in sorted((root / room).rglob("*.py"))
+        if only in str(path)
+        for operator, found in _counts(path, operators)
+        for place in range(found)
+    ]
+    chosen = random.Random(seed).sample(places, min(count, len(places)))
+    return [_drawn(root, *place) for place in chosen]
+
+
+def _counts(path, operators):
+    """Pairs each operator with the number of places in a file where it applies."""
+    nodes = [*ast_nodes(get_ast(path.read_text(encoding="utf-8")))]
+    for operator in operators:
+        yield operator, sum(len([*operator.mutation_positions(n)]) for n in nodes)
+
+
+def _drawn(root, path, operator, place):
+    text = path.read_text(encoding="utf-8")
+    changed = mutate_code(text, operator, place)
+    lines = difflib.ndiff(text.splitlines(), changed.splitlines())
+    shown = " ".join(line.strip() for line in lines if line[0] in "-+")
+    file = path.relative_to(root)
+    return DrawnMutation(str(file), shown, _tests_of(root, file), changed)
+
+
+def _tests_of(root, file):
+    """Returns the tests of a module: its own, then those that import it, its room's."""
+    module = file.with_suffix("")
+    parts = module.parts if module.parts[0] == "data_pipeline" else module.parts[1:]
+    tests = root / "tests"
+    importing = re.compile(rf"{re.escape('.'.join(module.parts))}\b")
+    found = [
+        tests.joinpath(*parts[:-1], f"test_{parts[-1]}.py"),
+        *(
+            path
+            for path in sorted(tests.rglob("test_*.py"))
+            if importing.search(path.read_text(encoding="utf-8"))
+        ),
+        *([tests / parts[0]] if len(parts) > 1 else []),
+    ]
+    there = (str(path.relative_to(root)) for path in found if path.exists())
+    return " ".join(dict.fromkeys(there))
