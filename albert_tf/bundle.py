@@ -32,6 +32,7 @@ from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.checkpoints.model_directory import WEIGHTS_FILE
 from albert_tf.checkpoints.model_directory import is_model_directory
+from albert_tf.checkpoints.model_directory import labels_in_both
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_config_of
 from albert_tf.checkpoints.model_directory import read_head
@@ -196,13 +197,14 @@ class Bundle:
         info, head = {}, model.head_config()
         if saved_class is type(model):
             # A caller may have given it other labels.
-            if all(head.get(n) == saved.get(n) for n in ("num_labels", "labels")):
+            names = ("num_labels", "labels", "label_kind")
+            if all(head.get(name) == saved.get(name) for name in names):
                 info = self.info
         elif TEXT_VECTORS in self.huggingface and self.head_arguments(type(model)):
-            info = {"task": model.told_task(head)}
             length = self.huggingface[TEXT_VECTORS].get("max_seq_length")
             if length:
                 info["max_seq_length"] = model.config.longest_row(length)
+            return info or None
         kept = ("task", "max_seq_length") if "task" in info else ()
         return {name: info[name] for name in kept if name in info} or None
 
@@ -346,6 +348,7 @@ def _of_model_directory(path):
     config = read_config_of(path, family)
     read = functools.partial(_tensors_of_model, path, saved, config)
     info = read_training_info(path, saved[1])
+    saved, info = labels_in_both(*saved, info)
     return Bundle(
         path, config, read, family, saved=saved, info=info, path=path, listed=listed
     )

@@ -25,13 +25,13 @@ from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
 from albert_tf.tasks.classification.labels import training_and_held_out
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.fitting import TaskAccuracy
 from albert_tf.tasks.fitting import TaskLoss
+from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
-from albert_tf.tasks.fitting import metrics_of
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
-from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import list_of_texts
@@ -41,7 +41,7 @@ _LONGEST = 128  # tokens of a text, unless something else is asked for
 
 
 @refusing_keywords
-class TextClassifier:
+class TextClassifier(TextModel):
     """Learns from texts and labels, and answers texts.
 
     Args:
@@ -92,7 +92,7 @@ class TextClassifier:
         self._opened = opened = bundle.open(pretrained, revision)
         self._directory = opened.path
         self.tokenizer = opened.tokenizer()
-        self.model, self._task, self._changes = None, None, changes
+        self._changes = changes
         self._max_length = max_length or opened.info.get("max_seq_length")
         self._labels = None if labels is None else given_names(labels)
         if label_kind not in (None, *LABEL_KINDS):
@@ -159,7 +159,7 @@ class TextClassifier:
         if self.model is None:
             self._build(self._task_of(labels, text_pairs is not None), seed)
         if self._task.pair is None:  # other programs do not say
-            self._set(dataclasses.replace(self._task, pair=text_pairs is not None))
+            self._set_task(dataclasses.replace(self._task, pair=text_pairs is not None))
         data = self._examples(texts, labels, text_pairs)
         data, held_out = training_and_held_out(
             self._task, data, validation_split, sample_weight, class_weight
@@ -168,15 +168,15 @@ class TextClassifier:
             if held_out is not None:
                 raise UserError("Give either validation_data or validation_split.")
             held_out = self._examples(*validation_data)
-        settings = {"max_length": self._max_length, "epochs": epochs, "seed": seed}
-        settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
-        settings["optimizer"] = optimizer
+        options |= {"epochs": epochs, "batch_size": batch_size, "optimizer": optimizer}
+        options |= {"max_length": self._max_length, "learning_rate": learning_rate}
         if self._few_shot:
             if held_out is not None:
                 raise UserError("few_shot takes no validation data; call evaluate.")
-            return learn_from_few(self.model, data, **settings, **options)
-        settings |= {"metrics": metrics_of(self._task), "held_out": held_out}
-        return fit(self.model, data, TaskLoss(self._task), **settings, **options)
+            return learn_from_few(self.model, data, seed=seed, **options)
+        metrics = [TaskAccuracy(self._task)] if self._task.has_accuracy else []
+        options |= {"metrics": metrics, "held_out": held_out}
+        return fit(self.model, data, TaskLoss(self._task), seed=seed, **options)
 
     def evaluate(
         self,
@@ -213,16 +213,6 @@ class TextClassifier:
         self._check_trained()
         return self._predictor(texts, text_pair=text_pairs, batch_size=batch_size)
 
-    def save_pretrained(
-        self, directory: str | os.PathLike, format: str = "model_directory"
-    ) -> None:
-        """Writes model, tokenizer, task and labels, as `PretrainedModel` does.
-
-        `Predictor`, the export and `run_classifier.py --do_predict` read them.
-        """
-        self._check_trained()
-        self.model.save_pretrained(directory, self.tokenizer, format=format)
-
     @functools.cached_property
     def _predictor(self):
         # Imported here: training starts sooner without serving.
@@ -249,18 +239,15 @@ class TextClassifier:
             self._max_length = model.config.longest_row(_LONGEST)
         model.config.check_row("max_length", self._max_length)
         self.model, self._opened = model, None  # its weights were copied
-        self._set(task)
+        self._set_task(task)
 
-    def _set(self, task):
-        """Sets the task of the model, for all that is saved and answered."""
-        self._task = task
-        length = self._max_length
-        self.model.saved_task_info = {"task": task.to_dict(), "max_seq_length": length}
-        self.__dict__.pop("_predictor", None)
+    def _set_task(self, task):
+        super()._set_task(task)
+        self.__dict__.pop("_predictor", None)  # it answers by the task before
 
     def _task_of(self, labels, pair):
         """Returns the task that texts and labels are of."""
-        kind, names = task_class(self._kind), self._labels
+        kind, names = TextTask.kinds[self._kind], self._labels
         if kind.fewest_labels and names is None:
             names = label_names(kind, labels)
         elif names and not kind.fewest_labels:

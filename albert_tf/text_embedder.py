@@ -18,11 +18,12 @@ from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.near_misses import refusing_keywords
 from albert_tf.models.base import seeded
+from albert_tf.tasks.fitting import TaskLoss
+from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.similarity import search
-from albert_tf.tasks.similarity.objective import SimilarityLoss
 from albert_tf.tasks.similarity.reading import table_of
 from albert_tf.tasks.similarity.task import Similarity
 from albert_tf.tasks.similarity.task import correlations
@@ -33,7 +34,7 @@ from albert_tf.tokenization.features import lists_of_texts
 
 
 @refusing_keywords
-class TextEmbedder:
+class TextEmbedder(TextModel):
     """Turns texts into vectors, and learns from pairs of texts.
 
     Args:
@@ -83,10 +84,9 @@ class TextEmbedder:
                 class_of, pretrained, revision, **arguments, **changes
             )
         told = [self.model.task_info() or {}]
-        length = self.model.config.row_length(max_seq_length or None, told)
-        self._max_seq_length = length
-        self._predict = OutputsPredictor(self.model, 1, length)
-        self._remember(Similarity(name="custom", **self._pooling()))
+        self._max_length = self.model.config.row_length(max_seq_length or None, told)
+        self._predict = OutputsPredictor(self.model, 1, self._max_length)
+        self._set_task(Similarity(name="custom", **self._pooling()))
 
     def encode(
         self,
@@ -120,7 +120,7 @@ class TextEmbedder:
         if not first:
             return np.zeros((0, dimensions or self._width), np.float32)
         self._predict.batch_size = batch_size
-        tokens = tokenize_texts(first, second, self.tokenizer, self._max_seq_length)
+        tokens = tokenize_texts(first, second, self.tokenizer, self._max_length)
         vectors = require_numbers(self._predict(tokens))[:, :dimensions]
         if dimensions is not None and self.model.normalize:
             vectors = search.unit(vectors)
@@ -230,22 +230,11 @@ class TextEmbedder:
         except ValueError as error:
             raise UserError(f"{error}.") from error
         task.check_model(self.model.config)
-        tokens = task.tokenize(
-            table, self.tokenizer, self._max_seq_length, table.labels
-        )
-        self._remember(task)
-        sizes = self._max_seq_length, epochs, batch_size
+        tokens = task.tokenize(table, self.tokenizer, self._max_length, table.labels)
+        self._set_task(task)
+        sizes = self._max_length, epochs, batch_size
         settings = *sizes, learning_rate, optimizer, seed
-        return fit(self.model, tokens, SimilarityLoss(task), *settings, **options)
-
-    def save_pretrained(
-        self, directory: str | os.PathLike, format: str = "model_directory"
-    ) -> None:
-        """Writes model, tokenizer and pooling, as `PretrainedModel.save_pretrained`.
-
-        With `format="huggingface"` sentence-transformers loads the directory.
-        """
-        self.model.save_pretrained(directory, self.tokenizer, format=format)
+        return fit(self.model, tokens, TaskLoss(task), *settings, **options)
 
     @property
     def _width(self):
@@ -253,13 +242,6 @@ class TextEmbedder:
 
     def _pooling(self):
         return {"pooling": self.model.pooling, "normalize": self.model.normalize}
-
-    def _remember(self, task):
-        """Sets the task of the model, for all that is saved."""
-        self.model.saved_task_info = {
-            "task": task.to_dict(),
-            "max_seq_length": self._max_seq_length,
-        }
 
     def _vectors(self, texts):
         """Returns the vectors of texts, or those that were given."""

@@ -45,7 +45,8 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         model: a `PretrainedModel`.
         directory: created if need be.
         tokenizer: saved beside the weights.
-        training_info: a dict for `training_info.json`.
+        training_info: a dict for `training_info.json`; the labels of its task, which
+            `head.json` has, are left out.
 
     Raises:
         UserError: the model and the task in `training_info` name other labels.
@@ -61,7 +62,11 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         if tokenizer is not None:
             tokenizer.laid_out(model.config.row_layout).write_into(folder)
         if training_info is not None:
-            folder.write_json(TRAINING_INFO_FILE, training_info)
+            info = dict(training_info)
+            if "task" in info and head.get("labels"):
+                task = info["task"].items()
+                info["task"] = {name: own for name, own in task if name != "labels"}
+            folder.write_json(TRAINING_INFO_FILE, info)
         folder.write_json(HEAD_FILE, head)
         model.config.to_json_file(os.path.join(directory, config_file))
         folder.add(config_file)
@@ -116,6 +121,26 @@ def _check_labels(head, training_info, directory):
             f"but {TRAINING_INFO_FILE} has {', '.join(map(str, told))}; their order "
             "says which output means which: write the same in both."
         )
+
+
+def labels_in_both(model_class, head, info):
+    """Returns what a model directory says, with labels in the head and in the task.
+
+    `head.json` has the labels; earlier versions wrote them into the task as well, or
+    there alone.
+
+    Returns:
+        The class and the head's arguments, and the content of `training_info.json`.
+    """
+    task, count = info.get("task", {}), head.get("num_labels")
+    labels = head.get("labels") or task.get("labels")
+    takes_labels = hasattr(model_class, "label_arguments")
+    is_list = isinstance(labels, list) and len(labels) == count
+    if not (takes_labels and task and labels and is_list):
+        return (model_class, head), info
+    kind = {"label_kind": "multi_label"} if task.get("kind") == "multi_label" else {}
+    head = {**head, **kind, "labels": labels}
+    return (model_class, head), {**info, "task": {**task, "labels": labels}}
 
 
 def read_training_info(directory, head=None):

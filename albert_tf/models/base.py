@@ -210,11 +210,6 @@ class PretrainedModel(keras.Model):
         values = config.pop("config")
         return cls(cls.family.config_class.from_dict(values), **config)
 
-    @classmethod
-    def told_task(cls, head):
-        """Reads fields of the task from a head's arguments; None: no task."""
-        return cls.task_kind and {"name": cls.task_kind, "kind": cls.task_kind}
-
     def task_info(self):
         """Returns the task for `training_info.json`; None if the model knows none.
 

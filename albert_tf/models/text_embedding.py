@@ -161,11 +161,6 @@ class TextEmbedding(PretrainedModel):
         told = entries.get(TEXT_VECTORS, {})
         return {n: told[n] for n in ("pooling", "normalize") if n in told}
 
-    @classmethod
-    def told_task(cls, head):
-        told = {name: head[name] for name in ("pooling", "normalize") if name in head}
-        return {**super().told_task(head), **told}
-
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model

@@ -18,18 +18,18 @@ class Comparison:
     Args:
         eval_file: a labelled table.
         columns: its `Columns`.
-        head: the `Head` of the models, of a `Task`.
+        served: the `Served` original, of a `Task` that has metrics.
         max_seq_length: the longest length.
 
     Raises:
         UserError: as `read_table`; when called: an answer is no number.
     """
 
-    def __init__(self, eval_file, columns, head, max_seq_length):
-        self._head, self._length = head, max_seq_length
-        self._task = task = head.task
+    def __init__(self, eval_file, columns, served, max_seq_length):
+        self._task, self._length = served.task, max_seq_length
+        task = served.task
         examples = task.read(eval_file, columns)
-        tokens = task.tokenize(examples, head.tokenizer, max_seq_length)
+        tokens = task.tokenize(examples, served.tokenizer, max_seq_length)
         tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
         order = np.argsort(tokens.lengths, kind="stable")  # batches of similar length
         self._prepared = Prepared(examples, tokens.take(order))
@@ -39,7 +39,7 @@ class Comparison:
 
         Args:
             original: the model, a function from a dict of features to the result of
-                `Head.numbers`.
+                `Task.numbers`.
             name: of the converted model.
             converted: the same function of this model.
 
@@ -53,7 +53,7 @@ class Comparison:
             features = {feature: batch[feature] for feature in FEATURES}
             numbers = {key: model(features) for key, model in models.items()}
             for key, arrays in numbers.items():
-                found[key].append(self._head.outputs(arrays))
+                found[key].append(self._task.outputs(arrays))
             for key, change in _changes(*numbers.values()).items():
                 # Of NaN and a number, NaN.
                 changes[key] = float(np.maximum(change, changes.get(key, 0.0)))
@@ -75,19 +75,19 @@ class Comparison:
         return self._task.score(self._prepared, outputs)
 
 
-def check_comparable(model_dir, head, columns):
+def check_comparable(model_dir, task, columns):
     """Refuses an export without a metric, or a table that does not fit it."""
-    if head.task is None or head.task.head_class is not type(head):
+    if task.kind is None:
         raise UserError(
-            f"--eval_file needs one fine-tuned model, but this export is {head.name}; "
-            "leave --eval_file out."
+            "--eval_file needs one fine-tuned model, but this export is "
+            f"{task.serves}; leave --eval_file out."
         )
-    if not {"text", "text_pair"}.issuperset(head.text_inputs):
+    if not {"text", "text_pair"}.issuperset(task.text_inputs):
         raise UserError(
             f"--eval_file compares models that take texts from a table, but "
-            f"{model_dir} is for {head.name}; leave --eval_file out."
+            f"{model_dir} is for {task.serves}; leave --eval_file out."
         )
-    takes_pairs = len(head.text_inputs) > 1
+    takes_pairs = len(task.text_inputs) > 1
     if takes_pairs != (columns.text_pair is not None):
         raise UserError(
             f"{model_dir} takes {'pairs of' if takes_pairs else 'single'} "

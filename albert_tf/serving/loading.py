@@ -7,15 +7,19 @@ from albert_tf.bundle import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import asked_rule
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.serving.heads import default_head
-from albert_tf.serving.heads import head_named
-from albert_tf.serving.heads import heads_of
+from albert_tf.serving.served import Served
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.serving.several_heads import SeveralHeads
-from albert_tf.serving.several_heads import models_of_one_encoder
+from albert_tf.serving.several_tasks import SeveralTasks
+from albert_tf.serving.several_tasks import SharedEncoder
+from albert_tf.serving.several_tasks import models_of_one_encoder
 from albert_tf.tasks.loading import MODEL_DIR
+from albert_tf.tasks.pretrained import answers_named
+from albert_tf.tasks.pretrained import answers_of
+from albert_tf.tasks.pretrained import bound
+from albert_tf.tasks.pretrained import usual_answer
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
+from albert_tf.tasks.task import Task
 from albert_tf.token_files import TokenFile
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
@@ -31,7 +35,7 @@ def build_module(
     exit_rule=None,
     **serving_options,
 ):
-    """Builds the `ServingModule` of a model, its `Head`, and their facts.
+    """Builds the `ServingModule` of a model, the `Served` model, and their facts.
 
     Args:
         bundles: a list of the `Bundle` of the model, or of several with one encoder.
@@ -51,37 +55,43 @@ def build_module(
         execution["dtype"] = compute_dtype
     first, *further = bundles
     if further:
-        head, facts, infos = _several_heads(bundles, tokenizer, execution)
+        served, facts, infos = _several(bundles, tokenizer, execution)
     else:
-        head, facts, infos = _one_head(first, task, tokenizer, execution)
-    _choose_exit(head, exit_rule, first.path, serving_options)
-    return _module(head, facts, infos, max_seq_length, serving_options)
+        served, facts, infos = _one(first, task, tokenizer, execution)
+    _choose_exit(served, exit_rule, first.path, serving_options)
+    return _module(served, facts, infos, max_seq_length, serving_options)
 
 
-def _one_head(opened, task, tokenizer, execution):
-    """Returns the `Head` of a model, its facts, and what its training recorded."""
+def _one(opened, task, tokenizer, execution):
+    """Returns the `Served` model, its facts, and what its training recorded."""
     tuned_for = read_task(opened)
     if tuned_for is not None:
         tuned_for = tuned_for.as_trained(opened.info.get("dev", {}))
     (own, _), source = opened.head(), opened.path
-    model_class, head_class = _choose(own, heads_of(own), tuned_for, task, source)
+    model_class, answers = _choose(own, answers_of(own), tuned_for, task, source)
     tokenizer = tokenizer or opened.tokenizer()
     model = opened.model(model_class, **{**model_class.family.alone, **execution})
     info = opened.info or model.task_info() or {}
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}
     tokenizer = tokenizer_for_model(tokenizer, model.config, source)
-    head = head_class(without_adapters(model), tuned_for, tokenizer)
-    return head, facts, [info]
+    return _served(without_adapters(model), answers, tokenizer), facts, [info]
 
 
-def _several_heads(bundles, tokenizer, execution):
-    """Returns as `_one_head`, of several models with one encoder."""
+def _served(model, answers, tokenizer):
+    """Makes the `Served` model of a `Task`, or of the class of one that only serves."""
+    task = answers if isinstance(answers, Task) else bound(answers, tokenizer)
+    return Served(model, task, tokenizer)
+
+
+def _several(bundles, tokenizer, execution):
+    """Returns what `_one` does, of several models with one encoder."""
     tokenizer = tokenizer or bundles[0].tokenizer()
-    tasks, infos = _tasks_of_heads(bundles)
-    models = models_of_one_encoder(bundles, tasks, **execution)
-    tokenizer = tokenizer_for_model(tokenizer, models[0].config, bundles[0].path)
+    tasks, infos = _tasks_by_name(bundles)
+    model = SharedEncoder(models_of_one_encoder(bundles, tasks, **execution))
+    tokenizer = tokenizer_for_model(tokenizer, model.config, bundles[0].path)
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
-    return SeveralHeads(models, tasks, tokenizer), facts, infos
+    task = SeveralTasks(name="several", tasks=tasks)
+    return Served(model, task, tokenizer), facts, infos
 
 
 def build_module_of(model, tokenizer, task="auto", exit_rule=None):
@@ -99,18 +109,18 @@ def build_module_of(model, tokenizer, task="auto", exit_rule=None):
             f"{source} has bi_data and would read half of the texts as reversed; load "
             "it with from_pretrained(path, bi_data=False)."
         )
-    heads = {
-        name: (owner, head)
-        for name, (owner, head) in heads_of(type(model)).items()
+    known = {
+        name: (owner, answers)
+        for name, (owner, answers) in answers_of(type(model)).items()
         if owner is type(model) or isinstance(model.encoder(), owner)
     }
     tuned_for = task_of(info, source, type(model), model.head_config())
-    model_class, head_class = _choose(type(model), heads, tuned_for, task, source)
-    served = model if model_class is type(model) else model.encoder()
+    model_class, answers = _choose(type(model), known, tuned_for, task, source)
+    network = model if model_class is type(model) else model.encoder()
     tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
-    head = head_class(served, tuned_for, tokenizer)
-    _choose_exit(head, exit_rule, source)
-    return _module(head, {}, [info])
+    served = _served(network, answers, tokenizer)
+    _choose_exit(served, exit_rule, source)
+    return _module(served, {}, [info])
 
 
 def build_module_of_file(path, facts):
@@ -121,10 +131,10 @@ def build_module_of_file(path, facts):
     Raises:
         UserError: the file does not load, or its runtime is not installed.
     """
-    head = head_of(facts)
-    head.tokenizer = read_tokenizer(path.parent)
+    tokenizer = read_tokenizer(path.parent)
+    served = Served(None, task_served(facts, tokenizer), tokenizer)
     try:
-        head.compute = TokenFile(path).in_graph
+        served.compute = TokenFile(path).in_graph
     except UserError:
         raise
     except Exception as error:  # which one is the runtime's choice
@@ -133,23 +143,26 @@ def build_module_of_file(path, facts):
             f"{path} is damaged, or keeps weights in other files ({reason}); export "
             "the model again."
         ) from error
-    return ServingModule(head, head.text_features(facts["max_seq_length"]))
+    features = served.task.text_features(tokenizer, facts["max_seq_length"])
+    return ServingModule(served, features)
 
 
-def head_of(facts):
-    """Makes the `Head`, without a model, whose outputs an export has.
+def task_served(facts, tokenizer=None):
+    """Makes the `Task` whose outputs an export has.
 
     Args:
         facts: the dict of the export's `signature.json`; {} without it. Outputs of a
-            head or a task that this version does not know stay as they are.
+            task that this version does not know stay as they are.
+        tokenizer: the export's; None where only `answer` is asked.
     """
     if "tasks" in facts:
-        tasks = facts["tasks"].items()
-        return SeveralHeads(None, {n: _known_task({"task": t}) for n, t in tasks})
+        known = {n: _known_task({"task": own}) for n, own in facts["tasks"].items()}
+        tasks = {name: task or Task(name=name) for name, task in known.items()}
+        return SeveralTasks(name="several", tasks=tasks)
     task, name = _known_task(facts), facts.get("serves")
-    if task is not None and task.head_class.name == name:
-        return task.head_class(None, task)
-    return head_named(name)(None)
+    if task is not None and task.serves == name:
+        return task
+    return answers_named(name, tokenizer)
 
 
 def _known_task(facts):
@@ -159,15 +172,15 @@ def _known_task(facts):
         return None
 
 
-def _choose(model_class, heads, tuned_for, task, source):
-    """Chooses the classes of model and `Head` that answer as `task` asks."""
-    own = default_head(model_class)
+def _choose(model_class, known, tuned_for, task, source):
+    """Chooses the class of model, and the task or its class, that answers as asked."""
+    own = usual_answer(model_class)
     own_models = () if tuned_for is None else tuned_for.model_classes().values()
     if issubclass(model_class, tuple(own_models)):
-        own = tuned_for.head_class.name
-        answers = {own: (model_class, tuned_for.head_class)}
-        heads = {**answers, **heads, **answers}  # its own, though the encoder has such
-    if not heads:
+        own = tuned_for.serves
+        answers = {own: (model_class, tuned_for)}
+        known = {**answers, **known, **answers}  # its own, though the encoder has such
+    if not known:
         raise UserError(
             f"{source} is an {model_class.__name__}, which cannot be served; export a "
             "model of another kind, such as what run_classifier.py makes of it."
@@ -176,27 +189,26 @@ def _choose(model_class, heads, tuned_for, task, source):
     if asked is None:
         raise UserError(
             f"{source} does not say what its outputs mean; fine-tune it with labels="
-            f"[…], or ask for task={next(iter(heads))}."
+            f"[…], or ask for task={next(iter(known))}."
         )
-    if asked not in heads:
+    if asked not in known:
         raise UserError(
             f"task={asked} does not fit {source}, which was not fine-tuned for "
-            f"it; choose from {', '.join(heads)}."
+            f"it; choose from {', '.join(known)}."
         )
-    return heads[asked]
+    return known[asked]
 
 
-def _choose_exit(head, asked, source, serving_options=()):
-    """Sets the rule by which a `Head`'s texts leave early; `source` is for messages."""
-    together = isinstance(head, SeveralHeads)
-    exit_heads = None if together else getattr(head.model, "exit_heads", None)
+def _choose_exit(served, asked, source, serving_options=()):
+    """Sets the rule by which texts leave early; `source` is for messages."""
+    exit_heads = getattr(served.model, "exit_heads", None)
     if asked not in (None, "none") and exit_heads is None:
         raise UserError(
             f"{source} has no exit heads, so that no text can leave early, or shares "
             "its encoder with other models; leave the exit rule out, or fine-tune it "
             "with --early_exit and serve it alone."
         )
-    head.exit_rule = rule = asked_rule(head.exit_rule, asked)
+    served.exit_rule = rule = asked_rule(served.exit_rule, asked)
     if rule is not None and dict(serving_options).get("optimize_for") == "latency":
         raise UserError(
             "--optimize_for=latency compiles with XLA, which needs to know how many "
@@ -205,27 +217,26 @@ def _choose_exit(head, asked, source, serving_options=()):
         )
 
 
-def _module(head, facts, infos, max_seq_length=None, serving_options=()):
-    length = head.config.row_length(max_seq_length, infos)
-    head.longest = head.config.max_position_embeddings or length
-    task = {} if head.task is None else {"task": head.task.to_dict()}
+def _module(served, facts, infos, max_seq_length=None, serving_options=()):
+    task, length = served.task, served.config.row_length(max_seq_length, infos)
+    served.longest = served.config.max_position_embeddings or length
     facts = {
         **facts,
-        **task,
-        "serves": head.name,
+        **({"task": task.to_dict()} if task.kind else {}),
+        "serves": task.serves,
         "max_seq_length": length,
-        "text_inputs": list(head.text_inputs),
+        "text_inputs": list(task.text_inputs),
     }
-    if head.exit_rule is not None:
-        facts["exit_rule"] = dataclasses.asdict(head.exit_rule)
-    layout = head.tokenizer.layout
+    if served.exit_rule is not None:
+        facts["exit_rule"] = dataclasses.asdict(served.exit_rule)
+    layout = served.tokenizer.layout
     if layout != CLS_FIRST:
         facts["row_layout"] = layout.name
-    features = head.text_features(length)
-    return ServingModule(head, features, **dict(serving_options)), head, facts
+    features = task.text_features(served.tokenizer, length)
+    return ServingModule(served, features, **dict(serving_options)), served, facts
 
 
-def _tasks_of_heads(bundles):
+def _tasks_by_name(bundles):
     """Returns the tasks by the last part of their folders' paths, and the infos."""
     tasks, infos = {}, []
     for opened in bundles:

@@ -12,37 +12,37 @@ LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 GROUP = 16
 
 
-def traced_once(head, compute, jit_compile=None):
+def traced_once(served, compute, jit_compile=None):
     """Makes one concrete function for all signatures: traced, saved, compiled once."""
     function = tf.function(compute, jit_compile=jit_compile, autograph=False)
-    return function.get_concrete_function(head.feature_specs())
+    return function.get_concrete_function(served.feature_specs())
 
 
-def compiled_for_one(head, compute):
+def compiled_for_one(served, compute):
     """Computes a single row in a function that XLA compiled, for latency.
 
     Lengths are padded to the next of `LENGTHS`, for each of which the function is
     compiled once, when it is first needed; larger batches are computed as they are.
-    Returns a function like `compute`, which is as `head.compute`.
+    Returns a function like `compute`, which is as `Served.compute`.
     """
-    compiled = traced_once(head, compute, jit_compile=True)
-    plain = traced_once(head, compute)
-    lengths = tf.constant(compiled_lengths(head.longest))
-    pads_left = head.layout.pads_left
+    compiled = traced_once(served, compute, jit_compile=True)
+    plain = traced_once(served, compute)
+    lengths = tf.constant(compiled_lengths(served.longest))
+    pads_left = served.layout.pads_left
 
     def compute_one(features):
         sizes = {name: tf.shape(values)[-1] for name, values in features.items()}
         padded = {}
         for name, values in features.items():
             least = lengths[tf.reduce_sum(tf.cast(sizes[name] > lengths, tf.int32))]
-            before = [[0, 0]] * (head.feature_axes - 1)
+            before = [[0, 0]] * (served.task.feature_axes - 1)
             missing = least - sizes[name]
             columns = [missing, 0] if pads_left else [0, missing]
             # What is no feature of tokens holds places of them.
-            filling = 0 if name in FEATURES else head.layout.nowhere
+            filling = 0 if name in FEATURES else served.layout.nowhere
             padded[name] = tf.pad(values, [*before, columns], constant_values=filling)
         numbers = compiled(padded)
-        for name, feature in head.along.items():
+        for name, feature in served.task.along.items():
             numbers[name] = numbers[name][:, : sizes[feature]]
         return numbers
 
@@ -57,21 +57,21 @@ def compiled_for_one(head, compute):
 
 
 def compiled_lengths(longest):
-    """Lists the `LENGTHS` below the `longest` of a `Head`, and this."""
+    """Lists the `LENGTHS` below the `longest` of a `Served`, and this."""
     return [*(length for length in LENGTHS if length < longest), longest]
 
 
-def in_groups(head, compute):
+def in_groups(served, compute):
     """Computes rows of similar length together, for throughput.
 
     The rows of a batch are sorted by length and computed a few at a time, each group
     without the columns that are padding in all its rows. An output along the tokens
     is zero in the columns left out. Returns a function like `compute`, which is as
-    `head.compute`.
+    `Served.compute`.
     """
-    compute = traced_once(head, compute)
+    compute = traced_once(served, compute)
     specs = compute.structured_outputs
-    pads_left = head.layout.pads_left
+    pads_left = served.layout.pads_left
 
     def compute_groups(features):
         ends = _ends(features["input_mask"], pads_left)  # [B]
@@ -85,7 +85,7 @@ def in_groups(head, compute):
             tokens = tf.maximum(tf.reduce_max(ends[group]), 1)
             columns = slice(-tokens, None) if pads_left else slice(tokens)
             numbers = compute(_part(rows, group, columns))
-            for name, feature in head.along.items():
+            for name, feature in served.task.along.items():
                 width = tf.shape(rows[feature])[1] - tf.shape(numbers[name])[1]
                 further = [[0, 0]] * (numbers[name].shape.rank - 2)
                 numbers[name] = tf.pad(numbers[name], [[0, 0], [0, width], *further])

@@ -21,7 +21,7 @@ from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.loading import build_module_of_file
-from albert_tf.serving.loading import head_of
+from albert_tf.serving.loading import task_served
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.token_files import token_file_in
 from albert_tf.tokenization.in_graph.texts import tensorflow_text
@@ -90,7 +90,7 @@ class Predictor:
         self._inputs = _inputs(signature, facts)
         names = frozenset(spec.name for spec in _specs(signature))
         self._signatures = {names: signature}
-        self._answer = head_of(facts).answer
+        self._answer = task_served(facts).answer
         self._arguments = model, tokenizer, task, revision, exit_rule
 
     def __reduce__(self):
@@ -220,10 +220,10 @@ def _open(path, version, tokenizer, task, exit_rule):
             f"There is no directory {path}; name an exported model, a model "
             "directory, or a model to download, such as hf://owner/name."
         )
-    module, head, facts = build_module(
+    module, served, facts = build_module(
         [bundle.open(path)], task, tokenizer=tokenizer, exit_rule=exit_rule
     )
-    return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
+    return module.text_signature, {**facts, _OPTIONAL: served.task.optional_inputs}
 
 
 def _exported(version):
@@ -272,8 +272,8 @@ def _take(model, tokenizer, task, exit_rule):
         raise UserError(
             "A model in memory needs its tokenizer: Predictor(model, tokenizer)."
         )
-    module, head, facts = build_module_of(model, tokenizer, task, exit_rule)
-    return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
+    module, served, facts = build_module_of(model, tokenizer, task, exit_rule)
+    return module.text_signature, {**facts, _OPTIONAL: served.task.optional_inputs}
 
 
 def _version(path):

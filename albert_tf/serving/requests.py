@@ -64,7 +64,7 @@ def bounded(answer, name, is_padded=False):
     return bounded_answer
 
 
-def token_features(features, head):
+def token_features(features, served):
     """Makes the features, int32, of integers `[batch, …, tokens]` by name.
 
     Refuses ids, masks, segments and positions out of range, features of different
@@ -75,9 +75,9 @@ def token_features(features, head):
     Args:
         features: `input_ids`, `input_mask`, `segment_ids`, and others that are
             positions among the tokens.
-        head: the `Head` of the model.
+        served: the `Served` model.
     """
-    config, longest = head.config, head.longest
+    config, longest = served.config, served.longest
     limits = {
         "input_ids": config.vocab_size,
         "input_mask": 2,
@@ -90,9 +90,9 @@ def token_features(features, head):
         require(
             tokens <= longest, f"input_ids has more than {longest} tokens in a row."
         ),
-        *_range_checks(features, limits, head.layout.nowhere),
+        *_range_checks(features, limits, served.layout.nowhere),
     ]
-    if head.layout.pads_left:
+    if served.layout.pads_left:
         # It reads the last token.
         ends = tf.reduce_all(features["input_mask"][..., -1:] > 0)
         message = "input_mask must end with 1: pad rows on the left."
@@ -126,7 +126,7 @@ def _range_checks(features, limits, nowhere):
     return checks
 
 
-def example_features(examples, head):
+def example_features(examples, served):
     """Parses serialized `tf.Example`s to features, int32 `[batch, tokens]` by name.
 
     The mask and the segments may be left out, as in a call of the model: the mask is
@@ -136,7 +136,7 @@ def example_features(examples, head):
     """
     spec = {
         name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
-        for name in head.features
+        for name in served.task.features
     }
     parsed = tf.io.parse_example(examples, spec)
     ids = parsed["input_ids"]
@@ -150,7 +150,7 @@ def example_features(examples, head):
         lengths = tf.identity(lengths)
     width = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
     features = {
-        name: rows.to_tensor(0 if name in FEATURES else head.layout.nowhere)
+        name: rows.to_tensor(0 if name in FEATURES else served.layout.nowhere)
         for name, rows in parsed.items()
     }
     ones = tf.sequence_mask(lengths, width, dtype=tf.int64)  # [B, T]
@@ -160,6 +160,6 @@ def example_features(examples, head):
         missing = width - tf.shape(features[name], tf.int64)[1]
         padded = tf.pad(features[name], [[0, 0], [0, missing]])  # [B, T]
         features[name] = tf.where(given, padded, instead)
-        if head.layout.pads_left:
+        if served.layout.pads_left:
             features[name] = moved_right(features[name], lengths[:, None])
-    return token_features(features, head)
+    return token_features(features, served)

@@ -15,58 +15,61 @@ OPTIMIZATIONS = {"latency": compiled_for_one, "throughput": in_groups}
 
 
 class ServingModule(tf.Module):
-    """A head behind three signatures.
+    """A `Served` model behind three signatures.
 
     `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
-    `tf.Example`s; all three give the same outputs, unless the head
-    `reads_whole` strings. Batch and length are dynamic. A head whose features have more
-    axes than batch and tokens has no `examples`.
+    `tf.Example`s; all three give the same outputs, unless the task `reads_whole`
+    strings. Batch and length are dynamic. A model whose features have more axes than
+    batch and tokens has no `examples`.
 
     Args:
-        head: a `Head`.
-        text_features: a module that maps strings to the head's features.
+        served: the `Served` model.
+        text_features: a module that maps strings to the model's features.
         optimize_for: a key of `OPTIMIZATIONS`, or None.
         variables_dtype: the type in which floating point variables are kept; they are
             computed with in float32.
     """
 
     def __init__(
-        self, head, text_features, optimize_for=None, variables_dtype="float32"
+        self, served, text_features, optimize_for=None, variables_dtype="float32"
     ):
         super().__init__()
+        task = served.task
         self.text_features = text_features
-        self._head = head
+        self._served = served
         # Only variables are tracked, not the Keras model: the file then holds what
         # serving needs and nothing of Keras' own bookkeeping.
-        self.weights = [variable.value for variable in head.variables]
+        self.weights = [variable.value for variable in served.variables]
         self._compute = self._float32_numbers
         if variables_dtype != "float32":
             self.weights = [_stored(value, variables_dtype) for value in self.weights]
             self._compute = self._compute_from_stored
         if optimize_for is None:
-            self._compute = traced_once(head, self._compute)
+            self._compute = traced_once(served, self._compute)
         else:
-            self._compute = OPTIMIZATIONS[optimize_for](head, self._compute)
-        if head.reads_whole is None:
-            self._answer_strings = head.string_answers(text_features, self._compute)
+            self._compute = OPTIMIZATIONS[optimize_for](served, self._compute)
+        if task.reads_whole is None:
+            self._answer_strings = task.string_answers(text_features, self._compute)
         else:
             # A few windows at a time: a text may have any number of them.
-            answer = head.string_answers(text_features, in_groups(head, self._compute))
-            self._answer_strings = bounded(answer, head.reads_whole, head.pads_answers)
+            answer = task.string_answers(
+                text_features, in_groups(served, self._compute)
+            )
+            self._answer_strings = bounded(answer, task.reads_whole, task.pads_answers)
 
     def compute(self, features):
-        """Computes the numbers among the outputs; see `Head.compute`."""
+        """Computes the numbers among the outputs; see `Served.compute`."""
         return self._compute(features)
 
     def _float32_numbers(self, features):
-        """Returns the outputs of the head, in float32 whatever it computes in."""
+        """Returns the numbers of the model, in float32 whatever it computes in."""
         return {
             name: tf.cast(values, tf.float32) if values.dtype.is_floating else values
-            for name, values in self._head.compute(features).items()
+            for name, values in self._served.compute(features).items()
         }
 
     def _compute_from_stored(self, features):
-        variables = self._head.variables
+        variables = self._served.variables
         values = [
             tf.cast(weight, variable.dtype)
             for weight, variable in zip(self.weights, variables, strict=True)
@@ -79,35 +82,35 @@ class ServingModule(tf.Module):
         """Makes the concrete function that takes strings.
 
         Args:
-            names: of the strings; by default the `text_inputs` of the head.
+            names: of the strings; by default the `text_inputs` of the task.
         """
-        strings = self._head.text_specs(names)
+        strings = self._served.text_specs(names)
         return _concrete(self._from_strings, **strings)
 
     def signatures(self):
         """Makes concrete functions by signature name."""
-        tokens = self._head.feature_specs()
+        tokens = self._served.feature_specs()
         signatures = {
             "serving_default": self.text_signature(),
             "tokens": _concrete(self._from_tokens, **tokens),
         }
         # The features of an Example have one axis: a row of tokens.
-        if self._head.feature_axes == 2:
+        if self._served.task.feature_axes == 2:
             serialized = tf.TensorSpec([None], tf.string, name="examples")
             signatures["examples"] = _concrete(self._from_examples, serialized)
         return signatures
 
     def _outputs(self, features):
-        return self._head.answers(self._compute(features), features)
+        return self._served.task.answers(self._compute(features), features)
 
     def _from_strings(self, **strings):
         return string_answers(strings, self._answer_strings)
 
     def _from_tokens(self, **features):
-        return self._outputs(token_features(features, self._head))
+        return self._outputs(token_features(features, self._served))
 
     def _from_examples(self, examples):
-        return self._outputs(example_features(examples, self._head))
+        return self._outputs(example_features(examples, self._served))
 
 
 def _concrete(function, *specs, **named_specs):

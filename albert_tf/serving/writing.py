@@ -46,7 +46,7 @@ def write_version(options):
     is_saved_model = options.format == SAVED_MODEL
     _check(options)
     bundles = [bundle.open(path) for path in str(options.model_dir).split(",")]
-    module, head, facts = build_module(
+    module, served, facts = build_module(
         bundles,
         options.task,
         options.max_seq_length,
@@ -56,7 +56,7 @@ def write_version(options):
         optimize_for=options.optimize_for,
         variables_dtype=options.variables_dtype,
     )
-    if head.exit_rule is not None and options.format == "tflite":
+    if served.exit_rule is not None and options.format == "tflite":
         raise UserError(
             "TensorFlow Lite has no rows that leave early; take --format=onnx, or "
             "answer at full depth with --exit_rule=none."
@@ -67,12 +67,12 @@ def write_version(options):
         if is_saved_model:
             facts["compute_dtype"] = options.compute_dtype
             if options.eval_file is not None:
-                facts |= _compared_with_float32(options, bundles, module, head, facts)
+                facts |= _compared_with_float32(options, bundles, module, served, facts)
             _save(module, temporary)
             compiled = options.optimize_for == "latency"
-            _describe(temporary, module, head, facts, compiled)
+            _describe(temporary, module, served, facts, compiled)
         else:
-            _write_token_file(options, module, head, facts, temporary)
+            _write_token_file(options, module, served, facts, temporary)
         _write_checksums(temporary)
         with folder_lock(export_dir, _RENAMING_SECONDS):
             number = max(numbered_versions(export_dir), default=0) + 1
@@ -146,15 +146,15 @@ def _check_saved_model(options, asked):
         )
 
 
-def _describe(saved_model_dir, module, head, facts, compiled):
+def _describe(saved_model_dir, module, served, facts, compiled):
     """Loads the saved model, answers the example requests, describes the results."""
-    examples = _example_requests(module, head)
+    examples = _example_requests(module, served)
     loaded = tf.saved_model.load(str(saved_model_dir))
-    _write_description(saved_model_dir, facts, loaded.signatures, examples, head)
+    _write_description(saved_model_dir, facts, loaded.signatures, examples, served)
     requests = list(examples.items())
     if compiled:  # a request for each length, so that no user waits for the compiler
         longest = facts["max_seq_length"]
-        lengths = compiled_lengths(head.longest)
+        lengths = compiled_lengths(served.longest)
         needed = sum(length < longest for length in lengths) + 1
         requests += [("tokens", _of_length(examples, n)) for n in lengths[:needed]]
     with os_errors():
@@ -171,18 +171,18 @@ def _of_length(examples, length):
     }
 
 
-def _write_description(directory, facts, signatures, examples, head):
+def _write_description(directory, facts, signatures, examples, served):
     """Writes `signature.json` and `model_card.md`, with answers to the examples."""
-    meaning = {**head.meaning(), EXIT_LAYER: "how many layers the answer took"}
+    meaning = {**served.task.meaning(), EXIT_LAYER: "how many layers the answer took"}
     described = describe_signatures(signatures, examples, meaning)
     write_json(directory / "signature.json", {**facts, "signatures": described})
     card = model_card(facts, described)
     (directory / "model_card.md").write_text(card, encoding="utf-8")
 
 
-def _compared_with_float32(options, bundles, module, head, facts):
+def _compared_with_float32(options, bundles, module, served, facts):
     """Measures the quality lost by the module's type of products."""
-    comparison = _comparison(options, head, facts)
+    comparison = _comparison(options, served, facts)
     original, _, _ = build_module(
         bundles,
         options.task,
@@ -192,48 +192,54 @@ def _compared_with_float32(options, bundles, module, head, facts):
     return comparison(original.compute, options.compute_dtype, module.compute)
 
 
-def _write_token_file(options, module, head, facts, directory):
+def _write_token_file(options, module, served, facts, directory):
     """Writes the model and its tokenizer, and reports the conversion's losses."""
     if options.eval_file is not None:  # read before the conversion, which takes longer
-        comparison = _comparison(options, head, facts)
-    path = WRITERS[options.format](module, head, directory)
+        comparison = _comparison(options, served, facts)
+    path = WRITERS[options.format](module, served, directory)
     dtype = options.compute_dtype if options.format == "onnx" else "int8"
-    examples = _example_requests(module, head)
+    examples = _example_requests(module, served)
     request = module.compute, examples["tokens"]
     if options.format == "onnx" and dtype != "float32":
         # A wrong graph shows here, where no rounding hides it.
         check_token_file(path, *request)
         round_onnx(path, dtype)
     opened = check_token_file(path, *request, dtype)
-    facts |= {"file": path.name, "inputs": list(head.features), "compute_dtype": dtype}
+    facts |= {
+        "file": path.name,
+        "inputs": list(served.task.features),
+        "compute_dtype": dtype,
+    }
     facts |= opened
     if options.eval_file is not None:
         facts |= comparison(module.compute, options.format, TokenFile(path))
-    head.tokenizer.save(directory)
+    served.tokenizer.save(directory)
     signatures, examples = {}, {"serving_default": examples["serving_default"]}
     if opened:
-        served = build_module_of_file(path, facts)
-        signatures = {"serving_default": served.text_signature()}
-    _write_description(directory, facts, signatures, examples if opened else {}, head)
+        answering = build_module_of_file(path, facts)
+        signatures = {"serving_default": answering.text_signature()}
+    _write_description(directory, facts, signatures, examples if opened else {}, served)
 
 
-def _comparison(options, head, facts):
-    check_comparable(options.model_dir, head, options.columns)
-    return Comparison(options.eval_file, options.columns, head, facts["max_seq_length"])
+def _comparison(options, served, facts):
+    check_comparable(options.model_dir, served.task, options.columns)
+    return Comparison(
+        options.eval_file, options.columns, served, facts["max_seq_length"]
+    )
 
 
-def _example_requests(module, head):
+def _example_requests(module, served):
     """Makes one request for each signature, with the same content."""
-    example = head.example
+    example = served.task.example
     if isinstance(example, str):
-        example = dict.fromkeys(head.text_inputs, example)
-    texts = {name: [_encoded(example[name])] for name in head.text_inputs}
+        example = dict.fromkeys(served.task.text_inputs, example)
+    texts = {name: [_encoded(example[name])] for name in served.task.text_inputs}
     features = module.text_features(
         **{name: tf.constant(values) for name, values in texts.items()}
     )
     tokens = {name: values.numpy() for name, values in features.items()}
     requests = {"serving_default": texts, "tokens": tokens}
-    if head.feature_axes == 2:
+    if served.task.feature_axes == 2:
         requests["examples"] = {"examples": [_serialized(tokens)]}
     return requests
 

@@ -1,4 +1,4 @@
-"""Arrays on disk, such as tokens, under a key of all that decides their content."""
+"""A cache of arrays, such as tokens, under a key of all that decides their content."""
 
 import dataclasses
 import hashlib
@@ -43,7 +43,7 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
 
 
 def tokens_facts(task, examples, tokenizer, max_seq_length):
-    """Lists what decides the rows of `cached_tokens`, as JSON has it."""
+    """Lists what decides the rows of `cached_tokens`, for JSON."""
     settings = [getattr(task, name) for name in task.row_settings]
     made_from = [task.kind, examples.inputs_digest(), *settings]
     facts = [_VERSION, made_from, tokenizer.fingerprint(), max_seq_length]
@@ -53,12 +53,12 @@ def tokens_facts(task, examples, tokenizer, max_seq_length):
 
 
 def cached(cache_dir, facts, build, make):
-    """Reads arrays that an earlier run made of the same, or makes and writes them.
+    """Reads arrays from the cache, or makes them and writes them there.
 
     Args:
-        cache_dir: their folder.
-        facts: what decides their content, for JSON.
-        build: makes the result of the arrays, by name.
+        cache_dir: the folder.
+        facts: all that decides the arrays, for JSON.
+        build: makes the result from the arrays, given by name.
         make: makes `{name: array}`.
 
     Returns:
@@ -76,7 +76,7 @@ def cached(cache_dir, facts, build, make):
 
 
 def _read(path, build):
-    """Builds what the arrays of a file make; returns None if it has none to read."""
+    """Builds the result of a file's arrays; returns None if it cannot be read."""
     if not path.exists():
         return None
     try:

@@ -1,6 +1,6 @@
-"""Students: models that learn from the outputs of a fine-tuned one, their teacher.
+"""Distillation: a student learns from the outputs of a fine-tuned teacher.
 
-The teacher's outputs for the rows that its student learns from are computed once.
+The teacher's outputs for the training rows are computed once, and cached.
 """
 
 import copy
@@ -34,13 +34,13 @@ _VERSION = 1  # raise it when logits are computed differently
 
 
 class TeacherTerm(LossTerm):
-    """The distance to the teacher, with the weights of the labels' loss.
+    """The distance to the teacher, weighted like the loss of the labels.
 
     Args:
         task: the `Task`.
         of_labels: the `LossTerm` of the labels.
         temperature: see `Task.distances`.
-        scale: of the term.
+        scale: the factor of the term in the sum.
     """
 
     name = "teacher"
@@ -66,13 +66,7 @@ class TeacherTerm(LossTerm):
 
 
 def with_teacher(objective, task, flags):
-    """Returns the objective of a student.
-
-    Args:
-        objective: the task's `Objective`, of terms.
-        task: the `Task`.
-        flags: `DistillationFlags`.
-    """
+    """Returns a task's `Objective` with a `TeacherTerm`, by `DistillationFlags`."""
     found, terms = copy.copy(objective), []
     for term in map(copy.copy, objective.terms):
         term.scale *= 1 - flags.teacher_weight
@@ -86,7 +80,7 @@ def with_teacher(objective, task, flags):
 
 
 def taught(training, task, prepared, tokenizer, max_seq_length, config):
-    """Gives a training set the logits of the teacher that `DistillationFlags` name.
+    """Adds the logits of the teacher, if a flag names one, to a training set.
 
     Args:
         training: `TrainingFlags`.
@@ -99,8 +93,7 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
         continued run has to share.
 
     Raises:
-        UserError: as `Teacher`, or the outputs are of tokens and the teacher reads
-            others.
+        UserError: the teacher does not fit the task or the student's tokens.
     """
     if not training.teacher:
         return prepared, teacher_fact(None)
@@ -113,14 +106,14 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
 
 
 class Teacher:
-    """A fine-tuned model that another one learns from.
+    """A fine-tuned model from which a student learns.
 
     Args:
         name: the flag `--teacher`, a directory that lies here.
         task: the student's `Task`.
 
     Raises:
-        UserError: there is no such model, or one of another task.
+        UserError: there is no such model, or it is for another task.
     """
 
     def __init__(self, name, task):
@@ -137,13 +130,7 @@ class Teacher:
                 f"--teacher={name} was fine-tuned for no task that is known; name a "
                 f"model that was fine-tuned for {task.kind}."
             )
-        own.check_fits(name, task)
-        labels = [getattr(each, "labels", ()) for each in (own, task)]
-        if labels[0] != labels[1]:
-            raise UserError(
-                f"--teacher={name} has the labels {', '.join(labels[0])}, but the task "
-                f"{task.name} has {', '.join(labels[1])}; name a teacher of the same."
-            )
+        own.check_fits(f"--teacher={name}", task)
         # Without training info, the flags say how rows are made.
         self._own, self._task = own, own if opened.facts else task
         self._length = opened.facts.get("max_seq_length")
@@ -151,15 +138,15 @@ class Teacher:
         self.fact = teacher_fact(self._model)
 
     def logits(self, prepared, tokenizer, max_seq_length, cache_dir):
-        """Returns the logits of rows, as `TokenizedExamples.teacher`.
+        """Returns the logits of the student's rows; see `TokenizedExamples.teacher`.
 
         Args:
             prepared, tokenizer, max_seq_length: the student's; see `taught`.
-            cache_dir: of tokens and logits.
+            cache_dir: the folder of cached tokens and logits.
 
         Raises:
-            UserError: the outputs are of tokens, and the teacher reads others; or they
-                hold NaN.
+            UserError: outputs are of tokens, and the teacher's tokens are others; or
+                the outputs hold NaN.
         """
         task, examples = self._task, prepared.examples
         config = self._model.config
@@ -216,7 +203,7 @@ class Teacher:
 
 
 def _in_place(values, tokens, order):
-    """Puts the values of the rows' tokens, by `order`, where `tokens.ids` has them."""
+    """Moves values of tokens, in rows sorted by `order`, to their place in `ids`."""
     lengths = tokens.lengths[order]
     shifts = tokens.starts[order] - begins_of(lengths)
     places = np.arange(len(values)) + np.repeat(shifts, lengths)

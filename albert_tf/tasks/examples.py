@@ -1,4 +1,4 @@
-"""Examples that were read of the files of a task: of any kind, and tables of texts."""
+"""Examples read from the files of a task: the base class, and tables of texts."""
 
 import abc
 import dataclasses
@@ -18,7 +18,7 @@ _STEMS = {"dev": ("dev", "validation")}  # of names of files; of others the role
 
 @dataclasses.dataclass(frozen=True)
 class Examples(abc.ABC):
-    """The good examples of one file (or folder), each as a subclass defines them.
+    """The good examples of one file or folder.
 
     A family of tasks returns them by name, in the order in which they are to be scored
     or predicted; the first of "dev" picks the best checkpoint.
@@ -26,7 +26,7 @@ class Examples(abc.ABC):
     Attributes:
         path: where they are from.
         role: one of `ROLES`.
-        num_skipped: bad ones that were left out.
+        num_skipped: the number of bad examples that were left out.
         submission: name of a benchmark's file of predictions, or None.
     """
 

@@ -1,6 +1,7 @@
-"""Training by `keras.Model.fit`; the losses and metrics of tasks on texts."""
+"""Training by `keras.Model.fit`, on strings; the losses and metrics of text tasks."""
 
 import math
+import os
 
 import keras
 import tensorflow as tf
@@ -14,6 +15,36 @@ from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.registry import create_task
 
 _WARMUP = 0.1  # of all steps
+
+
+class TextModel:
+    """A Keras model that learns from strings: `TextClassifier` and `TextEmbedder`.
+
+    Attributes:
+        model: the model; None until it is built.
+        tokenizer: its `Tokenizer`.
+    """
+
+    model = tokenizer = _task = _max_length = None
+
+    def save_pretrained(
+        self, directory: str | os.PathLike, format: str = "model_directory"
+    ) -> None:
+        """Writes model, tokenizer and task; see `PretrainedModel.save_pretrained`.
+
+        `Predictor`, the export and the commands read them; of vectors with
+        `format="huggingface"`, sentence-transformers does, too.
+        """
+        self._check_trained()
+        self.model.save_pretrained(directory, self.tokenizer, format=format)
+
+    def _check_trained(self):
+        """Refuses a model that was not built yet."""
+
+    def _set_task(self, task):
+        """Sets the task of the model, for all that is saved and answered."""
+        self._task, length = task, self._max_length
+        self.model.saved_task_info = {"task": task.to_dict(), "max_seq_length": length}
 
 
 def fit(
@@ -75,11 +106,6 @@ def fit(
     )
 
 
-def metrics_of(task):
-    """Lists Keras metrics: the accuracy, where the task has one."""
-    return [TaskAccuracy(task)] if task.has_accuracy else []
-
-
 class _OfTask:
     """A loss or a metric of a task, which it keeps."""
 
@@ -90,15 +116,21 @@ class _OfTask:
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class TaskLoss(_OfTask, keras.losses.Loss):
-    """The loss of each row of a `TextTask`; files keep the task with it."""
+    """The loss of each row; files keep the task with it.
+
+    Where rows are compared, the others are those of a device's batch.
+
+    Args:
+        task: a `TextTask` or a `Similarity`.
+    """
 
     def __init__(self, task, **kwargs):
         super().__init__(**{"name": task.kind, **kwargs})
         self._task = task
 
     def call(self, y_true, y_pred):
-        # Keras makes floats of the labels.
-        return self._task.losses(y_pred, tf.cast(y_true, _label_dtype(self._task)))
+        outputs = tf.cast(y_pred, tf.float32)
+        return self._task.losses(outputs, _labels(self._task, y_true))
 
     def get_config(self):
         return {**super().get_config(), "task": self._task.to_dict()}
@@ -110,7 +142,7 @@ class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
 
     def __init__(self, task, name="accuracy", dtype=None):
         def accuracy(y_true, y_pred):
-            return task.right(y_pred, tf.cast(y_true, _label_dtype(task)))
+            return task.right(y_pred, _labels(task, y_true))
 
         super().__init__(accuracy, name=name, dtype=dtype)
         self._task = task
@@ -120,5 +152,6 @@ class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
         return {"name": self.name, "dtype": self.dtype, "task": task}
 
 
-def _label_dtype(task):
-    return tf.int32 if task.labels else tf.float32
+def _labels(task, y_true):
+    """Returns labels of the task's type; Keras makes floats of them."""
+    return tf.cast(y_true, task.label_dtype(y_true.shape.rank))

@@ -13,6 +13,7 @@ from albert_tf.io import storage
 from albert_tf.model_config import read_config
 from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.task import Task
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
@@ -26,7 +27,7 @@ def initial_model(start, task, told_by=None):
     Args:
         start: `StartFlags`, whose model and vocabulary lie here.
         task: the `Task`.
-        told_by: from the `Bundle` to constructor arguments beside the task's.
+        told_by: maps the `Bundle` to constructor arguments beside the task's.
 
     Returns:
         The model, with the checkpoint's weights, and the tokenizer that a flag names,
@@ -47,7 +48,6 @@ def initial_model(start, task, told_by=None):
             arguments |= told_by(opened)
     kept = opened if keeps_layers else None
     model_class, config = _class_and_config(start, task, kept)
-    _check_class(start, task, model_class)
     _check_sizes(start, config, tokenizer, is_own)
     # The head is new, or (after MNLI, say) has another number of labels.
     with seeded(start.random_seed):
@@ -65,7 +65,7 @@ def initial_model(start, task, told_by=None):
 
 
 def _initial_tokenizer(start, opened):
-    """Returns the tokenizer, and whether the model brings it along."""
+    """Returns the tokenizer, and whether it comes with the model."""
     if start.from_scratch:
         if not start.vocabulary:
             raise UserError(
@@ -81,7 +81,7 @@ def _initial_tokenizer(start, opened):
     return tokenizer, opened.brings_tokenizer()
 
 
-def fine_tuned(output_dir, start=None, asked=None):
+def fine_tuned(output_dir, start=None, asked=None, task_class=Task):
     """Finds the fine-tuned model to apply: its `Bundle` and its `Task`.
 
     It is `model/` in the output directory, else --init_checkpoint; that may also be of
@@ -92,9 +92,11 @@ def fine_tuned(output_dir, start=None, asked=None):
         output_dir: the flag.
         start: the `Bundle` of --init_checkpoint, or None.
         asked: the `Task` of the files; see `registry.read_task`.
+        task_class: the class of the tasks that the command is for.
 
     Raises:
-        UserError: neither was fine-tuned for a task, or both are, each by itself.
+        UserError: neither was fine-tuned for a task, or for one of other commands; or
+            both are, each by itself.
     """
     own = os.path.join(output_dir, MODEL_DIR)
     candidates = [bundle.open(own)] if storage.exists(own) else []
@@ -103,6 +105,11 @@ def fine_tuned(output_dir, start=None, asked=None):
         if task is not None:
             if start is not None and opened is not start:
                 _refuse_second(opened, start)
+            if not isinstance(task, task_class):
+                raise UserError(
+                    f"{opened.path} was fine-tuned for {task.kind}; apply it with the "
+                    "command that trained it."
+                )
             return opened, task
     searched = f"{own} or {start.path}" if start else own
     raise UserError(
@@ -111,28 +118,8 @@ def fine_tuned(output_dir, start=None, asked=None):
     )
 
 
-def fine_tuned_for(work, task_class, output_dir, start):
-    """Finds the fine-tuned model of one family of tasks: its `Bundle` and its `Task`.
-
-    Args:
-        work: its name, for people.
-        task_class: the class of its tasks.
-        output_dir, start: see `fine_tuned`.
-
-    Raises:
-        UserError: as `fine_tuned`, or the model is of another family.
-    """
-    opened, task = fine_tuned(output_dir, start)
-    if not isinstance(task, task_class):
-        raise UserError(
-            f"{opened.path} was fine-tuned for {task.kind}, not for {work}; apply it "
-            "with the command that trained it."
-        )
-    return opened, task
-
-
 def _refuse_second(opened, start):
-    """Refuses an --init_checkpoint that another model would answer for."""
+    """Refuses an --init_checkpoint that is not the start of the model in its place."""
     if storage.is_same(opened.path, start.path):
         return
     began = opened.info.get("init_checkpoint")
@@ -151,7 +138,7 @@ def load_fine_tuned(opened, task, named=None, do_lower_case=None):
 
     Args:
         opened: the `Bundle` of the model.
-        task: its `Task`, which tells arguments that a model without facts does not.
+        task: its `Task`, whose arguments a model without training info lacks.
         named, do_lower_case: see `Bundle.tokenizer`.
 
     Raises:
@@ -175,6 +162,9 @@ def _class_and_config(start, task, opened):
     """Returns the class of the model, and its config with the dropout asked for.
 
     The model that is kept decides the architecture, or else the flag's file.
+
+    Raises:
+        UserError: there is no configuration, or the class lacks what the flags ask for.
     """
     config, classes = opened and opened.config, task.model_classes()
     if start.albert_config_file:
@@ -191,17 +181,27 @@ def _class_and_config(start, task, opened):
     model_class = classes.get(family, task.model_class)
     if opened is not None:
         opened.check_family(model_class)
+    is_albert = model_class.family.config_class is AlbertConfig
+    asked = {
+        "init_layers": start.init_layers and not is_albert,
+        "early_exit": task.early_exit and not hasattr(model_class, "leave_early"),
+    }
+    for flag, lacks in asked.items():
+        if lacks:
+            raise UserError(
+                f"--{flag} is for ALBERT and its like, but "
+                f"{start.albert_config_file or start.init_checkpoint} becomes an "
+                f"{model_class.__name__}; leave the flag out."
+            )
     if start.albert_dropout_prob is not None:
         config = config.with_dropout(start.albert_dropout_prob)
     return model_class, config
 
 
 def _check_flags(start):
-    """Refuses flags that contradict each other."""
-    alone = start.albert_config_file and not (
-        start.init_checkpoint or start.init_layers
-    )
-    if start.from_scratch and not alone:
+    """Refuses flags where one would be ignored."""
+    has_weights = start.init_checkpoint or start.init_layers
+    if start.from_scratch and (has_weights or not start.albert_config_file):
         raise UserError(
             "--from_scratch needs --albert_config_file and no --init_checkpoint or "
             "--init_layers."
@@ -209,22 +209,6 @@ def _check_flags(start):
     if start.init_layers and not start.albert_config_file:
         raise UserError(
             "--init_layers needs --albert_config_file, which describes the new layers."
-        )
-
-
-def _check_class(start, task, model_class):
-    """Refuses flags that the model's class cannot follow."""
-    if start.init_layers and model_class.family.config_class is not AlbertConfig:
-        raise UserError(
-            "--init_layers is for ALBERT and its like, but "
-            f"{start.albert_config_file} describes an {model_class.__name__}; leave "
-            "the flag out."
-        )
-    if task.early_exit is not None and not hasattr(model_class, "leave_early"):
-        source = start.init_checkpoint or start.albert_config_file
-        raise UserError(
-            f"--early_exit is for ALBERT and its like, but {source} becomes an "
-            f"{model_class.__name__}; leave the flag out."
         )
 
 

@@ -119,7 +119,7 @@ METRICS = {
     "spearman": spearman,
     "MSE": mean_squared_error,
 }
-"""By the names under which results are reported, the official ones where they exist."""
+"""Metrics by the names under which results are reported, official where they exist."""
 
 
 def entity_scores(expected, found, types=()):
@@ -131,7 +131,7 @@ def entity_scores(expected, found, types=()):
     Args:
         expected, found: for each text a list of entities, tuples whose first item is
             the type.
-        types: of which there are figures even if no entity has them.
+        types: types that get figures even if no entity has them.
 
     Returns:
         A dict of floats: `precision`, `recall`, `f1`, and the same as `PER_precision`

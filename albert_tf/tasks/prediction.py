@@ -1,7 +1,4 @@
-"""A model's outputs for many examples, batched by length; and where rows leave early.
-
-Answers of rows that leave early are scored beside those at full depth.
-"""
+"""A model's outputs and scores for many examples, also where rows leave early."""
 
 import numpy as np
 import tensorflow as tf
@@ -16,19 +13,19 @@ from albert_tf.tasks.batching import evaluation_dataset
 
 
 class OutputsPredictor:
-    """Outputs of a model in the order of the examples.
+    """Computes a model's outputs in batches of similar length.
 
     Args:
         model: a `PretrainedModel` of `FEATURES`, or a function of them, `[batch,
             tokens]` each, and `training`.
-        batch_size: rows of a batch; rows of similar length meet.
-        max_seq_length: the longest length.
+        batch_size: rows of a batch.
+        max_seq_length: tokens of a row at most.
         min_tokens: the shortest length to which a batch is padded.
 
-    Call: `TokenizedExamples`, labelled or not. Returns an array `[rows, ...]`, or a
-    dict of such for a model that returns a dict; where an output is as long as its
-    batch, the shorter ones are padded with zeros. Of a model with exit heads, it is
-    `[rows, layers, ...]`, which `depths` takes.
+    Call: `TokenizedExamples`, labelled or not. Returns an array `[rows, ...]` in the
+    order of the examples, or a dict of arrays for a model that returns a dict. An
+    output as long as its batch is padded with zeros to the longest one. A model with
+    exit heads gives `[rows, layers, ...]`, which `depths` takes.
     """
 
     def __init__(self, model, batch_size, max_seq_length, min_tokens=1):
@@ -66,10 +63,10 @@ class OutputsPredictor:
 
 
 def by_length(examples, batch_size, max_seq_length, min_tokens=1):
-    """Makes batches of rows of similar length; arguments as of `OutputsPredictor`.
+    """Batches rows of similar length; see `OutputsPredictor` for the arguments.
 
     Returns:
-        The data set, and int `[rows]`, which of the examples its rows are.
+        The data set, and int `[rows]`, the number of the example in each of its rows.
     """
     order = np.argsort(examples.sizes, kind="stable")
     buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
@@ -78,16 +75,11 @@ def by_length(examples, batch_size, max_seq_length, min_tokens=1):
 
 
 def require_numbers(outputs):
-    """Refuses outputs of a model that hold NaN, of which each class is as probable.
-
-    Args:
-        outputs: an array, or a dict of such, `[inputs, …]` each.
-
-    Returns:
-        The outputs.
+    """Returns a model's outputs, an array or a dict of arrays, unless they hold NaN.
 
     Raises:
-        UserError: it names the first input.
+        UserError: they do, and would make each class as probable as the others; the
+            message names the first input.
     """
     for values in tf.nest.flatten(outputs):
         bad = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape)
@@ -109,8 +101,6 @@ def joined(arrays, text=b""):
 
 def _padded(array, sizes, text):
     width = [(0, to - size) for to, size in zip(sizes, array.shape[1:], strict=True)]
-    if not any(to for _, to in width):
-        return array
     filling = text if array.dtype == object else 0
     return np.pad(array, [(0, 0), *width], constant_values=filling)
 
@@ -118,7 +108,7 @@ def _padded(array, sizes, text):
 class DevEvaluator:
     """Scores a model on dev sets with the task's own metrics.
 
-    It takes the place of the engine's evaluator, whose averages cannot express F1 or a
+    It replaces the engine's evaluator, whose averages cannot express F1 or a
     correlation.
 
     Args:
@@ -131,10 +121,10 @@ class DevEvaluator:
         self.outputs = outputs
 
     def evaluate(self, dev_sets):
-        """Scores every dev set: `{metric: value}`, with a prefix from the second on.
+        """Scores labelled `Prepared` examples by name, the deciding ones first.
 
-        Args:
-            dev_sets: labelled `Prepared` examples by name, the deciding one first.
+        Returns:
+            `{metric: value}`; from the second set on, the set's name comes before.
         """
         scores = {}
         for place, (name, prepared) in enumerate(dev_sets.items()):
@@ -148,23 +138,23 @@ class DevEvaluator:
 
 
 def all_layers(model):
-    """Returns the arguments of a call for the logits of all exit heads, if any."""
+    """Returns the arguments of a call that ask for the logits of all exit heads."""
     return {"all_layers": True} if getattr(model, "exit_heads", None) else {}
 
 
 def depths(task, prepared, outputs, model):
-    """Returns the outputs at full depth, and scores of the early ones.
+    """Splits outputs into those at full depth and the scores of early answers.
 
     Args:
         task: the `Task`.
         prepared: the `Prepared` examples.
-        outputs: of `OutputsPredictor`; with exit heads `[rows, layers, outputs]`.
-        model: the model that they are of.
+        outputs: the result of `OutputsPredictor`.
+        model: its model; with exit heads, outputs are `[rows, layers, outputs]`.
 
     Returns:
-        `[rows, outputs]`; and a dict: `exit_<metric>`, as the model's rule lets rows
-        leave, and `exit_layer`, the mean of the layers taken. It is empty without a
-        rule or labels.
+        `[rows, outputs]`, and a dict: `exit_<metric>`, where rows leave by the model's
+        rule, and `exit_layer`, the mean number of layers. Without a rule or labels, the
+        dict is empty.
     """
     if not all_layers(model):
         return outputs, {}
@@ -175,11 +165,11 @@ def depths(task, prepared, outputs, model):
 
 
 def early_scores(task, prepared, outputs, rule, kind):
-    """Computes `task.metrics` where rows leave by a rule; arguments as of `depths`.
+    """Computes the scores of `depths` for rows that leave by an `ExitRule`.
 
     Args:
-        rule: an `ExitRule`.
-        kind: as of `exits.leaving`.
+        task, prepared, outputs: see `depths`.
+        rule, kind: see `exit_layers`.
     """
     layers = exit_layers(outputs, rule, kind)
     early = outputs[np.arange(len(outputs)), layers - 1]
@@ -189,15 +179,12 @@ def early_scores(task, prepared, outputs, rule, kind):
 
 
 def exit_layers(outputs, rule, kind):
-    """Computes after how many layers each row leaves.
+    """Computes the number of layers after which each row leaves, int64 `[rows]`.
 
     Args:
         outputs: float32 `[rows, layers, outputs]`.
         rule: an `ExitRule`.
-        kind: as of `exits.leaving`.
-
-    Returns:
-        int64 `[rows]`, from 1.
+        kind: the meaning of the outputs; see `exits.leaving`.
     """
     state, found = first_state(outputs[:, 0], kind), []
     for layer in range(outputs.shape[1]):

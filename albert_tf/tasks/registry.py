@@ -12,18 +12,9 @@ from albert_tf.tasks.tagging import task as tagging  # noqa: F401
 from albert_tf.tasks.task import Task
 
 
-def task_class(kind):
-    """Returns the `Task` class of a kind.
-
-    Raises:
-        KeyError: no class has it.
-    """
-    return Task.kinds[kind]
-
-
 def create_task(kind, name, **fields):
-    """Makes a `Task` of a kind."""
-    return task_class(kind)(name=name, **fields)
+    """Makes a `Task` of a kind; KeyError where no class has it."""
+    return Task.kinds[kind](name=name, **fields)
 
 
 def read_task(opened, asked=None):
@@ -61,7 +52,7 @@ def task_of(info, source, model_class=None, head=()):
             no sense, or the model has another head.
     """
     trained = "task" in info
-    fields = info["task"] if trained else model_class and model_class.told_task(head)
+    fields = info["task"] if trained else _told(model_class, head)
     if fields is None:
         return None
     try:
@@ -81,3 +72,13 @@ def task_of(info, source, model_class=None, head=()):
                 "from different runs."
             )
     return task
+
+
+def _told(model_class, head):
+    """Returns the fields of the task that a model's head tells, its kind among them."""
+    names = {base.__name__ for base in model_class.__mro__} if model_class else set()
+    for kind, known in Task.kinds.items():
+        told = known.told(head) if names.intersection(known.models) else None
+        if told is not None:
+            return {"kind": kind, **told}
+    return None

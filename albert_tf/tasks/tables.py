@@ -116,11 +116,11 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
     Labels of rows that `read_table` would leave out do not count.
 
     Args:
-        path, columns, skip_bad_rows: as of `read_table`; so are its errors.
-        label_names: from a raw label to the names in it; as `parse_label`.
+        path, columns, skip_bad_rows: see `read_table`.
+        label_names: maps a raw label to the names in it, or raises ValueError.
 
     Raises:
-        UserError: as `read_table`; or each row has both of the labels 0 and 1.
+        UserError: `read_table` would; or each row has both of the labels 0 and 1.
     """
     rows = _examples(path, columns, label_names, skip_bad_rows)
     names = [example[2] for _, example in rows if example is not None]
@@ -142,11 +142,27 @@ def one_spelling(names):
     )
 
 
-def repeated_name(names):
-    """Returns the first name that is, as `label_key` has it, there twice; or None."""
+def checked_names(source, names, fewest=0):
+    """Returns the names of labels, a tuple.
+
+    Args:
+        source: the beginning of a message: what has the names.
+        names: a list of str.
+        fewest: the number of labels that a task needs.
+
+    Raises:
+        UserError: a name is empty or occurs twice, in any spelling; or there are fewer.
+    """
     keys = [label_key(name) for name in names]
-    repeated = (n for n, key in zip(names, keys, strict=True) if keys.count(key) > 1)
-    return next(repeated, None)
+    repeated = [n for n, key in zip(names, keys, strict=True) if keys.count(key) > 1]
+    if "" in names or repeated:
+        problem = f"repeats {repeated[0]!r}" if repeated else "has an empty name"
+        raise UserError(f"{source} {problem}; give each label once.")
+    if len(names) < fewest:
+        raise UserError(
+            f"{source} has {len(names)} label(s); expected at least {fewest}."
+        )
+    return tuple(names)
 
 
 def has_column(path, column):
@@ -215,10 +231,10 @@ def _text(value):
 
 
 def name_of(value):
-    """Returns the name that a cell gives a label: a text, a number, true or false.
+    """Returns the label's name in a cell: a text, a number, true or false.
 
     Raises:
-        ValueError: it is none, or no file could hold it.
+        ValueError: the cell holds something else, or a text that no file could hold.
     """
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return json.dumps(value)
@@ -230,10 +246,10 @@ def name_of(value):
 
 
 def label_key(name):
-    """Returns that by which the spellings of a label's name are one.
+    """Returns a key that all spellings of a label's name share.
 
-    Tables write one label with or without ".0" (where another row has none), as True
-    and true, and with accents that are characters of their own.
+    Tables write a label with or without ".0" (where another row has no number), as True
+    or true, and an accented letter as one character or two.
     """
     name = trimmed(nfc(name))
     if whole := _WHOLE.fullmatch(name):
@@ -242,15 +258,15 @@ def label_key(name):
 
 
 def nfc(name):
-    """Returns a text with accents as parts of their letters; others stay as is."""
+    """Joins accents with their letters in a text; returns other values as they are."""
     return unicodedata.normalize("NFC", name) if isinstance(name, str) else name
 
 
 def number_of(value):
-    """Parses a decimal number that float32 can hold, a float.
+    """Parses a decimal number that float32 can hold.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the cell holds no such number.
     """
     own = trimmed(value)
     is_number = isinstance(own, numbers.Real) and not isinstance(own, bool)
@@ -265,10 +281,10 @@ def number_of(value):
 
 
 def listed(value):
-    """Returns the list that a text is, as JSON or Python writes it; else the value.
+    """Parses a text that is a list of JSON or Python; returns other values.
 
     Raises:
-        ValueError: it begins and ends as a list of several, and is none.
+        ValueError: the text looks like a list of several values, but is not.
     """
     text = trimmed(value)
     if not isinstance(text, str) or (text[:1], text[-1:]) != ("[", "]"):
@@ -295,19 +311,19 @@ def _python_list(text):
 
 
 def trimmed(name):
-    """Strips white space around a label, which is no part of it; others stay as is."""
+    """Strips the white space around a label; returns other values as they are."""
     return name.strip(_BLANK) if isinstance(name, str) else name
 
 
 def check_characters(what, value):
-    """Refuses texts that no JSON, model or result file could hold; other types pass.
+    """Refuses a text that no JSON, model or result file could hold.
 
     Args:
-        what: "text" or "label"; the latter may hold no tab or line break either.
-        value: a value of a table.
+        what: "text" or "label"; a label may hold no tab or line break either.
+        value: a cell; cells that are no text pass.
 
     Raises:
-        ValueError: the value holds such characters; the message names them.
+        ValueError: the text holds NUL, a forbidden character or half a character.
     """
     if not isinstance(value, str):
         return
@@ -347,7 +363,7 @@ def _records(path, columns):
 
 
 def _check_width(fields, width):
-    """Refuses a row that is cut at more places than the table's columns say."""
+    """Refuses a row with more fields than the table has columns."""
     if isinstance(fields, list) and len(fields) > width:
         raise ValueError(
             f"the row has {len(fields)} fields, but the table {width} column(s); a "

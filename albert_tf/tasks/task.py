@@ -1,6 +1,5 @@
-"""Tasks: the one interface that training, files and serving know."""
+"""Tasks: the one interface that training, evaluation, files and serving know."""
 
-import abc
 import dataclasses
 import typing
 
@@ -8,7 +7,10 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.families import registry
+from albert_tf.row_layout import FEATURES
+from albert_tf.tasks.serving import EXIT_LAYER
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tokenization.in_graph.features import TextFeatures
 
 
 class Prepared(typing.NamedTuple):
@@ -24,12 +26,13 @@ class Prepared(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Task(abc.ABC):
-    """A task, apart from its files: from examples to the served model.
+class Task:
+    """A task, from examples to the answers of the served model.
 
-    `training_info.json` of a fine-tuned model holds `to_dict()` under `"task"`, where
-    prediction and export find it again through `albert_tf.tasks.registry`. A class that
-    sets `kind` registers itself.
+    A class that sets `kind` registers itself, can be trained, and is found again
+    through `albert_tf.tasks.registry`: a fine-tuned model's folder holds `to_dict()`.
+    A class without `kind` only serves (`albert_tf.tasks.pretrained`). The base class
+    itself gives the served outputs as they are.
 
     Attributes:
         name: name of the task, as given by `--task_name`.
@@ -45,12 +48,10 @@ class Task(abc.ABC):
 
     kinds: typing.ClassVar[dict] = {}
     """The registered classes by their `kind`."""
-    kind: typing.ClassVar[str]
-    """Name of the class in `kinds`."""
+    kind: typing.ClassVar[str | None] = None
+    """Name of the class in `kinds`; None for a task that only serves."""
     models: typing.ClassVar[tuple]
     """Names of the registered models that can be fine-tuned, of a family each."""
-    head_class: typing.ClassVar[type]
-    """The `tasks.serving.Head` of a model that is served."""
     default_metrics: typing.ClassVar[tuple] = ()
     """The `metrics` of every task of the class; () where they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
@@ -59,12 +60,34 @@ class Task(abc.ABC):
     """Names of fields that decide, beside tokenizer and length, how examples become
     rows; a model is applied with its training's."""
     by_token: typing.ClassVar[bool] = False
-    """True if the model's outputs are of tokens; then a teacher reads the same ones."""
+    """True if the model's outputs are of tokens: then all rows are padded after their
+    tokens, and a teacher reads the same ones."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 
+    serves: typing.ClassVar[str | None] = None
+    """Name of the served answer; a value of the export's `--task`."""
+    text_inputs: typing.ClassVar[tuple] = ("text",)
+    """Names of the strings that the served model takes."""
+    text_lists: typing.ClassVar[tuple] = ()
+    """Text inputs whose rows are lists: string `[batch, any]`, "" for no item."""
+    optional_inputs: typing.ClassVar[tuple] = ()
+    """Names of strings that a model in memory takes beside them."""
+    example: typing.ClassVar[typing.Any] = "it is a very good one ."
+    """An example request: one string, or a dict of strings by name."""
+    features: typing.ClassVar[tuple] = FEATURES
+    """Names of the model's features, int32 `[batch, …, tokens]` each."""
+    feature_axes: typing.ClassVar[int] = 2
+    """The number of axes of each feature; see `PretrainedModel`."""
+    along: typing.ClassVar[dict] = {}
+    """By name of a number whose second axis is that of a feature, the feature."""
+    reads_whole: typing.ClassVar[str | None] = None
+    """Name of the strings that are read whole, in windows, however long they are."""
+    pads_answers: typing.ClassVar[bool] = False
+    """True if each row has as many answers as the longest text."""
+
     def __init_subclass__(cls):
-        if "kind" in vars(cls):
+        if vars(cls).get("kind"):
             Task.kinds[cls.kind] = cls
 
     def __post_init__(self):
@@ -79,9 +102,9 @@ class Task(abc.ABC):
 
     # From examples to features.
 
-    @abc.abstractmethod
     def tokenize(self, examples, tokenizer, max_seq_length):
         """Makes the `tokens_class` of the examples, without labels; it is cached."""
+        raise NotImplementedError
 
     def row_layout(self, tokenizer):
         """Returns the `RowLayout` of the rows of `tokenize`."""
@@ -103,13 +126,22 @@ class Task(abc.ABC):
         found = map(registry.model_class, self.models)
         return {model_class.family: model_class for model_class in found}
 
+    @classmethod
+    def told(cls, head):
+        """Returns the fields of the task that a head tells; None if it tells none.
+
+        Args:
+            head: constructor arguments of one of `models`, as `head.json` has them.
+        """
+        return {"name": cls.kind}
+
     def model_arguments(self):
         """Returns arguments of `models` that the task decides."""
         return {} if self.early_exit is None else self.early_exit.exit_arguments()
 
-    @abc.abstractmethod
     def objective(self):
         """Makes the engine's `Objective`."""
+        raise NotImplementedError
 
     # What a student learns of a teacher.
 
@@ -140,15 +172,14 @@ class Task(abc.ABC):
         """Computes, once from `outputs`, the basis of scores and files."""
         return outputs
 
-    @abc.abstractmethod
     def score(self, prepared, interpreted):
         """Returns `{metric: float}` with at least `metrics`."""
+        raise NotImplementedError
 
     def write_scored(self, output_dir, name, prepared, interpreted):
         """Writes files that help to understand the scores of the examples `name`."""
         return
 
-    @abc.abstractmethod
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
@@ -161,6 +192,66 @@ class Task(abc.ABC):
             interpreted: the result of `interpret`.
             submission: name of a benchmark's own file, or None.
         """
+        raise NotImplementedError
+
+    # What is served: strings, or features, to answers in a graph; and from Python.
+
+    def text_features(self, tokenizer, max_seq_length):
+        """Makes a module that maps strings to features of so many tokens at most."""
+        return TextFeatures(tokenizer, max_seq_length, self.row_layout(tokenizer))
+
+    def compute(self, model, features, exit_rule=None):
+        """Maps a dict of features to a dict of named numbers `[batch, …]`.
+
+        Args:
+            model: the `PretrainedModel`.
+            features: int32 `[batch, …, tokens]` by name.
+            exit_rule: the `ExitRule` by which rows leave early, whose numbers then have
+                `EXIT_LAYER`, too; or None.
+        """
+        if exit_rule is None:
+            return self.numbers(model(features, training=False))
+        outputs, layers = model.leave_early(features, exit_rule)
+        return {**self.numbers(outputs), EXIT_LAYER: layers}
+
+    def numbers(self, outputs):
+        """Maps the model's outputs to a dict of named numbers `[batch, …]`."""
+        raise NotImplementedError
+
+    def answers(self, numbers, features):
+        """Maps the numbers and the features to the served outputs."""
+        return numbers
+
+    def string_answers(self, text_features, compute):
+        """Returns a function that maps strings to the served outputs.
+
+        Args:
+            text_features: the module that `text_features` made.
+            compute: a function from features to numbers.
+        """
+
+        def answer(**strings):
+            features = text_features(**strings)
+            return self.answers(compute(features), features)
+
+        return answer
+
+    def meaning(self):
+        """Describes each served output in a line, for the generated documentation."""
+        raise NotImplementedError
+
+    def answer(self, outputs):
+        """Returns a `Predictor`'s answer for one input, a dict that is easy to read.
+
+        Args:
+            outputs: the served outputs of the input by name: str, float and int, arrays
+                of numbers, and nested lists of str.
+        """
+        return outputs
+
+    def outputs(self, numbers):
+        """Returns the model's outputs behind `numbers`, as `interpret` takes them."""
+        raise NotImplementedError
 
     def as_trained(self, scores):
         """Returns the task as a model with these dev scores in training answers it."""
@@ -186,4 +277,10 @@ class Task(abc.ABC):
             raise UserError(
                 f"{directory} was fine-tuned for {self.kind}, but the task "
                 f"{asked.name} is {asked.kind}; name a model of that task."
+            )
+        own, expected = (getattr(task, "labels", ()) for task in (self, asked))
+        if own != expected:
+            raise UserError(
+                f"{directory} predicts {', '.join(own)}, but the task {asked.name} has "
+                f"{', '.join(expected)}; name a model of that task."
             )

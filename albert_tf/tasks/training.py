@@ -61,11 +61,11 @@ def fine_tune(task, examples, start, training, strategy, facts):
         facts: the `Fact`s of `run_facts`, which a continued run has to share.
 
     Returns:
-        Whether it is this process, of all that train, that writes files.
+        Whether this process is the one that writes files.
 
     Raises:
-        UserError: a checkpoint or flag that does not fit, a best model that somebody
-            removed, or divergence.
+        UserError: a checkpoint or flag does not fit, the best model was removed, or the
+            loss diverged.
         SystemExit: the run was asked to stop and has saved its state.
     """
     if writes_outputs(strategy):
@@ -82,11 +82,8 @@ def fine_tune(task, examples, start, training, strategy, facts):
         for name in ("train", *scored)
     )
     train, teacher = taught(training, task, train, tokenizer, length, model.config)
-    start_fact = Fact(
-        "init_weights",
-        start.init_digest,
-        "The fingerprint of the weights of --init_checkpoint",
-    )
+    about = "The fingerprint of the weights of --init_checkpoint"
+    start_fact = Fact("init_weights", start.init_digest, about)
     facts = (*facts, *model_facts(tokenizer, model.config), start_fact, teacher)
     if start.opened is not None:
         start.opened.release()
@@ -112,7 +109,7 @@ def fine_tune(task, examples, start, training, strategy, facts):
 
 
 def _require_best_model(output_dir):
-    """Refuses a run whose best model is lost: no later step need be as good."""
+    """Refuses a run whose best model is gone: no later step need be as good."""
     output_dir = pathlib.Path(output_dir)
     if read_training_info(output_dir / MODEL_DIR):
         return
@@ -125,14 +122,10 @@ def _require_best_model(output_dir):
 
 
 def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
-    """Prepares the examples of a task as `Prepared`; reports the ones left out."""
+    """Makes the `Prepared` examples of a name; logs how many bad rows were left out."""
     if examples.num_skipped:
-        logging.warning(
-            "%s: %d bad rows left out, %d kept.",
-            examples.path,
-            examples.num_skipped,
-            len(examples),
-        )
+        counts = examples.num_skipped, len(examples)
+        logging.warning("%s: %d bad rows left out, %d kept.", examples.path, *counts)
     tokens = cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir)
     logging.info("%s: %d rows of %s", name, len(examples), examples.path)
     return Prepared(examples, tokens)

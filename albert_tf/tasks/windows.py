@@ -102,7 +102,7 @@ class Layout:
         return self.tokens + layout.between if layout.cls_last else self.before
 
     def of_questions(self, kept):
-        """Finds tokens of questions; the results are as `in_texts`.
+        """Finds the tokens of questions, as `in_texts` does those of texts.
 
         Args:
             kept: int array `[B]`, tokens of each text's question.
@@ -134,7 +134,7 @@ class Layout:
         return ids.astype(np.int32)
 
     def max_context(self):
-        """Marks tokens of texts of which no other window gives more context.
+        """Marks tokens of texts to which no other window gives more context.
 
         The context of a token is the lesser number of tokens left and right of it,
         and a hundredth of the window's length; of equal windows the first is best.

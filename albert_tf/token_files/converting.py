@@ -22,7 +22,7 @@ _TOLERANCES = {"float32": 0.01, "float16": 0.05, "int8": 0.4}
 _MASKED = 1e9  # larger numbers stand for what a mask hides
 
 
-def write_tflite(module, head, directory):
+def write_tflite(module, served, directory):
     """Writes `model.tflite`, its weights quantized to int8 (dynamic range).
 
     Returns:
@@ -31,7 +31,7 @@ def write_tflite(module, head, directory):
     Raises:
         UserError: TensorFlow Lite cannot compute the model.
     """
-    function = _token_function(module.compute, head.feature_specs())
+    function = _token_function(module.compute, served.feature_specs())
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
         tf.saved_model.save(
             module, temporary, signatures={"tokens": function.get_concrete_function()}
@@ -44,7 +44,7 @@ def write_tflite(module, head, directory):
             content = converter.convert()
         except Exception as error:  # its type is not public
             raise UserError(
-                f"TensorFlow Lite lacks operations of {type(head.model).__name__}; "
+                f"TensorFlow Lite lacks operations of {type(served.model).__name__}; "
                 "export it with --format=onnx, or as a SavedModel."
             ) from error
     path = directory / "model.tflite"
@@ -52,14 +52,14 @@ def write_tflite(module, head, directory):
     return path
 
 
-def write_onnx(module, head, directory):
+def write_onnx(module, served, directory):
     """Writes `model.onnx` in float32; arguments and result as `write_tflite`.
 
     Raises:
         UserError: tf2onnx is not installed.
     """
     path = directory / "model.onnx"
-    _convert_to_onnx(_token_function(module.compute, head.feature_specs()), path)
+    _convert_to_onnx(_token_function(module.compute, served.feature_specs()), path)
     return path
 
 

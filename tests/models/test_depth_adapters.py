@@ -108,12 +108,12 @@ def test_what_is_served_is_merged(config, tiny_features, vocabulary, tmp_path):
     path.write_text(vocabulary("abc"), "utf-8")
     model = make(config(), AlbertForPreTraining)
     model.save_pretrained(tmp_path / "m", load_tokenizer(path))
-    module, head, _ = build_module([bundle.open(tmp_path / "m")], "encoder")
-    features = {name: tf.constant(tiny_features[name]) for name in head.features}
+    module, served, _ = build_module([bundle.open(tmp_path / "m")], "encoder")
+    features = {name: tf.constant(tiny_features[name]) for name in served.task.features}
     found = module.compute(features)["sequence_output"]
     expected = states(model, tiny_features)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    assert "depth_adapters" not in "".join(v.path for v in head.model.variables)
+    assert "depth_adapters" not in "".join(v.path for v in served.model.variables)
 
 
 def test_bfloat16_is_near(config, tiny_features):

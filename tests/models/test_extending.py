@@ -16,10 +16,10 @@ from albert_tf.families import registry
 from albert_tf.families.albert import AlbertFamily
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.serving import heads
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks import pretrained
 from albert_tf.tokenization import load_tokenizer
 
 _MODEL, _SERVING = "text_length_model", "text_length_serving"
@@ -44,10 +44,10 @@ def documented(project, name):
 def text_length(project, tmp_path, monkeypatch):
     """The documented model, registered for the time of a test."""
     monkeypatch.setattr(registry, "_MODELS", dict(registry._MODELS))
-    for table in ("_HEADS", "_DEFAULTS"):
-        monkeypatch.setattr(heads, table, dict(getattr(heads, table)))
+    for table in ("_ANSWERS", "_USUAL"):
+        monkeypatch.setattr(pretrained, table, dict(getattr(pretrained, table)))
     monkeypatch.syspath_prepend(tmp_path)
-    for module, name in ((_MODEL, "model"), (_SERVING, "head")):
+    for module, name in ((_MODEL, "model"), (_SERVING, "answers")):
         (tmp_path / f"{module}.py").write_text(documented(project, name))
         monkeypatch.delitem(sys.modules, module, raising=False)
     importlib.import_module(_SERVING)

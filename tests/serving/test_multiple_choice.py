@@ -204,8 +204,9 @@ def test_token_ids(module):
 
 def test_a_model_without_a_task(saved, tiny_tokenizer):
     directory, _, _ = saved(tiny_tokenizer, with_info=False)
-    module, head, facts = build_module([bundle.open(directory)])
-    assert (head.name, facts["max_seq_length"]) == ("multiple_choice", 32)
+    module, served, facts = build_module([bundle.open(directory)])
+    assert served.task.serves == "multiple_choice"
+    assert facts["max_seq_length"] == 32
     # Of 32 tokens, 28 may be a question's.
     long = Question("5", "good", "the film " * 40, ("bad", "it"))
     features = module.text_features(**request([long]))

@@ -13,6 +13,7 @@ from albert_tf.serving.description import WARMUP_FILE
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.served import Served
 from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
 from tests.serving.answers import TEXTS
@@ -130,8 +131,8 @@ def test_answers_that_are_not_numbers_are_told(classifier, tmp_path):
     path.write_text("sentence\tlabel\n" + "bad\tno\n" * 40)
     columns = Columns("sentence", None, "label")
     task, tokenizer = classifier.task, load_tokenizer(classifier.model_dir)
-    head = task.head_class(None, task, tokenizer)
-    comparison = Comparison(str(path), columns, head, 24)
+    served = Served(None, task, tokenizer)
+    comparison = Comparison(str(path), columns, served, 24)
     answers = iter([np.nan, 0.5])
 
     def wrong(features):

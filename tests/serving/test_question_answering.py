@@ -182,8 +182,10 @@ def test_one_question_and_its_threshold(
 @pytest.mark.slow
 def test_wrong_requests(tiny_tokenizer, tmp_path):
     directory, _, _ = saved(tmp_path, tiny_tokenizer, "squad_v1")
-    module, head, _ = build_module([bundle.open(directory)], task="question_answering")
-    assert head.name == "question_answering"
+    module, served, _ = build_module(
+        [bundle.open(directory)], task="question_answering"
+    )
+    assert served.task.serves == "question_answering"
     with pytest.raises(UserError, match="task=classification does not fit"):
         build_module([bundle.open(directory)], task="classification")
     predictor = Predictor(directory)

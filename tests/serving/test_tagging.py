@@ -184,7 +184,10 @@ def test_a_model_that_does_not_say_what_its_tags_are(saved, tiny_tokenizer, tmp_
     directory, _, model = saved(tiny_tokenizer, with_task=False)
     with pytest.raises(UserError, match="does not say what its outputs mean"):
         build_module([bundle.open(directory)])
-    assert build_module([bundle.open(directory)], task="encoder")[1].name == "encoder"
+    assert (
+        build_module([bundle.open(directory)], task="encoder")[1].task.serves
+        == "encoder"
+    )
     # That of another program names them.
     model.labels = _LABELS
     model.save_pretrained(tmp_path / "theirs", tiny_tokenizer, format="huggingface")

@@ -8,6 +8,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.tasks import training
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.steps import run_repeatedly
@@ -26,6 +27,29 @@ def flags(command_line, tmp_path):
         return tmp_path / "out"
 
     return run
+
+
+class Built(Exception):
+    """What a `Trainer` is made of; nothing is trained."""
+
+
+@pytest.fixture
+def built(flags, monkeypatch):
+    """Makes the model, the optimizer, the options and the width of the batches."""
+
+    def stop(trainer, stages, *arguments):
+        raise Built(trainer, stages[0].dataset)
+
+    monkeypatch.setattr(training.Trainer, "train", stop)
+
+    def build(**changes):
+        with pytest.raises(Built) as found:
+            flags(do_train=True, **changes)
+        trainer, dataset = found.value.args
+        width = dataset.element_spec["input_ids"].shape[1]
+        return trainer.model, trainer.optimizer, trainer.options, width
+
+    return build
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Batches: truncation, segments, full shuffle, buckets, exact resume."""
 
 import collections
-import errno
 
 import numpy as np
 import pytest
@@ -232,30 +231,3 @@ def test_a_damaged_cache_is_made_again(tmp_path, damage):
         again = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
         assert tokenizer.calls == calls
         np.testing.assert_array_equal(again.ids, first.ids)
-
-
-def test_two_processes_with_one_id_fill_the_cache_at_once(tmp_path, monkeypatch):
-    save, written = np.savez, []
-
-    def write_in_between(file, **arrays):
-        monkeypatch.setattr(np, "savez", save)
-        cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
-        written.extend(tmp_path.glob("*.npz"))
-        save(file, **arrays)
-
-    monkeypatch.setattr(np, "savez", write_in_between)
-    cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
-    assert list(tmp_path.iterdir()) == written
-    found = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
-    assert found.lengths.tolist() == [4, 3]
-
-
-def test_a_failed_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
-    def fail(file, **arrays):
-        file.write(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(np, "savez", fail)
-    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/.*npz'"):
-        cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
-    assert not list(tmp_path.iterdir())

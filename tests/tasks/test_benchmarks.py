@@ -36,6 +36,7 @@ def sst2(flags, tmp_path):
     return str(tmp_path / "glue")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_scores_of_pretrained_models_and_from_scratch(
     sst2, tmp_path, monkeypatch, capsys
@@ -103,6 +104,7 @@ def test_a_peer_without_its_packages_is_one_sentence(sst2, tmp_path):
         finetune_epoch.benchmark(options)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(finetune_epoch, "load_tokenizer", _vocabulary(tmp_path))
@@ -123,6 +125,7 @@ def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     assert re.search(r"^this project / this project, fixed length: ", printed, re.M)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_first_step_is_timed_with_and_without_cache(
     sst2, tmp_path, monkeypatch, capsys

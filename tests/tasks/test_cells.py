@@ -12,9 +12,9 @@ from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.similarity.reading import table_of
 from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.task import Task
 
 _COLUMNS = Columns("text", None, "label")
 _ACUTE = unicodedata.normalize("NFD", "é")
@@ -257,7 +257,7 @@ def test_tasks_of_several_people_are_bad_rows(tmp_path):
 
 
 def test_labels_in_python(read):
-    kind = task_class("multi_label")
+    kind = Task.kinds["multi_label"]
     task = create_task("multi_label", "custom", labels=("calm", "joy"))
     values = [["joy"], "['joy', 'calm']", '["calm"]', "joy|calm"]
     assert label_names(kind, values) == ("calm", "joy")

@@ -51,13 +51,6 @@ def test_packed_tables_and_corpora(tmp_path, ending):
                 reader(given)
 
 
-def test_two_files_of_a_role(tmp_path):
-    for name in ("train.tsv", "dev.tsv", "validation.csv.gz"):
-        (tmp_path / name).touch()
-    with pytest.raises(UserError, match=r"has dev.tsv and validation.csv.gz; keep one"):
-        custom_examples(tmp_path, Columns("text", None, "label"), "single_label")
-
-
 _ROWS = [{"a": "é [,]"}, {"a": 1, "b": {"c": []}}, {}]
 
 

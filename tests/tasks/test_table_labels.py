@@ -143,12 +143,6 @@ def test_labels_that_a_model_tells_apart_by_spaces_stay_apart(tmp_path):
     assert list(map(task.parse_label, ["a", "a ", "b", " b"])) == [0, 1, 2, 2]
 
 
-def test_a_blank_label_is_none(tmp_path):
-    (tmp_path / "train.csv").write_text("label,sentence\n  ,x\n")
-    with pytest.raises(UserError, match="train.csv, line 2: the label is empty"):
-        custom_examples(tmp_path, _COLUMNS, "single_label", required=())
-
-
 def test_regression_values(tmp_path):
     for role in ("train", "dev"):
         (tmp_path / f"{role}.tsv").write_text("label\tsentence\n1.5 \tx\n\u200b2\ty\n")

@@ -80,7 +80,7 @@ def _write_questions(path, version):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_questions(tune, version, tmp_path):
     path = tmp_path / "questions.json"
     qas = _write_questions(path, version)
@@ -113,6 +113,7 @@ def test_questions(tune, version, tmp_path):
             assert _CONTEXT[start:end] == best
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_choices(tune, tmp_path):
     rows = [

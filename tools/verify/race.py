@@ -120,8 +120,7 @@ def _compare_head(directory):
     real_rows = {**batch, EXAMPLE_WEIGHTS: real}
     losses, metrics = objective(model, real_rows, training=False, dropout_seed=None)
     right, weight = metrics["accuracy"]
-    head = task.head_class(model, task)
-    numbers = head.chosen(head.numbers(logits))
+    numbers = task.chosen(task.numbers(logits))
     found = {
         "logits": logits,
         "probabilities": numbers["probabilities"],

@@ -39,7 +39,6 @@ class XLNetForQuestionAnsweringSimple(FineTunedXLNet):
         UserError: as `XLNetModel`.
     """
 
-    task_kind = "squad_v1"
     head_table = head_variables.dense("span_head", "model/qa_outputs", "qa_outputs")
 
     def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:

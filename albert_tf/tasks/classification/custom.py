@@ -2,14 +2,14 @@
 
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import SUFFIXES
+from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.examples import ROLES
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import checked_names
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_labels
-from albert_tf.tasks.tables import repeated_name
 
 
 def custom_examples(
@@ -43,10 +43,15 @@ def custom_examples(
             an empty or repeated name, or there are fewer than two labels; a bad row.
     """
     paths = files_by_role(data_dir, SUFFIXES, required, SUFFIXES[:3])
-    asked = task_class(kind)
+    asked = TextTask.kinds[kind]
     if asked.fewest_labels:
-        train = paths.get("train")
-        labels = _labels(train, columns, asked, tuple(labels), skip_bad_rows)
+        source = f"--labels={','.join(labels)}"
+        if not labels:
+            source = f"The column {columns.label!r} of {paths['train']}"
+            labels = discover_labels(
+                paths["train"], columns, asked.label_names, skip_bad_rows
+            )
+        labels = checked_names(source, labels, asked.fewest_labels)
     elif labels:
         raise UserError(f"--label_kind={kind} has no labels; leave out --labels.")
     pair = columns.text_pair is not None
@@ -59,22 +64,3 @@ def custom_examples(
         if role in roles and (unlabelled or own.label is not None):
             examples[role] = task.read(path, own, role, skip_bad_rows)
     return task, examples
-
-
-def _labels(train, columns, asked, given, skip_bad_rows):
-    """Returns the label names: the given ones, else the training table's."""
-    repeated = repeated_name(given)
-    if repeated or "" in given:
-        problem = f"repeats {repeated!r}" if repeated else "has an empty name"
-        raise UserError(
-            f"--labels={','.join(given)} {problem}; give each label once, separated "
-            "by commas."
-        )
-    labels = given or discover_labels(train, columns, asked.label_names, skip_bad_rows)
-    least = asked.fewest_labels
-    if len(labels) < least:
-        where = "--labels" if given else f"The column {columns.label!r} of {train}"
-        raise UserError(
-            f"{where} has {len(labels)} label(s); expected at least {least}."
-        )
-    return labels

@@ -12,11 +12,11 @@ from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.models.base import seeded
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
+from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.metrics import softmax
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import read_task
-from albert_tf.tasks.similarity.objective import SimilarityLoss
 from albert_tf.tasks.similarity.task import Similarity
 
 _PARTNERS = 20  # of a text, of its own label and of others each; "R" in the paper
@@ -25,13 +25,13 @@ _SMALLEST_GRADIENT = 1e-6
 
 
 def few_shot_arguments(opened, kind):
-    """Returns the constructor arguments of the classifier that learns from few labels.
+    """Returns the constructor arguments of a classifier that learns from few labels.
 
-    It pools as the model does if it is one of vectors, else by the mean.
+    The classifier pools as a model of vectors does, and by the mean from others.
 
     Args:
         opened: the `Bundle` that training starts from.
-        kind: of the labels.
+        kind: the kind of the labels.
 
     Raises:
         UserError: texts have no label or several, or the model is an XLNet.
@@ -56,7 +56,7 @@ def learn_from_few(model, examples, **fitting):
     Args:
         model: an `AlbertForSequenceClassification` with a `pooling`.
         examples: `TokenizedExamples` with one label each.
-        **fitting: other arguments of `tasks.fitting.fit`, of the pairs; 40 for a text.
+        **fitting: other arguments of `tasks.fitting.fit` for the pairs, 40 a text.
 
     Returns:
         Keras' `History` of the encoder.
@@ -73,7 +73,7 @@ def learn_from_few(model, examples, **fitting):
     rows, scores = contrastive_pairs(examples.labels, fitting["seed"])
     pairs = dataclasses.replace(examples, labels=None).take(rows)
     pairs = dataclasses.replace(pairs, labels=scores)
-    loss = SimilarityLoss(Similarity(name="few_shot", loss="cosine"))
+    loss = TaskLoss(Similarity(name="few_shot", loss="cosine"))
     history = fit(vectors, pairs, loss, **fitting)
     outputs = OutputsPredictor(vectors, fitting["batch_size"], fitting["max_length"])
     found = outputs(examples)
@@ -84,11 +84,11 @@ def learn_from_few(model, examples, **fitting):
 
 
 def contrastive_pairs(labels, seed):
-    """Draws partners of each text: of its label, with the score 1, and of others, 0.
+    """Draws partners for each text: score 1 with the same label, 0 with another one.
 
     Args:
         labels: int `[texts]`.
-        seed: of the choice.
+        seed: the seed of the choice.
 
     Returns:
         The numbers of both texts, int `[pairs, 2]`, and scores, float32 `[pairs]`.
@@ -114,10 +114,10 @@ def contrastive_pairs(labels, seed):
 
 
 def logistic_regression(vectors, labels, num_labels):
-    """Fits a linear classifier, whose squared weights count one half.
+    """Fits a linear classifier by Nesterov's accelerated gradients.
 
     It minimises the sum of the cross-entropies and of half the squared weights, as
-    scikit-learn's `LogisticRegression` does; by Nesterov's accelerated gradients.
+    scikit-learn's `LogisticRegression` does.
 
     Args:
         vectors: float `[texts, hidden]` of length 1.

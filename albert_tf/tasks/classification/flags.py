@@ -22,13 +22,33 @@ import dataclasses
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.models.flags import EarlyExitFlags
-from albert_tf.tasks.classification.raw_text import RawTextFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import run_command
 from albert_tf.tasks.tables import ColumnFlags
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RawTextFlags:
+    """Raw text."""
+
+    input_text: str | None = option("Text to predict.", None, may_change=True)
+    input_text_pair: str | None = option(
+        "Second text of --input_text, for tasks on pairs.", None, may_change=True
+    )
+    input_file: str | None = option(
+        "File of texts to predict, one per line; a tab separates the two texts of a "
+        "pair.",
+        None,
+        may_change=True,
+    )
+
+    @property
+    def asks_raw_text(self):
+        """True if --do_predict is meant for raw text, and not for the test table."""
+        return self.input_text is not None or bool(self.input_file)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -137,7 +137,7 @@ def glue_examples(
     """Reads a GLUE task from its folder.
 
     Args:
-        task_name: as of `glue_task`.
+        task_name: see `glue_task`.
         data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
             lays them out.
         skip_bad_rows: leave bad rows out and count them (always so for QQP).
@@ -149,7 +149,7 @@ def glue_examples(
         (MNLI's "dev_matched", "dev_mismatched"), "test" (…).
 
     Raises:
-        UserError: an unknown task, no folder of that task in `data_dir`, or a bad file.
+        UserError: the task is unknown, its folder is missing, or a file is bad.
     """
     task = glue_task(task_name)
     glue = TASKS[task.name]

@@ -9,9 +9,9 @@ from albert_tf.io.files import write_json
 from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.tasks import metrics
-from albert_tf.tasks.classification.serving import MultiLabelHead
-from albert_tf.tasks.classification.serving import SingleLabelHead
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tasks.serving import log_shares
 from albert_tf.tasks.tables import label_key
 from albert_tf.tasks.tables import listed
 from albert_tf.tasks.tables import name_of
@@ -24,11 +24,27 @@ LABEL_SEPARATOR = "|"
 """Between the labels of one row of a TSV or CSV."""
 
 
-class SingleLabel(OneLabel, TextTask):
+class Labelled(TextTask):
+    """Labels that have names; the probability of each is served."""
+
+    serves = "classification"
+
+    def meaning(self):
+        order = ", ".join(self.labels)
+        return {"probabilities": f"probability of each label, in the order {order}"}
+
+    def answer(self, outputs):
+        """Returns a float for each label, and the layers of an early exit."""
+        shares = map(float, outputs["probabilities"])
+        by_name = dict(zip(self.labels, shares, strict=True))
+        early = {name: outputs[name] for name in outputs if name == EXIT_LAYER}
+        return {"probabilities": by_name, **early}
+
+
+class SingleLabel(OneLabel, Labelled):
     """Cross-entropy over the labels; official `classifier_utils.py`."""
 
     kind = "single_label"
-    head_class = SingleLabelHead
     default_metrics = ("accuracy", "macro_f1")
     fewest_labels = 2
 
@@ -87,12 +103,27 @@ class SingleLabel(OneLabel, TextTask):
         label = answer["label"]
         return [label, f"{answer['probabilities'][label]:.4f}"]
 
+    def numbers(self, outputs):
+        return {"probabilities": tf.nn.softmax(outputs)}
 
-class MultiLabel(TextTask):
+    def answers(self, numbers, features):
+        best = tf.argmax(numbers["probabilities"], axis=-1)
+        return {**numbers, "label": tf.gather(tf.constant(self.labels), best)}
+
+    def meaning(self):
+        return {**super().meaning(), "label": "the most probable label"}
+
+    def answer(self, outputs):
+        return {"label": outputs["label"], **super().answer(outputs)}
+
+    def outputs(self, numbers):
+        return log_shares(numbers["probabilities"])
+
+
+class MultiLabel(Labelled):
     """Binary cross-entropy, a mean over the labels."""
 
     kind = "multi_label"
-    head_class = MultiLabelHead
     has_accuracy = True
     default_metrics = ("f1", "accuracy")
     fewest_labels = 1
@@ -172,6 +203,26 @@ class MultiLabel(TextTask):
     def answer_columns(self, answer):
         return [LABEL_SEPARATOR.join(answer["labels"])]
 
+    def numbers(self, outputs):
+        return {"probabilities": tf.sigmoid(outputs)}
+
+    def answers(self, numbers, features):
+        applies = numbers["probabilities"] > 0.5
+        return {**numbers, "labels": tf.where(applies, tf.constant(self.labels), "")}
+
+    def meaning(self):
+        labels = "the labels that apply, in that order; others are empty"
+        return {**super().meaning(), "labels": labels}
+
+    def answer(self, outputs):
+        labels = [name for name in outputs["labels"] if name]
+        return {"labels": labels, **super().answer(outputs)}
+
+    def outputs(self, numbers):
+        edge = np.finfo(np.float32).eps
+        shares = np.clip(np.asarray(numbers["probabilities"]), edge, 1 - edge)
+        return np.log(shares) - np.log1p(-shares)
+
 
 def is_vector(value, labels):
     """Returns whether a value has a 0 or 1 for each label, and is no list of these."""
@@ -188,6 +239,11 @@ class Regression(TextTask):
 
     kind = "regression"
     default_metrics = ("pearson", "spearman", "MSE")
+
+    @classmethod
+    def told(cls, head):
+        # No task has several numbers.
+        return super().told(head) if head.get("num_labels", 1) == 1 else None
 
     def losses(self, logits, labels):
         return tf.square(logits[:, 0] - tf.cast(labels, tf.float32))

@@ -1,7 +1,7 @@
 """Labels and weights as Python users give them.
 
-Labels are names, their numbers, or lists of such. Beside them Keras' `fit` takes
-weights, and a share that is held out.
+A label is a name, the number of one, or a list of them. Beside labels, Keras' `fit`
+takes weights, and a share of the examples to hold out.
 """
 
 import dataclasses
@@ -11,10 +11,9 @@ import numbers
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.tables import check_characters
+from albert_tf.tasks.tables import checked_names
+from albert_tf.tasks.tables import name_of
 from albert_tf.tasks.tables import one_spelling
-from albert_tf.tasks.tables import repeated_name
-from albert_tf.tasks.tables import trimmed
 from albert_tf.tokenization.features import elements
 
 
@@ -22,12 +21,10 @@ def list_of_labels(labels):
     """Returns the labels as a list.
 
     Raises:
-        UserError: they are no list of labels.
+        UserError: they are one text, whose letters are no labels, or have no order.
     """
-    if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-        raise UserError(
-            f"labels must be a list with a label for each text, got {labels!r}."
-        )
+    if isinstance(labels, str | bytes):
+        raise UserError(f"labels must be a list, got {labels!r}.")
     return elements("labels", labels)
 
 
@@ -41,25 +38,11 @@ def given_names(names):
         A tuple of str.
 
     Raises:
-        UserError: they are no list of different names.
+        UserError: one is no name or empty, or two are the same.
     """
-    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
-        raise UserError(f"labels must be a list of names, got {names!r}.")
-    found = tuple(map(_name, elements("labels", names)))
-    if repeated := repeated_name(found):
-        raise UserError(f"labels repeats {repeated!r}; give each label once.")
-    return found
-
-
-def _name(value):
-    try:
-        name = trimmed(by_name(value, None))
-        check_characters("label", name)
-        if not name or isinstance(name, list):
-            raise ValueError(f"expected the name of a label, got {value!r}")
-    except ValueError as error:
-        raise UserError(f"labels: {error}.") from error
-    return name
+    names = list_of_labels(names)
+    found = list(_each(names, lambda name: name_of(by_name(name, None))))
+    return checked_names("labels", found)
 
 
 def label_names(task_type, values):
@@ -67,19 +50,14 @@ def label_names(task_type, values):
 
     Args:
         task_type: a `TextTask` class whose labels have names.
-        values: a list; of each text a str or an int, or a list of such.
+        values: a list; for each text a str or an int, or a list of them.
 
     Raises:
         UserError: a value is no label, or there are fewer names than the task needs.
     """
-
-    def names_in(value):
-        names = task_type.label_names(by_name(value, None))
-        for name in names:
-            check_characters("label", name)
-        return names
-
-    found = list(_each(values, names_in))
+    found = list(
+        _each(values, lambda value: task_type.label_names(by_name(value, None)))
+    )
     if found and all(sorted(names) == ["0", "1"] for names in found):
         raise UserError(
             "labels are vectors of 0 and 1; give the names that apply to each text."
@@ -87,12 +65,7 @@ def label_names(task_type, values):
     names = one_spelling(name for names in found for name in names)
     if all(name.isdecimal() for name in names):
         names = tuple(sorted(names, key=int))
-    if len(names) < task_type.fewest_labels:
-        raise UserError(
-            f"The labels are {', '.join(names) or 'none'}; expected at least "
-            f"{task_type.fewest_labels} different ones."
-        )
-    return names
+    return checked_names("labels", names, task_type.fewest_labels)
 
 
 def label_array(task, values):
@@ -154,7 +127,7 @@ def by_name(value, names):
 def training_and_held_out(
     task, examples, validation_split=0.0, sample_weight=None, class_weight=None
 ):
-    """Makes weighted examples: a part to learn from, a part to evaluate on, or None.
+    """Splits weighted examples into those to learn from and those to evaluate on.
 
     Args:
         task: a `TextTask`.
@@ -164,42 +137,33 @@ def training_and_held_out(
         class_weight: a dict of numbers by the name or the number of a label; 1 for
             others. As in Keras, it counts in training only.
 
+    Returns:
+        Two `TokenizedExamples`; the second is None where nothing is held out.
+
     Raises:
-        UserError: the share leaves no example on one side, or the weights are no
-            numbers of 0 or more, or do not fit.
+        UserError: the share leaves no example on one side, or weights are not finite
+            numbers of 0 or more, or do not fit the examples.
     """
-    weights, held_out, count = None, None, len(examples)
+    count = len(examples)
+    kept = math.floor(count * (1 - validation_split))
+    if not 0 <= validation_split < 1 or (validation_split and not 0 < kept < count):
+        raise UserError(
+            f"validation_split={validation_split!r} of {count} texts leaves none to "
+            "learn from or none to evaluate on; expected a share between 0 and 1."
+        )
+    weights, held_out = None, None
     if sample_weight is not None:
-        weights = _sample_weights(sample_weight, count)
-    if validation_split:
-        count = _examples_before(validation_split, count)
-        rows = np.arange(count, len(examples))
-        held_out = dataclasses.replace(examples, weights=weights).take(rows)
+        weights = _weights("sample_weight", elements("sample_weight", sample_weight))
+        if len(weights) != count:
+            raise UserError(f"sample_weight has {len(weights)} for {count} texts.")
+    if kept < count:
+        held_out = dataclasses.replace(examples, weights=weights)
+        held_out = held_out.take(np.arange(kept, count))
     if class_weight is not None:
         of_texts = _weights_of_labels(task, class_weight)[examples.labels]
         weights = of_texts if weights is None else weights * of_texts
     weighted = dataclasses.replace(examples, weights=weights)
-    return weighted.take(np.arange(count)), held_out
-
-
-def _examples_before(share, count):
-    kept = math.floor(count * (1 - share)) if 0 < share < 1 else 0
-    if not kept:
-        raise UserError(
-            f"validation_split={share!r} of {count} texts leaves none to learn from or "
-            "none to evaluate on; expected a share between 0 and 1."
-        )
-    return kept
-
-
-def _sample_weights(values, count):
-    weights = _weights("sample_weight", elements("sample_weight", values))
-    if weights.shape != (count,):
-        raise UserError(
-            f"sample_weight must be a number for each of {count} texts, got the shape "
-            f"{list(weights.shape)}."
-        )
-    return weights
+    return weighted.take(np.arange(kept)), held_out
 
 
 def _weights_of_labels(task, class_weight):
@@ -208,23 +172,14 @@ def _weights_of_labels(task, class_weight):
             "class_weight is of texts that have one label each; give sample_weight, a "
             "number for each text."
         )
-    try:
-        ids = [task.label_id(by_name(name, task.labels)) for name in class_weight]
-        given = _weights("class_weight", [*class_weight.values()])
-    except UserError:
-        raise
-    except (TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"class_weight={class_weight!r}: {error}.") from error
+    ids = [task.label_id(by_name(name, task.labels)) for name in class_weight]
     weights = np.ones(len(task.labels), np.float32)
-    weights[ids] = given
+    weights[ids] = _weights("class_weight", [*class_weight.values()])
     return weights
 
 
 def _weights(name, values):
-    try:
-        weights = np.array(values, np.float32)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{name} must be numbers, got {values!r}.") from error
-    if not (np.isfinite(weights) & (weights >= 0)).all():
+    weights = np.array(values, np.float32)
+    if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
         raise UserError(f"{name} must be numbers of 0 or more, got {values!r}.")
     return weights

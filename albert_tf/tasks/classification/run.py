@@ -5,10 +5,12 @@ import functools
 import math
 import pathlib
 
-from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
-from albert_tf.tasks.classification import raw_text
+from albert_tf.io.files import write_atomically
+from albert_tf.io.table_rows import OBJECTS
+from albert_tf.io.table_rows import suffix_of
+from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
@@ -20,7 +22,7 @@ from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.commands.steps import one_model_only
 from albert_tf.tasks.examples import of_role
-from albert_tf.tasks.loading import fine_tuned_for
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -44,7 +46,7 @@ def train_and_apply(options, start):
         task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
-            texts = _raw_texts(options, task)
+            texts = read_raw_texts(options, task.pair)
         if options.do_train and options.few_shot:
             _train_few_shot(options, start, task, examples)
             options, tuned = dataclasses.replace(options, do_train=False), None
@@ -82,7 +84,7 @@ def _train_few_shot(options, start, task, examples):
 
 def check_flags(options):
     """Refuses flags that do not fit; see `run_repeatedly`."""
-    raw_text.check_flags(options)
+    _check_raw_text(options)
     options.check_early_exit()
     check_steps(options)
     _require_tables(options)
@@ -93,6 +95,21 @@ def check_flags(options):
         raise UserError(
             f"--label_kind={options.label_kind}: expected one of {', '.join(kinds)}."
         )
+
+
+def _check_raw_text(options):
+    """Refuses flags of raw text that would have no effect."""
+    if options.input_text is not None and options.input_file:
+        raise UserError(
+            "A run predicts --input_text or --input_file, not both; give one of them."
+        )
+    if options.input_text_pair is not None and options.input_text is None:
+        raise UserError(
+            "--input_text_pair needs --input_text; in an --input_file a tab stands "
+            "between the two texts of a line."
+        )
+    if options.asks_raw_text and not options.do_predict:
+        raise UserError("--input_text and --input_file need --do_predict; add it.")
     if options.asks_raw_text and options.num_runs > 1:
         raise one_model_only("--input_text and --input_file", options)
 
@@ -153,27 +170,65 @@ def read_tables(options, tuned, predict):
 
 def _fine_tuned(options, start):
     """Finds the model to apply: its `Bundle` and its `TextTask`."""
-    return fine_tuned_for(
-        "text classification",
-        TextTask,
-        options.output_dir,
-        start.opened,
-    )
+    return fine_tuned(options.output_dir, start.opened, task_class=TextTask)
 
 
-def _raw_texts(options, task):
-    flags = group_of(raw_text.RawTextFlags, options)
-    return raw_text.read_raw_texts(flags, task.pair)
+def read_raw_texts(flags, pair):
+    """Reads the texts and, for pair tasks, the second texts (else None), as lists.
+
+    Args:
+        flags: `RawTextFlags`.
+        pair: whether the task takes pairs; None: that is not known, and the flags
+            decide.
+
+    Raises:
+        UserError: the file cannot be read or is empty, or texts do not fit the task.
+    """
+    if pair is None:
+        pair = flags.input_text_pair is not None
+    if flags.input_text is not None:
+        row = (flags.input_text, flags.input_text_pair)
+        rows = [[text for text in row if text is not None]]
+    elif suffix_of(flags.input_file) in (".csv", *OBJECTS):
+        raise UserError(
+            f"--input_file={flags.input_file} is a table, expected a text on each "
+            "line; put it into --data_dir as the test table, or write its texts to a "
+            ".txt file."
+        )
+    else:
+        lines = read_lines(flags.input_file)
+        rows = [line.split("\t") if pair else [line] for line in lines]
+    for number, row in enumerate(rows, 1):
+        if len(row) != 1 + pair:
+            raise UserError(
+                f"Text {number} of {flags.input_file or '--input_text'} has "
+                f"{len(row)} text(s), but the model takes {1 + pair}."
+            )
+    if not rows:
+        raise UserError(f"--input_file={flags.input_file} is empty.")
+    texts, *pairs = zip(*rows, strict=True)
+    return list(texts), list(pairs[0]) if pairs else None
 
 
 def _predict_raw_text(options, start, texts):
+    """Prints and writes a line for each text: the prediction, then the text.
+
+    Args:
+        options: `ClassifierOptions`.
+        start: its `StartFlags`.
+        texts: the result of `read_raw_texts`; None to read them now.
+    """
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.predictor import Predictor
 
     opened, task = _fine_tuned(options, start)
-    texts, pairs = texts or _raw_texts(options, task)
-    predictor = Predictor(opened.path)
+    texts, pairs = texts or read_raw_texts(options, task.pair)
+    inputs = [texts] if pairs is None else [texts, pairs]
+    answers = Predictor(opened.path)(*inputs, batch_size=options.predict_batch_size)
+    lines = [
+        "\t".join([*task.answer_columns(answer), *row]) + "\n"
+        for answer, *row in zip(answers, *inputs, strict=True)
+    ]
+    print("".join(lines), end="")
     path = pathlib.Path(options.output_dir) / "predictions.tsv"
-    raw_text.predict_raw_text(
-        predictor, task, texts, pairs, options.predict_batch_size, path
-    )
+    write_atomically(path, "".join(lines))

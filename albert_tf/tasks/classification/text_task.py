@@ -10,7 +10,6 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.objectives.texts import TextObjective
-from albert_tf.tasks.classification.serving import NumberHead
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.tables import label_key
 from albert_tf.tasks.tables import number_of
@@ -37,7 +36,7 @@ class TextTask(Task):
     pair: bool | None = False
 
     models = ("AlbertForSequenceClassification", "XLNetForSequenceClassification")
-    head_class = NumberHead
+    serves = "regression"
     has_accuracy = False
     fewest_labels = 0
     """Number of label names that it needs; 0 where it has none."""
@@ -61,6 +60,22 @@ class TextTask(Task):
             raise ValueError(f"the metric {unknown[0]!r} is unknown")
         object.__setattr__(self, "metrics", metrics)
 
+    @classmethod
+    def told(cls, head):
+        labels = head.get("labels")
+        if cls.kind != head.get("label_kind", "single_label" if labels else None):
+            return None
+        # Whether it was trained on pairs of texts, only the user knows.
+        return {"name": "custom", "pair": None, "labels": list(labels or ())}
+
+    @property
+    def text_inputs(self):
+        return ("text", "text_pair") if self.pair else ("text",)
+
+    @property
+    def optional_inputs(self):
+        return ("text_pair",) if self.pair is None else ()
+
     @property
     def output_names(self):
         """Names of the model's outputs; the columns of `probabilities`."""
@@ -70,6 +85,10 @@ class TextTask(Task):
     def num_outputs(self):
         """Width of the head."""
         return len(self.output_names)
+
+    def label_dtype(self, axes):
+        """Returns the type of labels as `losses` takes them."""
+        return tf.int32 if self.labels else tf.float32
 
     def parse_label(self, value):
         """Parses the raw value of a table to a label as the objective takes it.
@@ -176,13 +195,19 @@ class TextTask(Task):
         for name in filter(None, (f"{prefix}submit_results", submission)):
             _write_lines(output_dir / f"{name}.tsv", lines)
 
+    # What is served: a number, by the name of the output.
+
+    def numbers(self, outputs):
+        return {self.output_names[0]: outputs[:, 0]}  # [B, 1] -> [B]
+
+    def meaning(self):
+        return {self.output_names[0]: "the predicted value"}
+
+    def outputs(self, numbers):
+        return np.asarray(numbers[self.output_names[0]])[:, None]  # [B] -> [B, 1]
+
     def check_fits(self, directory, asked):
         super().check_fits(directory, asked)
-        if self.labels != asked.labels:
-            raise UserError(
-                f"{directory} predicts {self.labels}, but the task {asked.name} has "
-                f"{asked.labels}; name a model of that task."
-            )
         if self.pair not in (None, asked.pair):
             texts = ("single texts", "pairs of texts")
             raise UserError(

@@ -1,13 +1,8 @@
-"""Answers of a served model of multiple choice: one of the options given."""
+"""Questions, contexts and options to features, inside a graph."""
 
 import tensorflow as tf
 
 from albert_tf.tasks.multiple_choice.rows import BLANK
-from albert_tf.tasks.multiple_choice.rows import SPECIAL
-from albert_tf.tasks.serving import Head
-from albert_tf.tasks.serving import at_least
-from albert_tf.tasks.serving import log_shares
-from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import dense_features
 from albert_tf.tokenization.in_graph.features import kept_tokens
 from albert_tf.tokenization.in_graph.tokenizer import CHARACTERS_OF_A_TOKEN
@@ -105,55 +100,3 @@ def _last(rows, count):
 def _last_characters(text, count):
     least = tf.minimum(tf.strings.length(text, unit="UTF8_CHAR"), count)
     return tf.strings.substr(text, -least, least, unit="UTF8_CHAR")
-
-
-class MultipleChoiceHead(Head):
-    """The probabilities of the options, and the most probable one."""
-
-    name = "multiple_choice"
-    text_inputs = ("question", "context", "options")
-    text_lists = ("options",)
-    feature_axes = 3
-    example = {
-        "question": "the film was _ .",
-        "context": "it is a very good one .",
-        "options": ["good", "bad"],
-    }
-
-    def compute(self, features):
-        # Of no question there is no choice, but one has to be the best.
-        return super().compute(at_least(features, 1, axis=1))
-
-    def numbers(self, outputs):
-        return {"probabilities": tf.nn.softmax(outputs)}
-
-    def answers(self, numbers, features):
-        has_options = tf.reduce_any(features["input_mask"] > 0, axis=[1, 2])
-        check = require(tf.reduce_all(has_options), "A question has no options.")
-        with tf.control_dependencies([check]):
-            numbers = {name: tf.identity(value) for name, value in numbers.items()}
-        return self.chosen(numbers)
-
-    def chosen(self, numbers):
-        """Adds `choice`, int32 `[batch]`, to the numbers."""
-        best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
-        return {**numbers, "choice": best}
-
-    def text_features(self, max_seq_length):
-        # A model of another program does not say what its rows are.
-        most = max_seq_length - SPECIAL - 1
-        max_qa_length = min(self.task.max_qa_length, most)
-        return ChoiceFeatures(self.tokenizer, max_seq_length, max_qa_length)
-
-    def meaning(self):
-        return {
-            "probabilities": "probability of each option; 0 for those left out",
-            "choice": "the place of the most probable option, from 0",
-        }
-
-    def answer(self, outputs):
-        """Returns the most probable option's place, and each one's probability."""
-        return {**outputs, "probabilities": outputs["probabilities"].tolist()}
-
-    def outputs(self, numbers):
-        return log_shares(numbers["probabilities"])  # 0 of options left out

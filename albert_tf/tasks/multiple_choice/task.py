@@ -16,8 +16,12 @@ from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics
 from albert_tf.tasks.multiple_choice.files import read_jsonl
 from albert_tf.tasks.multiple_choice.questions import read_questions
+from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
-from albert_tf.tasks.multiple_choice.serving import MultipleChoiceHead
+from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
+from albert_tf.tasks.serving import at_least
+from albert_tf.tasks.serving import log_shares
+from albert_tf.tasks.serving import require
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions.jsonl"
@@ -36,10 +40,18 @@ class MultipleChoice(OneLabel, Task):
     dropout_prob: float = 0.1
 
     kind = "multiple_choice"
-    head_class = MultipleChoiceHead
     models = ("AlbertForMultipleChoice", "XLNetForMultipleChoice")
     default_metrics = ("accuracy",)
     row_settings = ("max_qa_length",)
+    serves = "multiple_choice"
+    text_inputs = ("question", "context", "options")
+    text_lists = ("options",)
+    feature_axes = 3
+    example = {
+        "question": "the film was _ .",
+        "context": "it is a very good one .",
+        "options": ["good", "bad"],
+    }
 
     # From files to features.
 
@@ -124,6 +136,45 @@ class MultipleChoice(OneLabel, Task):
             }
             lines.append(json_text(found, indent=None))
         write_atomically(output_dir / f"{prefix}{PREDICTIONS}", "".join(lines))
+
+    # What is served: the probability of each option, and the most probable one.
+
+    def compute(self, model, features, exit_rule=None):
+        # Of no question there is no choice, but one has to be the best.
+        return super().compute(model, at_least(features, 1, axis=1), exit_rule)
+
+    def numbers(self, outputs):
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def answers(self, numbers, features):
+        has_options = tf.reduce_any(features["input_mask"] > 0, axis=[1, 2])
+        check = require(tf.reduce_all(has_options), "A question has no options.")
+        with tf.control_dependencies([check]):
+            numbers = {name: tf.identity(value) for name, value in numbers.items()}
+        return self.chosen(numbers)
+
+    def chosen(self, numbers):
+        """Adds `choice`, int32 `[batch]`, to the numbers."""
+        best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
+        return {**numbers, "choice": best}
+
+    def text_features(self, tokenizer, max_seq_length):
+        # A model of another program does not say what its rows are.
+        max_qa_length = min(self.max_qa_length, max_seq_length - SPECIAL - 1)
+        return ChoiceFeatures(tokenizer, max_seq_length, max_qa_length)
+
+    def meaning(self):
+        return {
+            "probabilities": "probability of each option; 0 for those left out",
+            "choice": "the place of the most probable option, from 0",
+        }
+
+    def answer(self, outputs):
+        """Returns the most probable option's place, and each one's probability."""
+        return {**outputs, "probabilities": outputs["probabilities"].tolist()}
+
+    def outputs(self, numbers):
+        return log_shares(numbers["probabilities"])  # 0 of options left out
 
 
 def baseline_scores(questions):

@@ -1,9 +1,9 @@
 """SQuAD 1.1 and 2.0 as tasks: from a file of questions to answers and figures."""
 
-import abc
 import dataclasses
 import typing
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -11,6 +11,7 @@ from albert_tf.errors import UserError
 from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.objective import span_distances
 from albert_tf.tasks.question_answering.question_file import notice_lines
@@ -18,14 +19,21 @@ from albert_tf.tasks.question_answering.results import write_error_page
 from albert_tf.tasks.question_answering.scores import GIVEN
 from albert_tf.tasks.question_answering.scores import evaluate_version_1
 from albert_tf.tasks.question_answering.scores import evaluate_version_2
-from albert_tf.tasks.question_answering.serving import AnswerBeamsHead
-from albert_tf.tasks.question_answering.serving import SpanHead
+from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
+from albert_tf.tasks.serving import at_least
+from albert_tf.tasks.serving import rows_of
 from albert_tf.tasks.task import Task
 
 _WAS_GIVEN = "null_score_diff_threshold_was_given"
+_MEANING = {
+    "answers": "the best answers, best first, of different text; empty: there is none",
+    "scores": "their shares of the probability of all candidates",
+    "start": "the first character of each answer in the context",
+    "end": "the one after the last",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,14 +55,23 @@ class SquadTask(Task):
     tokens_class = Windows
     row_settings = ("doc_stride", "max_query_length")
     by_token = True
+    serves = "question_answering"
+    text_inputs = ("question", "context")
+    reads_whole = "context"
+    example = {
+        "question": "is it a very good one ?",
+        "context": "it is a very good one .",
+    }
+    meaning_of_numbers: typing.ClassVar[dict]
+    """Describes each of `numbers` in a line."""
 
-    @abc.abstractmethod
     def span_scores(self, windows, outputs):
         """Returns the `SpanScores` of the model's outputs."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def figures(self, questions, predictions):
         """Scores predictions: `{metric: number}`."""
+        raise NotImplementedError
 
     def threshold(self, figures=None):
         """Returns null odds from which there is no answer; None if there always is."""
@@ -128,15 +145,61 @@ class SquadTask(Task):
     ):
         answers.write_answers(output_dir, interpreted, self.threshold())
 
+    # What is served: answers on contexts of any length; logits for token ids.
+
+    def compute(self, model, features, exit_rule=None):
+        # The beams of the model need so many tokens.
+        features = at_least(features, self.min_tokens)
+        return super().compute(model, features, exit_rule)
+
+    def numbers(self, outputs):
+        return dict(outputs)
+
+    def text_features(self, tokenizer, max_seq_length):
+        sizes = self.window_sizes(max_seq_length)
+        # The windows hold whatever token the beams of the model name.
+        return WindowFeatures(tokenizer, sizes, self.min_tokens)
+
+    def string_answers(self, text_features, compute):
+        limits = self.n_best_size, self.max_answer_length, min(3, self.n_best_size)
+        return Answering(text_features, compute, *limits)
+
+    def meaning(self):
+        none = self.meaning_of_no_answer()
+        return {**self.meaning_of_numbers, **_MEANING, "no_answer_score": none}
+
+    def meaning_of_no_answer(self):
+        """Describes `no_answer_score` in a line."""
+        raise NotImplementedError
+
+    def answer(self, outputs):
+        """Returns the answer, "" for none, its candidates and `no_answer_score`."""
+        names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
+        candidates = [row for row in rows_of(outputs, names) if row["answer"]]
+        none, threshold = outputs["no_answer_score"], self.threshold()
+        is_answered = candidates and (threshold is None or none < threshold)
+        return {
+            "answer": candidates[0]["answer"] if is_answered else "",
+            "answers": candidates,
+            "no_answer_score": none,
+        }
+
+    def outputs(self, numbers):
+        return {name: np.asarray(value) for name, value in numbers.items()}
+
 
 class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
     kind = "squad_v1"
-    head_class = SpanHead
     models = ("AlbertForQuestionAnswering", "XLNetForQuestionAnsweringSimple")
     version = 1
     default_metrics = ("f1", "exact_match")
+    meaning_of_numbers = {
+        "start_logits": "for each token, the score of being the first of the answer",
+        "end_logits": "for each token, the score of being the last of the answer",
+    }
+    along = dict.fromkeys(meaning_of_numbers, "input_ids")
 
     def distilled(self, outputs):
         """Returns the logits of starts and ends, `[batch, tokens, 2]`."""
@@ -151,6 +214,9 @@ class SquadV1(SquadTask):
 
     def figures(self, questions, predictions):
         return evaluate_version_1(questions, predictions)
+
+    def meaning_of_no_answer(self):
+        return "how much higher no answer scores than the best answer"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -169,10 +235,16 @@ class SquadV2(SquadTask):
     null_score_diff_threshold: float | None = None
 
     kind = "squad_v2"
-    head_class = AnswerBeamsHead
     models = ("AlbertForAnswerableQuestions", "XLNetForQuestionAnswering")
     version = 2
     default_metrics = ("f1", "exact")
+    meaning_of_numbers = {
+        "start_top_log_probs": "log probabilities of the best starts, best first",
+        "start_top_index": "the tokens of these starts",
+        "end_top_log_probs": "of the best ends given each start, start by start",
+        "end_top_index": "the tokens of these ends",
+        "cls_logits": "the score of giving no answer",
+    }
 
     @property
     def min_tokens(self):
@@ -219,6 +291,13 @@ class SquadV2(SquadTask):
     def threshold(self, figures=None):
         given = self.null_score_diff_threshold
         return given if figures is None else figures["null_score_diff_threshold"]
+
+    def meaning_of_no_answer(self):
+        threshold = self.null_score_diff_threshold
+        best = ""
+        if threshold is not None:
+            best = f"; in training, giving none was best from {threshold} on"
+        return f"the score of giving no answer{best}"
 
     def as_trained(self, scores):
         if self.null_score_diff_threshold is not None:

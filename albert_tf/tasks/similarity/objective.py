@@ -1,10 +1,8 @@
 """Objective of training vectors of texts."""
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.objectives.base import weighted_sums
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.objectives.texts import TextTerm
 
@@ -21,7 +19,7 @@ def info_nce(vectors, texts, temperature, symmetric=False):
     Args:
         vectors: float32 `[batch, texts, hidden]`.
         texts: int32 `[batch, texts]`, equal for equal texts.
-        temperature: float, by which cosines are divided.
+        temperature: the number by which cosines are divided.
         symmetric: whether each positive is to find its anchor, too; the loss is the
             mean of both ways.
 
@@ -53,8 +51,8 @@ def info_nce(vectors, texts, temperature, symmetric=False):
 def cosent(vectors, scores, temperature):
     """Computes CoSENT: pairs of a higher score should have higher cosines.
 
-    `log(1 + sum exp((cos_i - cos_j) / temperature))` over the rows i and j of which j
-    has the higher score. Source: Su, "CoSENT" (2022).
+    `log(1 + sum exp((cos_i - cos_j) / temperature))` over the rows i and j where j has
+    the higher score. Source: Su, "CoSENT" (2022).
 
     Args:
         vectors: float32 `[batch, 2, hidden]`.
@@ -83,10 +81,10 @@ def cosine(vectors, scores):
 
 
 def vectors_of_width(vectors, width):
-    """Returns vectors whose cosines are, as nearly as can be, those of others.
+    """Changes the width of vectors, and their cosines as little as possible.
 
-    Wider ones are projected to their principal axes about 0, of which a student then
-    learns; narrower ones are filled up with 0.
+    Wider vectors are projected to their principal axes about 0; narrower ones are
+    padded with 0.
 
     Args:
         vectors: float32 array `[..., hidden]`.
@@ -121,12 +119,6 @@ class SimilarityTerm(TextTerm):
     def weights(self, batch):
         return tf.ones(tf.shape(batch["labels"])[:1])
 
-    def sums(self, outputs, batch):
-        losses, hits = self._task.losses(outputs, batch["labels"])
-        if hits is None:
-            return tf.reduce_sum(losses), {}
-        return weighted_sums(losses, hits, self.weights(batch), "accuracy")
-
 
 class SimilarityObjective(TextObjective):
     """One term on the vectors of all rows of a global batch, of a `Similarity`."""
@@ -136,25 +128,4 @@ class SimilarityObjective(TextObjective):
 
     def outputs(self, model, batch, training, dropout_seed):
         self._task.check_model(model.config)
-        return tf.cast(
-            super().outputs(model, batch, training, dropout_seed), tf.float32
-        )
-
-
-class SimilarityLoss(keras.losses.Loss):
-    """The loss of a `Similarity` task as `keras.Model.compile` takes it.
-
-    Negatives are the other rows of a device's batch.
-
-    Args:
-        task: a `Similarity`.
-    """
-
-    def __init__(self, task):
-        super().__init__(name=task.loss)
-        self._task = task
-
-    def call(self, y_true, y_pred):
-        # Keras makes floats of the labels.
-        labels = tf.cast(y_true, tf.float32 if y_true.shape.rank == 1 else tf.int32)
-        return self._task.losses(tf.cast(y_pred, tf.float32), labels)[0]
+        return super().outputs(model, batch, training, dropout_seed)

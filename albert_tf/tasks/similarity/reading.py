@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def table_of(pairs, scores=None, loss=None):
     Args:
         pairs: tuples of two texts or, without scores, three; or texts.
         scores: of each pair, from 0 to 1; or None.
-        loss: one of `LOSSES`, or None for the usual one of such rows.
+        loss: one of `LOSSES`, or None for the usual one.
 
     Raises:
         UserError: there are no pairs, they are of unlike lengths, a text is empty or
@@ -82,33 +81,39 @@ def table_of(pairs, scores=None, loss=None):
     table = Table("pairs", columns[0], columns[1], None, numbers, columns[2])
     if scores is None:
         return _numbered(table), loss
-    return dataclasses.replace(table, labels=_shares(scores, len(rows))), loss
-
-
-def _shares(scores, count):
     scores = elements("scores", scores)
-    if len(scores) != count:
-        raise UserError(f"There are {count} pairs, but {len(scores)} scores.")
+    if len(scores) != len(rows):
+        raise UserError(f"There are {len(rows)} pairs, but {len(scores)} scores.")
+    return dataclasses.replace(table, labels=_shares("scores", scores, 1.0)), loss
+
+
+def _shares(name, scores, largest):
+    """Returns scores as shares of the largest one, float32 `[rows]`."""
     try:
-        return np.array([_share(score, 1.0) for score in scores], np.float32)
+        return np.array([_share(score, largest) for score in scores], np.float32)
     except ValueError as error:
-        raise UserError(f"scores: {error}.") from error
+        raise UserError(f"{name}: {error}.") from error
 
 
 def _read(options, path, role):
     """Reads a table as the loss, or the scores that it has, ask for."""
+
+    def table(columns):
+        skips = options.skip_bad_rows
+        parse = functools.partial(_share, largest=options.max_score or 1.0)
+        return read_table(path, columns, parse, skips, role)
+
     is_train = role == "train"
     first = options.text_column or _usual(path, _FIRST)
     if is_train and options.loss == OF_TEXTS:
         columns = Columns(first, may_be_empty=False)
-        return _numbered(_table(options, path, columns, role))
+        return _numbered(table(columns))
     second = options.text_pair_column or _usual(path, _SECOND)
     has_scores = has_column(path, options.label_column)
     if has_scores and not (is_train and options.loss == OF_PAIRS):
-        columns = Columns(first, second, options.label_column)
-        return _table(options, path, columns, role)
+        return table(Columns(first, second, options.label_column))
     if role == "test":
-        return _table(options, path, Columns(first, second), role)
+        return table(Columns(first, second))
     if options.loss != OF_PAIRS:
         raise UserError(
             f"{path} has no column {options.label_column!r} of scores, which "
@@ -118,16 +123,11 @@ def _read(options, path, role):
     negative = options.negative_column
     negative = negative if has_column(path, negative) else None
     columns = Columns(first, second, may_be_empty=False, negative=negative)
-    return _numbered(_table(options, path, columns, role))
+    return _numbered(table(columns))
 
 
 def _usual(path, names):
     return next((name for name in names if has_column(path, name)), names[0])
-
-
-def _table(options, path, columns, role):
-    parse = functools.partial(_share, largest=options.max_score or 1.0)
-    return read_table(path, columns, parse, options.skip_bad_rows, role)
 
 
 def _share(value, largest):
@@ -162,20 +162,12 @@ def _sts_b(options, data_dir, roles):
     for role, table in examples.items():
         if table.labels is None:
             continue
-        try:
-            shares = [_share(float(score), largest) for score in table.labels]
-        except ValueError as error:
-            raise UserError(f"{table.path}: {error}.") from error
-        table = dataclasses.replace(table, labels=np.array(shares, np.float32))
-        examples[role] = table
+        shares = _shares(table.path, map(float, table.labels), largest)
+        examples[role] = dataclasses.replace(table, labels=shares)
     if options.loss == OF_TEXTS and "train" in examples:
-        examples["train"] = _single(examples["train"])
+        table = examples["train"]
+        texts = list(dict.fromkeys([*table.texts, *table.text_pairs]))
+        rows = np.arange(len(texts), dtype=np.int32)
+        table = dataclasses.replace(table, texts=texts, text_pairs=None, rows=rows)
+        examples["train"] = _numbered(table)
     return examples
-
-
-def _single(table):
-    """Returns a table of the distinct texts of a table of pairs."""
-    texts = list(dict.fromkeys(itertools.chain(table.texts, table.text_pairs)))
-    rows = np.arange(len(texts), dtype=np.int32)
-    table = dataclasses.replace(table, texts=texts, text_pairs=None, rows=rows)
-    return _numbered(table)

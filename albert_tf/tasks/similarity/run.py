@@ -5,7 +5,7 @@ from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.loading import fine_tuned_for
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import TEACHER_DISTANCES
@@ -22,7 +22,8 @@ def train_and_apply(options, start):
     if options.do_train:
         task, tuned = _learned(options, start, scored), None
     else:
-        tuned = fine_tuned_for("vectors", Similarity, options.output_dir, start.opened)
+        own = start.opened
+        tuned = fine_tuned(options.output_dir, own, task_class=Similarity)
         task = tuned[1]
     return run_task(options, start, task, examples, options.do_predict, tuned)
 

@@ -16,10 +16,14 @@ from albert_tf.tasks.similarity import objective
 from albert_tf.tasks.similarity.objective import SimilarityObjective
 from albert_tf.tasks.similarity.search import retrieval_scores
 from albert_tf.tasks.similarity.search import unit
-from albert_tf.tasks.similarity.serving import TextEmbeddingHead
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
+_POOLINGS = {
+    "mean": "the mean over its tokens",
+    "cls": "that of its classification token",
+    "pooler": "the pooled output",
+}
 _OF_SCORES, _OF_RANKS = ("spearman", "pearson"), ("ndcg_at_10", "mrr_at_10")
 
 
@@ -29,7 +33,7 @@ class Similarity(Task):
 
     Attributes:
         loss: one of `LOSSES`.
-        temperature: by which the cosines are divided, but of the loss "cosine".
+        temperature: the number by which cosines are divided, except in "cosine".
         symmetric: whether, with the loss "info_nce", positives find anchors, too.
         dimensions: sizes of the beginnings of a vector that are to work alone, whose
             losses are added up; none for the whole vector. Kusupati et al.,
@@ -49,7 +53,7 @@ class Similarity(Task):
     teacher_distance: str = "cosine"
 
     kind = "similarity"
-    head_class = TextEmbeddingHead
+    serves = "embedding"
     models = ("AlbertForTextEmbedding", "XLNetForTextEmbedding")
 
     def __post_init__(self):
@@ -81,6 +85,11 @@ class Similarity(Task):
 
     # The model.
 
+    @classmethod
+    def told(cls, head):
+        own = {name: head[name] for name in ("pooling", "normalize") if name in head}
+        return {**super().told(head), **own}
+
     def model_arguments(self):
         return {"pooling": self.pooling, "normalize": self.normalize}
 
@@ -107,21 +116,30 @@ class Similarity(Task):
     def objective(self):
         return SimilarityObjective(self)
 
+    def label_dtype(self, axes):
+        """Returns the type of labels: scores have one axis, numbers of texts two."""
+        return tf.float32 if axes == 1 else tf.int32
+
     def losses(self, vectors, labels):
-        """Computes each row's loss, float32 `[rows]`, and hits or None.
+        """Computes each row's loss, float32 `[rows]`.
 
         Args:
             vectors: float32 `[rows, texts, hidden]`, of a whole batch.
             labels: float32 `[rows]` scores, or int32 `[rows, texts]` numbers of texts.
         """
+        sizes = self.dimensions or (None,)
+        return sum(self._losses(vectors, labels, size)[0] for size in sizes)
+
+    def right(self, vectors, labels):
+        """Returns float32 `[rows]`: 1 where the positive is closest."""
+        first = self.dimensions[0] if self.dimensions else None
+        return self._losses(vectors, labels, first)[1]
+
+    def _losses(self, vectors, labels, size):
+        """Computes losses, and hits or None, with the beginnings of the vectors."""
         # A batch's number of texts is not known beforehand.
         texts = labels.shape[1] if len(labels.shape) == 2 else 2
-        vectors = tf.ensure_shape(vectors, [None, texts, None])
-        sizes = self.dimensions or (None,)
-        found = [self._losses(vectors[..., :size], labels) for size in sizes]
-        return sum(own for own, _ in found), found[0][1]
-
-    def _losses(self, vectors, labels):
+        vectors = tf.ensure_shape(vectors, [None, texts, None])[..., :size]
         if self.loss == "cosine":
             return objective.cosine(vectors, labels), None
         if self.loss == "cosent":
@@ -159,6 +177,16 @@ class Similarity(Task):
         path = output_dir / f"{prefix}test_results.tsv"
         write_atomically(path, "\n".join(lines) + "\n")
 
+    # What is served: a vector for each text.
+
+    def numbers(self, outputs):
+        return {"embedding": outputs}
+
+    def meaning(self):
+        length = " of length 1" if self.normalize else ""
+        pooling = _POOLINGS[self.pooling]
+        return {"embedding": f"a vector{length} for the text: {pooling}"}
+
 
 def correlations(scores, vectors):
     """Correlates scores `[rows]` with the cosines of vectors `[rows, 2, hidden]`.
@@ -171,7 +199,7 @@ def correlations(scores, vectors):
 
 
 def text_numbers(examples):
-    """Numbers the texts of a `Table`, equal ones alike; a single text counts twice.
+    """Numbers the texts of a `Table`; equal texts share one, single texts count twice.
 
     Returns:
         int32 `[rows, texts]`, and the list of distinct texts.

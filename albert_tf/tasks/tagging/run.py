@@ -9,7 +9,7 @@ from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
-from albert_tf.tasks.loading import fine_tuned_for
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.tagging.files import SUFFIXES
 from albert_tf.tasks.tagging.files import TagFileFlags
 from albert_tf.tasks.tagging.files import read_tag_file
@@ -28,7 +28,8 @@ def train_and_apply(options, start):
         options = dataclasses.replace(options, decoder=decoder)
     tuned = None
     if not options.do_train:
-        tuned = fine_tuned_for("tagging", Tagging, options.output_dir, start.opened)
+        own = start.opened
+        tuned = fine_tuned(options.output_dir, own, task_class=Tagging)
     task, examples = _read_folder(options, tuned and _as_asked(options, *tuned))
     return run_task(options, start, task, examples, options.do_predict, tuned)
 

@@ -1,6 +1,7 @@
 """Tagging as a task: from files of tagged words to entities found."""
 
 import dataclasses
+import re
 import typing
 
 import numpy as np
@@ -13,14 +14,31 @@ from albert_tf.objectives.texts import TextTerm
 from albert_tf.tasks import metrics
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
+from albert_tf.tasks.serving import rows_of
 from albert_tf.tasks.tagging import results
 from albert_tf.tasks.tagging import schemes
+from albert_tf.tasks.tagging.in_graph_entities import Entities
+from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.rows import TagRows
 from albert_tf.tasks.tagging.rows import tokenize_sentences
-from albert_tf.tasks.tagging.serving import TaggingHead
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions"
+_TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
+_NO_NAME = re.compile(r"LABEL_\d+|")
+_MEANING = {
+    "entity": "each stretch of the text that is a name or the like; empty: no more",
+    "label": "its type",
+    "start": "its first character in the text",
+    "end": "the one after its last",
+    "score": "mean probability of the tags of its words",
+}
+_MEANING_OF_WORDS = {
+    **_MEANING,
+    "entity": "each word of the text; empty: no more",
+    "label": "its tag",
+    "score": "probability of the tag",
+}
 
 
 class Tagged(typing.NamedTuple):
@@ -59,11 +77,14 @@ class Tagging(OneLabel, Task):
     dropout_prob: float = 0.1
 
     kind = "tagging"
-    head_class = TaggingHead
     models = ("AlbertForTokenClassification", "XLNetForTokenClassification")
     tokens_class = TagRows
     row_settings = ("doc_stride",)
     by_token = True
+    serves = "tagging"
+    along = {"logits": "input_ids"}
+    reads_whole = "text"
+    pads_answers = True
 
     def __post_init__(self):
         labels = self.labels
@@ -156,6 +177,20 @@ class Tagging(OneLabel, Task):
 
     # The model.
 
+    @classmethod
+    def told(cls, head):
+        labels = head.get("labels") or ()
+        if not labels or not all(isinstance(tag, str) for tag in labels):
+            return None
+        told = {"name": "custom", "labels": list(labels)}
+        are_tags = [bool(_TAG.fullmatch(tag)) for tag in labels]
+        if schemes.OUTSIDE in labels and all(are_tags):
+            return told
+        # A mixture, and classes without names, tell no task.
+        if any(are_tags) or any(map(_NO_NAME.fullmatch, labels)):
+            return None
+        return {**told, "scheme": schemes.PLAIN}
+
     def model_arguments(self):
         return {
             "num_labels": len(self.labels),
@@ -238,6 +273,33 @@ class Tagging(OneLabel, Task):
             interpreted.entities,
             file.scheme or self.scheme,
         )
+
+    # What is served: entities of texts of any length; logits for token ids.
+
+    def numbers(self, outputs):
+        return {"logits": outputs}
+
+    def text_features(self, tokenizer, max_seq_length):
+        return RowFeatures(tokenizer, max_seq_length, self.doc_stride)
+
+    def string_answers(self, text_features, compute):
+        return Entities(text_features, compute, self.labels, self.scheme, self.decoder)
+
+    def meaning(self):
+        order = ", ".join(self.labels)
+        is_plain = self.scheme == schemes.PLAIN
+        return {
+            "logits": f"for each token a score of each tag, in the order {order}",
+            **(_MEANING_OF_WORDS if is_plain else _MEANING),
+        }
+
+    def answer(self, outputs):
+        """Lists the entities of the text, in order."""
+        rows = rows_of(outputs, {name: name for name in _MEANING})
+        return {"entities": [row for row in rows if row["label"]]}
+
+    def outputs(self, numbers):
+        return np.asarray(numbers["logits"])
 
 
 def _parts_of_words(sentence):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from albert_tf.errors import UserError
 from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.tables import Columns
 
@@ -33,23 +32,6 @@ def test_custom_test_table_may_be_labelled(tmp_path):
         _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\na\ty\n")
     task, tables = custom_examples(tmp_path, _COLUMNS, "single_label")
     assert tables["test"].labels.tolist() == [1, 0]
-
-
-def test_a_suffix_may_be_in_any_case(tmp_path):
-    _write(tmp_path / "train.NDJSON", '{"sentence": "x", "label": "b"}\n' * 2)
-    _write(tmp_path / "dev.Csv", "sentence,label\nx,b\n")
-    task, tables = custom_examples(
-        tmp_path, _COLUMNS, "single_label", labels=("a", "b")
-    )
-    assert tables["train"].labels.tolist() == [1, 1]
-    assert tables["dev"].texts == ["x"]
-
-
-def test_two_tables_for_a_role_are_refused(tmp_path):
-    for name in ("train.tsv", "dev.csv", "dev.jsonl"):
-        _write(tmp_path / name, "label\tsentence\nb\tx\na\ty\n")
-    with pytest.raises(UserError, match="has dev.csv and dev.jsonl; keep one of them"):
-        custom_examples(tmp_path, _COLUMNS, "single_label")
 
 
 @pytest.mark.parametrize("kind", ["single_label", "multi_label", "regression"])

@@ -39,6 +39,7 @@ _TASKS = {
     "wnli": ("WNLI", f"{_NLI}|label", _NLI, "WNLI"),
     "ax": ("AX", None, _NLI, "AX"),
 }
+_NORMAL = ("ax", "mnli", "sts-b")  # the others are like one of them
 _LABEL_COLUMNS = ("label", "Quality", "is_duplicate", "score", "gold_label")
 
 
@@ -53,7 +54,13 @@ def _write(path, header, labels):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(_TASKS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in _NORMAL else pytest.param(name, marks=pytest.mark.nightly)
+        for name in sorted(_TASKS)
+    ],
+)
 def test_evaluated_predicted_and_submitted(flags, tmp_path, name):
     folder, dev_header, test_header, submission = _TASKS[name]
     (tmp_path / folder).mkdir()

@@ -4,9 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -20,26 +18,6 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 _FIRST_LAYER = "bert/encoder/transformer/group_0/inner_group_0"
-
-
-def test_encoder_of_a_checkpoint_is_taken_over(flags, tmp_path):
-    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    encoder = AlbertModel(config)
-    encoder.save_pretrained(tmp_path / "pretrained")
-    out = flags(
-        do_train=True,
-        from_scratch=None,
-        albert_config_file=None,
-        init_checkpoint=tmp_path / "pretrained",
-        albert_dropout_prob=0.1,
-        learning_rate=0.0,
-        train_step=1,
-    )
-    model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    assert model.config.hidden_dropout_prob == 0.1
-    for ours, theirs in zip(model.albert.weights, encoder.weights, strict=True):
-        if "seed" not in ours.path:
-            assert (ours.numpy() == theirs.numpy()).all()
 
 
 @pytest.mark.slow
@@ -65,21 +43,26 @@ def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
     assert {"1_label", "5_label"} < set(Predictor(target).arrays(["good film"]))
 
 
-@pytest.mark.slow
-def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
+@pytest.mark.usefixtures("flags")  # for their files
+def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
+    """Where the checkpoint has one of another size, too."""
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    AlbertForSequenceClassification(config, num_labels=3).save_pretrained(
-        tmp_path / "mnli"
+    checkpoint = AlbertForSequenceClassification(config, num_labels=3)
+    checkpoint.save_pretrained(
+        tmp_path / "mnli", load_tokenizer(tmp_path / "vocab.txt")
     )
-    out = flags(
-        do_train=True,
-        from_scratch=None,
-        albert_config_file=None,
-        init_checkpoint=tmp_path / "mnli",
-        train_step=1,
+    start = StartFlags(
+        init_checkpoint=str(tmp_path / "mnli"),
+        max_seq_length=16,
+        albert_dropout_prob=0.1,
     )
-    model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    assert model.num_labels == 2
+    task = create_task("single_label", "t", labels=("no", "yes"))
+    model, _ = initial_model(start, task)
+    assert (model.num_labels, model.labels) == (2, ("no", "yes"))
+    assert model.config.hidden_dropout_prob == 0.1
+    found = model.albert.official_variables()
+    for name, weights in checkpoint.albert.official_variables().items():
+        np.testing.assert_array_equal(found[name], weights)
 
 
 @pytest.mark.usefixtures("flags")  # for their files
@@ -172,49 +155,6 @@ def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):
             init_checkpoint=tmp_path / "pretrained",
             vocab_file=reordered,
         )
-    out = flags(  # the checkpoint brings its own
-        do_train=True,
-        from_scratch=None,
-        init_checkpoint=tmp_path / "pretrained",
-        vocab_file=None,
-        train_step=1,
-    )
-    found = load_tokenizer(out / "model")
+    start = StartFlags(init_checkpoint=str(tmp_path / "pretrained"), max_seq_length=16)
+    _, found = initial_model(start, create_task("regression", "t"))  # brings its own
     assert found.fingerprint() == tokenizer.fingerprint()
-
-
-@pytest.mark.slow
-def test_official_tf1_prefix_is_a_starting_point(flags, shared, tmp_path):
-    prefix = shared("fixtures/official_tf1_adamw/model.ckpt-0.index").with_suffix("")
-    known = (tmp_path / "vocab.txt").read_text().split()
-    pieces = [*known, *(f"word{i}" for i in range(500 - len(known)))]
-    (tmp_path / "large.txt").write_text("\n".join(pieces) + "\n")
-    found = _embeddings_of_a_start(flags, prefix, vocab_file=tmp_path / "large.txt")
-    expected = tf.train.load_variable(str(prefix), "bert/embeddings/word_embeddings")
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_unpacked_hub_module_is_a_starting_point(flags, tmp_path):
-    encoder = AlbertModel(AlbertConfig.from_json_file(tmp_path / "tiny.json"))
-    save_tf1_checkpoint(encoder, tmp_path / "hub" / "variables" / "variables")
-    (tmp_path / "hub" / "assets").mkdir()
-    config = tmp_path / "hub" / "variables" / "albert_config.json"
-    config.rename(tmp_path / "hub" / "assets" / "albert_config.json")
-    (tmp_path / "hub" / "variables" / "SHA256SUMS").unlink()
-    found = _embeddings_of_a_start(flags, tmp_path / "hub")
-    np.testing.assert_array_equal(found, encoder.embeddings.word_embeddings)
-
-
-def _embeddings_of_a_start(flags, checkpoint, **changes):
-    """The word embeddings after a step at rate 0 from `checkpoint` alone."""
-    out = flags(
-        do_train=True,
-        from_scratch=None,
-        albert_config_file=None,
-        init_checkpoint=checkpoint,
-        train_step=1,
-        learning_rate=0.0,
-        **changes,
-    )
-    model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    return model.albert.embeddings.word_embeddings

@@ -52,8 +52,8 @@ def test_from_a_directory_to_an_export(pretrained, tune):
     out = tune(folder, export_dir=folder.parent / "served", **does)
     results = (out / "eval_results.txt").read_text()
     assert "eval_accuracy = 1.0" in results
-    info = json.loads((out / "model" / "training_info.json").read_text())
-    assert info["task"]["labels"] == ["no", "yes"]
+    head = json.loads((out / "model" / "head.json").read_text())
+    assert head["labels"] == ["no", "yes"]
 
     expected = _probabilities(out / "test_results.tsv")
     texts = (out.parent / "data" / "test.tsv").read_text().splitlines()[1:]
@@ -102,6 +102,7 @@ def from_scratch(flags, xlnet_tokenizer, xlnet_config, tmp_path):
 _LEARNS = {"do_train": True, "train_step": 40, "save_checkpoints_steps": 40}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_from_scratch_as_a_teacher_and_as_a_student(flags, from_scratch, tmp_path):
     from_scratch(learning_rate=1e-2, **_LEARNS)
@@ -118,7 +119,7 @@ def test_from_scratch_as_a_teacher_and_as_a_student(flags, from_scratch, tmp_pat
 def test_flags_of_albert_are_refused(from_scratch, pretrained):
     with pytest.raises(UserError, match="xlnet.json becomes an XLNetForSequenceClas"):
         from_scratch(do_train=True, early_exit=True)
-    with pytest.raises(UserError, match="xlnet.json describes an XLNetForSequenceC"):
+    with pytest.raises(UserError, match="xlnet.json becomes an XLNetForSequenceC"):
         from_scratch(
             do_train=True,
             from_scratch=None,

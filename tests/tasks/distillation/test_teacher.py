@@ -214,7 +214,7 @@ REFUSED = {
         "single_label",
         {"labels": ("x", "y")},
         {},
-        "predicts .'x', 'y'., but the task t has",
+        "predicts x, y, but the task t has",
     ),
     "pairs": (
         "single_label",
@@ -269,5 +269,5 @@ def test_tokens_are_compared_with_the_same_tokens_only(letters, teacher, learn):
     with pytest.raises(UserError, match="fewer positions than --max_seq_length=13"):
         learn(directory, task, examples, letters(), 13)
     other = dataclasses.replace(task, labels=("O", "B-y"))
-    with pytest.raises(UserError, match="has the labels O, B-x, but the task t has O"):
+    with pytest.raises(UserError, match="predicts O, B-x, but the task t has O"):
         learn(directory, other, examples, letters())

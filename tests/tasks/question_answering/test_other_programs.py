@@ -147,4 +147,4 @@ def test_a_model_of_questions_classifies_nothing(config, vocab, tmp_path, capfd)
     with pytest.raises(SystemExit):
         classification.main(["run_classifier.py", *argv])
     error = capfd.readouterr().err
-    assert "was fine-tuned for squad_v1, not for text classification" in error
+    assert "was fine-tuned for squad_v1; apply it with the command" in error

@@ -89,57 +89,9 @@ def test_cosine():
 def test_losses_of_dimensions_are_added_up():
     """The whole vector says what is right: it comes first here."""
     vectors, texts = tf.constant(_VECTORS[:, :2]), tf.constant(_DISTINCT[:, :2])
-    found, hits = Similarity(name="t", dimensions=(5, 2)).losses(vectors, texts)
+    task = Similarity(name="t", dimensions=(5, 2))
+    found, hits = task.losses(vectors, texts), task.right(vectors, texts)
     whole, part = (objective.info_nce(vectors[..., :n], texts, 0.05) for n in (5, 2))
     np.testing.assert_allclose(found, whole[0] + part[0], rtol=1e-6)
     np.testing.assert_array_equal(hits, whole[1])
     assert (whole[1].numpy() != part[1].numpy()).any()
-
-
-def gradient(loss):
-    vectors = tf.constant(_VECTORS)
-    with tf.GradientTape() as tape:
-        tape.watch(vectors)
-        value = tf.reduce_mean(loss(vectors))
-    return tape.gradient(value, vectors).numpy()
-
-
-@pytest.mark.filterwarnings("ignore:CUDA initialization")
-def test_gradients_are_those_of_pytorch():
-    torch = pytest.importorskip("torch")
-    functional = torch.nn.functional
-
-    def theirs(loss):
-        vectors = torch.tensor(_VECTORS, requires_grad=True)
-        loss(vectors).backward()
-        return vectors.grad.numpy()
-
-    def multiple_negatives(vectors):
-        unit = functional.normalize(vectors, dim=-1)
-        candidates = torch.cat([unit[:, 1], unit[:, 2]])
-        scores = unit[:, 0] @ candidates.T / _TEMPERATURE
-        forward = functional.cross_entropy(scores, torch.arange(4))
-        back = functional.cross_entropy(scores[:, :4].T, torch.arange(4))
-        return (forward + back) / 2
-
-    def cosent(vectors):
-        cosines = functional.cosine_similarity(vectors[:, 0], vectors[:, 1])
-        scores = (cosines[:, None] - cosines[None, :]) / _TEMPERATURE
-        labels = torch.tensor(_SCORES)
-        scores = scores - (labels[:, None] >= labels[None, :]).float() * 1e12
-        return torch.logsumexp(torch.cat([torch.zeros(1), scores.view(-1)]), 0)
-
-    def regression(vectors):
-        cosines = functional.cosine_similarity(vectors[:, 0], vectors[:, 1])
-        return functional.mse_loss(cosines, torch.tensor(_SCORES))
-
-    pairs = [
-        (
-            lambda v: objective.info_nce(v, _DISTINCT, _TEMPERATURE, True)[0],
-            multiple_negatives,
-        ),
-        (lambda v: objective.cosent(v[:, :2], _SCORES, _TEMPERATURE), cosent),
-        (lambda v: objective.cosine(v[:, :2], _SCORES), regression),
-    ]
-    for ours, other in pairs:
-        np.testing.assert_allclose(gradient(ours), theirs(other), rtol=1e-5, atol=1e-6)

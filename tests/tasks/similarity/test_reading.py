@@ -86,15 +86,3 @@ def test_bad_rows(write, read, header, row, flags, message):
     with pytest.raises(UserError, match=message) as error:
         read(**flags)
     assert "\n" not in str(error.value)
-
-
-def test_bad_rows_are_left_out_if_asked(write, read):
-    write("train.tsv", _PAIR, [("a", ""), ("b", "c")])
-    table = read(skip_bad_rows=True)
-    assert (table.texts, table.num_skipped) == (["b"], 1)
-
-
-def test_a_folder_without_a_table(write, read):
-    write("dev.tsv", _PAIR, [("a", "b")])
-    with pytest.raises(UserError, match="has no train.tsv"):
-        read()

@@ -64,6 +64,7 @@ def test_a_run_goes_on_exactly(triplets, flags, continues_exactly, tmp_path):
     continues_exactly(flags, train_step=4, **learned)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_workers_equal_one(triplets, flags, command_line, workers, tmp_path):
     """Negatives are those of the whole batch."""

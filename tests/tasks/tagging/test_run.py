@@ -176,7 +176,7 @@ def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
     model = AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
     model.save_pretrained(tmp_path / "other", words)
     changes = {"init_checkpoint": tmp_path / "other", "from_scratch": None}
-    with pytest.raises(UserError, match="was fine-tuned for single_label, not for tag"):
+    with pytest.raises(UserError, match="was fine-tuned for single_label; apply it"):
         flags(do_eval=True, **changes)
 
 
@@ -207,7 +207,8 @@ def test_plain_tags_are_learned_and_applied(flags, write_conll, tmp_path):
     assert scores["eval_accuracy"] >= 0.95 and scores["macro_f1"] >= 0.95
     assert "f1" not in scores
     info = json.loads((out / "model" / "training_info.json").read_text())["task"]
-    assert info["labels"] == ["MARK", "NAME", "VERB"]
+    head = json.loads((out / "model" / "head.json").read_text())
+    assert head["labels"] == ["MARK", "NAME", "VERB"]
     assert (info["scheme"], info["metrics"]) == ("plain", ["accuracy", "macro_f1"])
 
     # Applied, the model knows what its tags are.

@@ -1,11 +1,13 @@
-"""Several fine-tuned heads on one encoder, answered in one pass."""
+"""Several tasks of models with one encoder, answered in one pass."""
+
+import dataclasses
 
 import numpy as np
 
 from albert_tf.bundle import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.tasks.serving import Head
+from albert_tf.tasks.task import Task
 
 
 def models_of_one_encoder(bundles, tasks, **execution):
@@ -18,7 +20,7 @@ def models_of_one_encoder(bundles, tasks, **execution):
         **execution: constructor arguments of the models.
 
     Returns:
-        `AlbertForSequenceClassification`s, in the order of the bundles.
+        `AlbertForSequenceClassification`s by name.
 
     Raises:
         UserError: encoders, vocabularies or kinds of input differ.
@@ -42,82 +44,90 @@ def models_of_one_encoder(bundles, tasks, **execution):
             )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
-    heads = (task.head_class(None, task) for task in tasks.values())
-    inputs = {head.text_inputs for head in heads}
+    inputs = {task.text_inputs for task in tasks.values()}
     fingerprints = {opened.tokenizer().fingerprint() for opened in bundles}
     if len(inputs) > 1 or len(fingerprints) > 1:
         raise UserError(
             f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
             "another vocabulary); export them one by one."
         )
-    return models
+    return dict(zip(tasks, models, strict=True))
 
 
-class SeveralHeads(Head):
-    """The outputs of several models, named `<task>_<output>`; answers by task.
+class SharedEncoder:
+    """Several classifiers of texts on one encoder, which computes once.
 
     Args:
-        models: the result of `models_of_one_encoder`; the first one's encoder computes.
-            None where only `answer` is asked.
-        tasks: their `Task`s by the name that the outputs get, in the same order; None
-            for one that is not known.
-        tokenizer: theirs.
+        models: by name, the result of `models_of_one_encoder`; the first one's encoder
+            computes.
+
+    Call: features. Returns logits by name.
     """
 
-    name = "multi_head"
+    def __init__(self, models):
+        self._models = models
+        first, *further = models.values()
+        self.config, self._encoder = first.config, first.albert
+        self.weights = list(first.weights)
+        for model in further:
+            self.weights += model.classifier.weights
 
-    def __init__(self, models, tasks, tokenizer=None):
-        super().__init__(models and models[0], None, tokenizer)
-        self.exit_rule = None  # one pass answers for all
-        self._heads = {
-            name: Head(model) if task is None else task.head_class(model, task)
-            for (name, task), model in zip(
-                tasks.items(), models or [None] * len(tasks), strict=True
-            )
-        }
-        for further in (models or [])[1:]:
-            self.variables = [*self.variables, *further.classifier.weights]
+    def __call__(self, features, training=False):
+        encoded = self._encoder(features, training=training, heads_only=True)
+        pooled = encoded["pooled_output"]  # [B, H]
+        return {name: model.classifier(pooled) for name, model in self._models.items()}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SeveralTasks(Task):
+    """The outputs of several tasks, named `<task>_<output>`; answers by task.
+
+    Attributes:
+        tasks: the `Task`s by the name that their outputs get.
+    """
+
+    tasks: dict
+
+    serves = "multi_head"
 
     @property
     def text_inputs(self):
-        return next(iter(self._heads.values())).text_inputs
+        return next(iter(self.tasks.values())).text_inputs
 
-    def compute(self, features):
-        encoded = self.model.albert(features, training=False, heads_only=True)
-        pooled = encoded["pooled_output"]  # [B, H]
-        return self._named(lambda _, head: head.numbers(head.model.classifier(pooled)))
+    def numbers(self, outputs):
+        return self._named(lambda name, task: task.numbers(outputs[name]))
 
     def answers(self, numbers, features):
         return self._named(
-            lambda name, head: head.answers(_outputs_of(name, numbers), features)
+            lambda name, task: task.answers(_outputs_of(name, numbers), features)
         )
 
     def meaning(self):
         return self._named(
-            lambda name, head: {
-                key: f"{name}: {text}" for key, text in head.meaning().items()
+            lambda name, task: {
+                key: f"{name}: {text}" for key, text in task.meaning().items()
             }
         )
 
     def answer(self, outputs):
-        """Answers by name of the head."""
+        """Answers by name of the task."""
         return {
-            name: head.answer(_outputs_of(name, outputs))
-            for name, head in self._heads.items()
+            name: task.answer(_outputs_of(name, outputs))
+            for name, task in self.tasks.items()
         }
 
     def _named(self, outputs_of):
-        """Names the outputs of all heads; each name begins with its head's."""
+        """Names the outputs of all tasks; each name begins with its task's."""
         return {
             f"{name}_{key}": value
-            for name, head in self._heads.items()
-            for key, value in outputs_of(name, head).items()
+            for name, task in self.tasks.items()
+            for key, value in outputs_of(name, task).items()
         }
 
 
-def _outputs_of(head, outputs):
-    """Picks one head's outputs among several's, under its own names for them."""
-    prefix = f"{head}_"
+def _outputs_of(task, outputs):
+    """Picks one task's outputs among several's, under its own names for them."""
+    prefix = f"{task}_"
     return {
         name.removeprefix(prefix): value
         for name, value in outputs.items()

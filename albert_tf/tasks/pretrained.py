@@ -1,7 +1,10 @@
-"""Answers of models that were not fine-tuned for a task, and their registry.
+"""Tasks that only serve: answers of models that were not fine-tuned for a task.
 
-`register_head` adds a model of your own.
+`register_answers` adds those of a model of your own.
 """
+
+import dataclasses
+import typing
 
 import numpy as np
 import tensorflow as tf
@@ -9,44 +12,34 @@ import tensorflow as tf
 from albert_tf.families import registry
 from albert_tf.models.text_embedding import text_vectors
 from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.serving import Head
 from albert_tf.tasks.serving import rows_of
-from albert_tf.tasks.similarity.serving import TextEmbeddingHead
+from albert_tf.tasks.similarity.task import Similarity
+from albert_tf.tasks.task import Task
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
-from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.features import mark_of
 
 _GUESSES = 5  # tokens proposed for each [MASK]
 
 
-class EncoderHead(Head):
+class EncoderOutputs(Task):
     """The outputs of an `AlbertModel`; of an `XLNetModel` without a pooled one."""
 
-    name = "encoder"
+    serves = "encoder"
     along = {"sequence_output": "input_ids"}
     by_token = True
 
-    def _names(self):
-        pooled = ("pooled_output",) if hasattr(self.model, "pooler") else ()
-        return ("sequence_output", *pooled)
-
     def numbers(self, outputs):
-        return {name: outputs[name] for name in self._names()}
+        names = ("sequence_output", "pooled_output")
+        return {name: outputs[name] for name in names if name in outputs}
 
     def answers(self, numbers, features):
         echoed = ("input_ids", "input_mask")
         return {**numbers, **{name: tf.identity(features[name]) for name in echoed}}
 
-    def text_features(self, max_seq_length):
-        return TextFeatures(self.tokenizer, max_seq_length, self.layout)
-
     def meaning(self):
-        meaning = {
+        return {
             "sequence_output": "a vector for each token",
             "pooled_output": "a vector for the whole text",
-        }
-        return {
-            **{name: meaning[name] for name in self._names()},
             "input_ids": "the tokens",
             "input_mask": "1 for tokens, 0 for padding",
         }
@@ -62,25 +55,30 @@ class EncoderHead(Head):
         }
 
 
-class EmbeddingHead(TextEmbeddingHead):
-    """A vector for each text: the mean over its tokens, of length 1; of an encoder."""
+class MeanVectors(Similarity):
+    """A vector for each text: the mean over an encoder's tokens, of length 1."""
 
-    pooling, normalize = "mean", True
+    kind = None
 
-    def compute(self, features):
-        encoded, mask = self.model(features, training=False), features["input_mask"]
-        vectors = text_vectors(encoded, mask, self.pooling, normalize=self.normalize)
-        return self.numbers(vectors)
+    def compute(self, model, features, exit_rule=None):
+        encoded, mask = model(features, training=False), features["input_mask"]
+        return self.numbers(text_vectors(encoded, mask, "mean", normalize=True))
 
 
-class MaskedLMHead(Head):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskedWords(Task):
     """The most probable tokens in the place of each `[MASK]`.
 
     The model has `best_tokens`, as `AlbertForMaskedLM`, `AlbertForPreTraining` and
     `XLNetLMHeadModel` do.
+
+    Attributes:
+        tokenizer: the model's; None where only `answer` is asked.
     """
 
-    name = "masked_lm"
+    tokenizer: typing.Any = None
+
+    serves = "masked_lm"
     features = (*FEATURES, "masked_lm_positions")
     along = dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions")
     by_token = True
@@ -90,11 +88,15 @@ class MaskedLMHead(Head):
         """A text with a mark, as the tokenizer reads it."""
         return f"it is a very {mark_of(self.tokenizer)} one ."
 
-    def compute(self, features):
+    @property
+    def _nowhere(self):
+        """The position that no [MASK] has."""
+        return self.row_layout(self.tokenizer).nowhere
+
+    def compute(self, model, features, exit_rule=None):
+        vocab_size = self.tokenizer.vocab_size
         # [B, P, guesses]
-        probabilities, ids = self.model.best_tokens(
-            features, _GUESSES, self.tokenizer.vocab_size
-        )
+        probabilities, ids = model.best_tokens(features, _GUESSES, vocab_size)
         asked = self._asked(features)
         return {
             "token_ids": tf.where(asked, ids, 0),
@@ -103,8 +105,7 @@ class MaskedLMHead(Head):
 
     def _asked(self, features):
         """Returns bool `[B, P, 1]`: there is a [MASK]."""
-        positions = tf.expand_dims(features["masked_lm_positions"], 2)
-        return positions > self.layout.nowhere
+        return tf.expand_dims(features["masked_lm_positions"], 2) > self._nowhere
 
     def answers(self, numbers, features):
         positions, asked = features["masked_lm_positions"], self._asked(features)
@@ -116,8 +117,8 @@ class MaskedLMHead(Head):
             "masked_lm_positions": tf.identity(positions),
         }
 
-    def text_features(self, max_seq_length):
-        return MaskedTextFeatures(self.tokenizer, max_seq_length)
+    def text_features(self, tokenizer, max_seq_length):
+        return MaskedTextFeatures(tokenizer, max_seq_length)
 
     def meaning(self):
         return {
@@ -125,7 +126,7 @@ class MaskedLMHead(Head):
             "token_ids": "their ids",
             "probabilities": "their probabilities",
             "masked_lm_positions": (
-                f"where the [MASK]s are; {self.layout.nowhere} where a text has fewer"
+                f"where the [MASK]s are; {self._nowhere} where a text has fewer"
             ),
         }
 
@@ -144,15 +145,15 @@ class MaskedLMHead(Head):
         return {"masks": [mask for mask in masks if mask[0]["token"]]}
 
 
-_HEADS = {
-    "AlbertModel": (EncoderHead, EmbeddingHead),
-    "AlbertForPreTraining": (MaskedLMHead,),
-    "AlbertForMaskedLM": (MaskedLMHead,),
-    "XLNetModel": (EncoderHead, EmbeddingHead),
-    "XLNetLMHeadModel": (MaskedLMHead,),
+_ANSWERS = {
+    "AlbertModel": (EncoderOutputs, MeanVectors),
+    "AlbertForPreTraining": (MaskedWords,),
+    "AlbertForMaskedLM": (MaskedWords,),
+    "XLNetModel": (EncoderOutputs, MeanVectors),
+    "XLNetLMHeadModel": (MaskedWords,),
 }
-"""By class of the model, the heads that are not a task's."""
-_DEFAULTS = {
+"""By class of the model, the tasks that only serve."""
+_USUAL = {
     "AlbertModel": "encoder",
     "AlbertForPreTraining": "encoder",
     "AlbertForReplacedTokens": "encoder",
@@ -160,50 +161,58 @@ _DEFAULTS = {
     "XLNetModel": "encoder",
     "XLNetLMHeadModel": "masked_lm",
 }
-"""The name of the head that a model gets unless another one is asked for."""
+"""The name of the answer that a model gives unless another one is asked for."""
 
 
-def register_head(model_class):
-    """Registers a `Head` of your own as a model's answer; a decorator.
+def register_answers(model_class):
+    """Registers a `Task` of your own that serves a model; a decorator.
 
     Args:
         model_class: the `PretrainedModel` class, registered with `register_model`.
     """
 
-    def register(head_class):
-        own = _HEADS.get(model_class.__name__, ())
-        _HEADS[model_class.__name__] = (*own, head_class)
-        _DEFAULTS[model_class.__name__] = head_class.name
-        return head_class
+    def register(task_class):
+        own = _ANSWERS.get(model_class.__name__, ())
+        _ANSWERS[model_class.__name__] = (*own, task_class)
+        _USUAL[model_class.__name__] = task_class.serves
+        return task_class
 
     return register
 
 
-def default_head(model_class):
-    """Returns the name of a model's own head; None where only a task names one."""
-    return _DEFAULTS.get(model_class.__name__)
+def usual_answer(model_class):
+    """Returns the name of a model's usual answer; None where only a task names one."""
+    return _USUAL.get(model_class.__name__)
 
 
-def heads_of(model_class):
-    """Returns the heads of a checkpoint of a class, without knowing its task.
+def answers_of(model_class):
+    """Returns the answers of a checkpoint of a class, without knowing its task.
 
-    These are its own heads, and the heads of models of its family that never get a new
-    head, so that random weights are never served.
+    These are its own, and those of models of its family whose head is never new, so
+    that random weights are never served.
 
     Returns:
-        By name of the head: the class of the model that is served, and the `Head`.
+        By name of the answer: the class of the model that is served, and of the `Task`.
     """
     found = {}
-    # Its own heads count where another model has such, too.
+    # Its own answers count where another model gives the same.
     for model in (*registry.models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
-            heads = _HEADS.get(model.__name__, ())
-            found |= {head.name: (model, head) for head in heads}
+            tasks = _ANSWERS.get(model.__name__, ())
+            found |= {task.serves: (model, task) for task in tasks}
     return found
 
 
-def head_named(name):
-    """Returns the `Head` class of a name that is not a task's; `Head` for others."""
-    heads = (head for heads in _HEADS.values() for head in heads)
-    return next((head for head in heads if head.name == name), Head)
+def answers_named(name, tokenizer=None):
+    """Returns the `Task` that serves under a name; one of plain outputs for others."""
+    tasks = (task for tasks in _ANSWERS.values() for task in tasks)
+    task_class = next((task for task in tasks if task.serves == name), Task)
+    return bound(task_class, tokenizer)
+
+
+def bound(task_class, tokenizer):
+    """Makes a `Task` that only serves, with the tokenizer if it asks for one."""
+    fields = {field.name for field in dataclasses.fields(task_class)}
+    own = {"tokenizer": tokenizer} if "tokenizer" in fields else {}
+    return task_class(name=task_class.serves, **own)
