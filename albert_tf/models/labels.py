@@ -136,6 +136,7 @@ class TextLabels(LabelledOutputs):
             `AlbertForSequenceClassification`.
     """
 
+    purpose = "text_classification"
     label_arguments = (*LabelledOutputs.label_arguments, "label_kind")
 
     def __init__(
@@ -210,6 +211,8 @@ class TokenLabels(LabelledOutputs):
         config, num_labels, classifier_dropout_prob, labels: as of
             `AlbertForTokenClassification`.
     """
+
+    purpose = "token_classification"
 
     def __init__(
         self,

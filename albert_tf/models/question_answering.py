@@ -44,7 +44,7 @@ class AlbertForQuestionAnswering(AlbertWithHead):
         )
     """
 
-    task_kind = "squad_v1"
+    purpose = "squad_v1"
     reads_pooler = False
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
 
@@ -77,7 +77,7 @@ class AnswersInBeams:
     Its other base class has an encoder.
     """
 
-    task_kind = "squad_v2"
+    purpose = "squad_v2"
     head_class = AnswerBeamsHead
 
     def __init__(

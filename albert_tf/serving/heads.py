@@ -145,20 +145,16 @@ class MaskedLMHead(Head):
 
 
 _HEADS = {
-    "AlbertModel": (EncoderHead, EmbeddingHead),
-    "AlbertForPreTraining": (MaskedLMHead,),
-    "AlbertForMaskedLM": (MaskedLMHead,),
-    "XLNetModel": (EncoderHead, EmbeddingHead),
-    "XLNetLMHeadModel": (MaskedLMHead,),
+    "encoder": (EncoderHead, EmbeddingHead),
+    "pretraining": (MaskedLMHead,),
+    "masked_lm": (MaskedLMHead,),
 }
-"""By class of the model, the heads that are not a task's."""
+"""By the `purpose`, or by the name, of a model class, the heads that are no task's."""
 _DEFAULTS = {
-    "AlbertModel": "encoder",
-    "AlbertForPreTraining": "encoder",
-    "AlbertForReplacedTokens": "encoder",
-    "AlbertForMaskedLM": "masked_lm",
-    "XLNetModel": "encoder",
-    "XLNetLMHeadModel": "masked_lm",
+    "encoder": "encoder",
+    "pretraining": "encoder",
+    "replaced_tokens": "encoder",
+    "masked_lm": "masked_lm",
 }
 """The name of the head that a model gets unless another one is asked for."""
 
@@ -181,7 +177,8 @@ def register_head(model_class):
 
 def default_head(model_class):
     """Returns the name of a model's own head; None where only a task names one."""
-    return _DEFAULTS.get(model_class.__name__)
+    name = _DEFAULTS.get(model_class.__name__)
+    return name or _DEFAULTS.get(model_class.purpose)
 
 
 def heads_of(model_class):
@@ -198,7 +195,7 @@ def heads_of(model_class):
     for model in (*registry.models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
-            heads = _HEADS.get(model.__name__, ())
+            heads = _HEADS.get(model.__name__) or _HEADS.get(model.purpose, ())
             found |= {head.name: (model, head) for head in heads}
     return found
 

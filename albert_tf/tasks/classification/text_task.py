@@ -36,7 +36,7 @@ class TextTask(Task):
     labels: tuple = ()
     pair: bool | None = False
 
-    models = ("AlbertForSequenceClassification", "XLNetForSequenceClassification")
+    purpose = "text_classification"
     head_class = NumberHead
     has_accuracy = False
     fewest_labels = 0

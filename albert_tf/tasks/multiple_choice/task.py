@@ -37,7 +37,7 @@ class MultipleChoice(OneLabel, Task):
 
     kind = "multiple_choice"
     head_class = MultipleChoiceHead
-    models = ("AlbertForMultipleChoice", "XLNetForMultipleChoice")
+    purpose = "multiple_choice"
     default_metrics = ("accuracy",)
     row_settings = ("max_qa_length",)
 

@@ -134,7 +134,7 @@ class SquadV1(SquadTask):
 
     kind = "squad_v1"
     head_class = SpanHead
-    models = ("AlbertForQuestionAnswering", "XLNetForQuestionAnsweringSimple")
+    purpose = "squad_v1"
     version = 1
     default_metrics = ("f1", "exact_match")
 
@@ -170,7 +170,7 @@ class SquadV2(SquadTask):
 
     kind = "squad_v2"
     head_class = AnswerBeamsHead
-    models = ("AlbertForAnswerableQuestions", "XLNetForQuestionAnswering")
+    purpose = "squad_v2"
     version = 2
     default_metrics = ("f1", "exact")
 

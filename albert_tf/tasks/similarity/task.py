@@ -50,7 +50,7 @@ class Similarity(Task):
 
     kind = "similarity"
     head_class = TextEmbeddingHead
-    models = ("AlbertForTextEmbedding", "XLNetForTextEmbedding")
+    purpose = "similarity"
 
     def __post_init__(self):
         if self.loss not in LOSSES:

@@ -60,7 +60,7 @@ class Tagging(OneLabel, Task):
 
     kind = "tagging"
     head_class = TaggingHead
-    models = ("AlbertForTokenClassification", "XLNetForTokenClassification")
+    purpose = "token_classification"
     tokens_class = TagRows
     row_settings = ("doc_stride",)
     by_token = True
