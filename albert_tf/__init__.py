@@ -11,39 +11,43 @@ from albert_tf import optimizers
 from albert_tf.families import registry
 from albert_tf.io import near_misses
 
-MODELS = (
-    "AlbertModel",
-    "AlbertForPreTraining",
-    "AlbertForTextEmbedding",
-    "AlbertForMaskedLM",
-    "AlbertForReplacedTokens",
-    # Before the classifier of texts, whose names Hugging Face's files have, too: the
-    # last one counts where a file does not say what it is of.
-    "AlbertForTokenClassification",
-    "AlbertForSequenceClassification",
-    "AlbertForMultipleChoice",
-    "AlbertForQuestionAnswering",
-    "AlbertForAnswerableQuestions",
-    "XLNetModel",
-    "XLNetForTextEmbedding",
-    "XLNetLMHeadModel",
-    "XLNetForTokenClassification",
+MODELS = {
+    "AlbertModel": "albert_tf.models.albert",
+    "AlbertForPreTraining": "albert_tf.models.pretraining",
+    "AlbertForTextEmbedding": "albert_tf.models.text_embedding",
+    "AlbertForMaskedLM": "albert_tf.models.pretraining",
+    "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
+    # Before the classifier of texts, whose head has the same names in Hugging Face's
+    # files: where a file does not name its model, the last one counts.
+    "AlbertForTokenClassification": "albert_tf.models.classification",
+    "AlbertForSequenceClassification": "albert_tf.models.classification",
+    "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
+    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
+    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
+    "XLNetModel": "albert_tf.xlnet.model",
+    "XLNetForTextEmbedding": "albert_tf.xlnet.heads",
+    "XLNetLMHeadModel": "albert_tf.xlnet.model",
+    "XLNetForTokenClassification": "albert_tf.xlnet.heads",
     # Before the classifier of texts, as above.
-    "XLNetForMultipleChoice",
-    "XLNetForSequenceClassification",
-    "XLNetForQuestionAnsweringSimple",
-    "XLNetForQuestionAnswering",
-)
-"""The names of the package's models, in the order in which `registry` tries them."""
-_CATALOGUE = dict.fromkeys(MODELS, "albert_tf.models.catalogue")
-_HOMES = {
-    **_CATALOGUE,
+    "XLNetForMultipleChoice": "albert_tf.xlnet.heads",
+    "XLNetForSequenceClassification": "albert_tf.xlnet.heads",
+    "XLNetForQuestionAnsweringSimple": "albert_tf.xlnet.heads",
+    "XLNetForQuestionAnswering": "albert_tf.xlnet.heads",
+}
+"""The module of each of the package's models, by name, in the order in which `registry`
+tries them. Importing a module registers its models."""
+CONFIGS = {
     "AlbertConfig": "albert_tf.config",
+    "XLNetConfig": "albert_tf.xlnet.config",
+}
+"""The module of each architecture's configuration."""
+_HOMES = {
+    **MODELS,
+    **CONFIGS,
     "Predictor": "albert_tf.serving.predictor",
     "TextClassifier": "albert_tf.text_classifier",
     "TextEmbedder": "albert_tf.text_embedder",
     "UserError": "albert_tf.errors",
-    "XLNetConfig": "albert_tf.families.xlnet_config",
     "load_huggingface_checkpoint": "albert_tf.bundle",
     "load_tf1_checkpoint": "albert_tf.bundle",
     "load_tfhub_variables": "albert_tf.bundle",
@@ -53,7 +57,7 @@ _HOMES = {
 
 # The classes that a `.keras` file may name.
 _OF_KERAS = {
-    **_CATALOGUE,
+    **MODELS,
     **optimizers.MODULES,
     "TaskLoss": "albert_tf.tasks.fitting",
     "TaskAccuracy": "albert_tf.tasks.fitting",

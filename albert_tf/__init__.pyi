@@ -8,7 +8,6 @@ from albert_tf.checkpoints.tf1 import load_tfhub_variables as load_tfhub_variabl
 from albert_tf.config import AlbertConfig as AlbertConfig
 from albert_tf.errors import UserError as UserError
 from albert_tf.families.registry import register_model as register_model
-from albert_tf.families.xlnet_config import XLNetConfig as XLNetConfig
 from albert_tf.models.albert import AlbertModel as AlbertModel
 from albert_tf.models.classification import (
     AlbertForSequenceClassification as AlbertForSequenceClassification,
@@ -33,29 +32,24 @@ from albert_tf.models.replaced_tokens import (
 from albert_tf.models.text_embedding import (
     AlbertForTextEmbedding as AlbertForTextEmbedding,
 )
-from albert_tf.models.text_embedding import (
-    XLNetForTextEmbedding as XLNetForTextEmbedding,
-)
-from albert_tf.models.xlnet.encoder import XLNetModel as XLNetModel
-from albert_tf.models.xlnet.fine_tuned import (
-    XLNetForMultipleChoice as XLNetForMultipleChoice,
-)
-from albert_tf.models.xlnet.fine_tuned import (
-    XLNetForSequenceClassification as XLNetForSequenceClassification,
-)
-from albert_tf.models.xlnet.fine_tuned import (
-    XLNetForTokenClassification as XLNetForTokenClassification,
-)
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel as XLNetLMHeadModel
-from albert_tf.models.xlnet.question_answering import (
-    XLNetForQuestionAnswering as XLNetForQuestionAnswering,
-)
-from albert_tf.models.xlnet.question_answering import (
-    XLNetForQuestionAnsweringSimple as XLNetForQuestionAnsweringSimple,
-)
 from albert_tf.serving.predictor import Predictor as Predictor
 from albert_tf.text_classifier import TextClassifier as TextClassifier
 from albert_tf.text_embedder import TextEmbedder as TextEmbedder
 from albert_tf.tokenization import load_tokenizer as load_tokenizer
+from albert_tf.xlnet.config import XLNetConfig as XLNetConfig
+from albert_tf.xlnet.heads import XLNetForMultipleChoice as XLNetForMultipleChoice
+from albert_tf.xlnet.heads import XLNetForQuestionAnswering as XLNetForQuestionAnswering
+from albert_tf.xlnet.heads import (
+    XLNetForQuestionAnsweringSimple as XLNetForQuestionAnsweringSimple,
+)
+from albert_tf.xlnet.heads import (
+    XLNetForSequenceClassification as XLNetForSequenceClassification,
+)
+from albert_tf.xlnet.heads import XLNetForTextEmbedding as XLNetForTextEmbedding
+from albert_tf.xlnet.heads import (
+    XLNetForTokenClassification as XLNetForTokenClassification,
+)
+from albert_tf.xlnet.model import XLNetLMHeadModel as XLNetLMHeadModel
+from albert_tf.xlnet.model import XLNetModel as XLNetModel
 
 __version__: str

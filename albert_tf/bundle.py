@@ -164,7 +164,7 @@ class Bundle:
                 tensors have the same names where the checkpoint names none.
         """
         if TEXT_VECTORS in self.huggingface:
-            return registry.model_of_vectors(self.family)
+            return registry.model_for("similarity", self.family)
         names = architectures(self.huggingface) or otherwise
         return registry.recognise(self.tensors, self.family, names)
 

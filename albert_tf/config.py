@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING
 from typing import Any
 
+from albert_tf.costs import albert as costs
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
 from albert_tf.model_config import LAYER_NORM_EPS
@@ -92,6 +93,7 @@ class AlbertConfig(ModelConfig):
     file_name = "albert_config.json"
     dropout_fields = _PROBABILITIES
     inert_keys = _INERT_KEYS
+    costs = costs
 
     vocab_size: int
     embedding_size: int = 128  # E; the tables are E wide, then mapped to H

@@ -10,19 +10,15 @@ docs/pretraining.md says more.
 
 import dataclasses
 
+import albert_tf
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
-from albert_tf.config import AlbertConfig
-from albert_tf.costs import albert
-from albert_tf.costs import xlnet
 from albert_tf.costs.albert import backward_flops
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.model_config import read_config
 
 _MASKED_FRACTION = 0.15
 _MEBIBYTE = 2**20
-_COSTS = {AlbertConfig: albert, XLNetConfig: xlnet}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +46,8 @@ def describe(options):
     Raises:
         UserError: there is no such configuration, or the length exceeds its positions.
     """
-    config = read_config(options.albert_config_file, _COSTS)
+    classes = [getattr(albert_tf, name) for name in albert_tf.CONFIGS]
+    config = read_config(options.albert_config_file, classes)
     length = options.max_seq_length
     if config.longest_row(length) < length:
         raise UserError(
@@ -61,7 +58,7 @@ def describe(options):
     predictions = options.max_predictions_per_seq
     if predictions is None:
         predictions = round(length * _MASKED_FRACTION)
-    costs = _COSTS[type(config)]
+    costs = config.costs
     _print_parameters(costs.pretraining_parameters(config))
     _print_flops(costs.forward_flops(config, length, predictions))
     sizes = options.batch_size, length, predictions

@@ -36,6 +36,9 @@ class ModelConfig:
     dropout_fields = ()
     # Keys of published files that no public code acts on.
     inert_keys = frozenset()
+    # The module that counts parameters, operations and memory of a config, as
+    # `albert_tf.costs.albert`; None: nothing does.
+    costs = None
     # Layout of the texts that the models read.
     row_layout = CLS_FIRST
     # The block; see `AlbertConfig`.

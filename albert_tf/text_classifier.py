@@ -86,7 +86,9 @@ class TextClassifier(TextModel):
         few_shot: bool = False,
         **changes: Any,
     ) -> None:
-        known = loading_arguments(*map(registry.model_class, TextTask.models))
+        known = loading_arguments(
+            *(m for m in registry.models() if m.purpose == TextTask.purpose)
+        )
         known += arguments_of(TextClassifier)
         refuse_arguments("TextClassifier", changes, known)
         self._opened = opened = bundle.open(pretrained, revision)

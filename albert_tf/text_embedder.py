@@ -74,7 +74,7 @@ class TextEmbedder(TextModel):
         arguments = {n: value for n, value in asked.items() if value is not None}
 
         def class_of(opened):
-            model_class = registry.model_of_vectors(opened.family or ALBERT)
+            model_class = registry.model_for("similarity", opened.family or ALBERT)
             known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
             refuse_arguments("TextEmbedder", changes, known)
             return model_class

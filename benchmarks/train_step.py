@@ -30,8 +30,8 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.tokenization.parallel import available_cores
+from albert_tf.xlnet.config import XLNetConfig
 from benchmarks.measuring import figures
 from benchmarks.measuring.records import make_records
 from benchmarks.measuring.shapes import batch_shape

@@ -151,7 +151,7 @@ def xlnet_tokenizer(xlnet_pieces):
 @pytest.fixture(scope="session")
 def xlnet_config(xlnet_tokenizer):
     """Makes a tiny `XLNetConfig` for that tokenizer; keyword arguments change it."""
-    from albert_tf.families.xlnet_config import XLNetConfig
+    from albert_tf.xlnet.config import XLNetConfig
 
     sizes = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_head": 4, "d_inner": 16}
     sizes["n_token"] = xlnet_tokenizer.vocab_size

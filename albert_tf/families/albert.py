@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.albert import encoder_parameters
 from albert_tf.families.albert_names import huggingface_name
 from albert_tf.families.albert_names import official_name
 from albert_tf.families.base import THEIR_ACTIVATIONS
@@ -58,9 +57,6 @@ class AlbertFamily(ModelFamily):
 
     def official_name(self, theirs):
         return official_name(theirs)
-
-    def encoder_parameters(self, config):
-        return sum(encoder_parameters(config).values())
 
     def to_official(self, config, tensors):
         """Splits groups to one a layer where layers share only some sublayers."""

@@ -48,8 +48,10 @@ class ModelFamily(abc.ABC):
         return self
 
     def encoder_parameters(self, config):
-        """Counts the parameters that an encoder has at least, without building it."""
-        return 0
+        """Counts the parameters of an encoder without building it."""
+        if config.costs is None:
+            return 0
+        return sum(config.costs.encoder_parameters(config).values())
 
     def config_from_official(self, path):
         """Reads the config in the file beside an official checkpoint.

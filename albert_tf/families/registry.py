@@ -63,9 +63,9 @@ def families():
     return list(dict.fromkeys(model.family for model in models()))
 
 
-def model_of_vectors(family):
-    """Returns the class of a `ModelFamily` that gives a vector for each text."""
-    return next(model for model in models(family) if model.task_kind == "similarity")
+def model_for(purpose, family=None):
+    """Returns the first class, of a `ModelFamily` if one is given, with a `purpose`."""
+    return next(model for model in models(family) if model.purpose == purpose)
 
 
 def recognise(tensors, family=None, architectures=()):

@@ -2,14 +2,10 @@
 
 from albert_tf import bundle
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet import XLNET
+from albert_tf.families import registry
 from albert_tf.io.table_rows import is_table
 from albert_tf.io.text_files import read_lines
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.models.xlnet.encoder import XLNetModel
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column
 from albert_tf.tasks.tables import read_table
@@ -39,12 +35,12 @@ def load(choose_class, path, revision=None, **arguments):
 
 def encoder_class(opened):
     """Returns the class of the encoder of a `Bundle`."""
-    return XLNetModel if opened.family is XLNET else AlbertModel
+    return registry.model_for("encoder", opened.family)
 
 
 def guessing_class(opened):
     """Returns the class by which the model of a `Bundle` guesses hidden tokens."""
-    return XLNetLMHeadModel if opened.family is XLNET else AlbertForMaskedLM
+    return registry.model_for("masked_lm", opened.family)
 
 
 def language_model_class(opened):

@@ -7,7 +7,6 @@ from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import check_lengths
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import from_features
@@ -181,7 +180,7 @@ def _scorer(model, mask_id):
 
     Its values are the log-probabilities of the ids at these places, float32 `[rows]`.
     """
-    by_permutation = isinstance(model, XLNetLMHeadModel)
+    by_permutation = model.by_permutation
 
     def compute(ids, segments, hidden, places):
         features = {"segment_ids": tf.broadcast_to(segments, tf.shape(ids))}

@@ -69,6 +69,7 @@ class AlbertModel(PretrainedModel):
     """
 
     family = ALBERT
+    purpose = "encoder"
 
     def __init__(
         self,

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Purposes of models that are all of one kind of task.
+_ONE_TASK = {"multiple_choice", "similarity", "squad_v1", "squad_v2"}
+
+
 @contextlib.contextmanager
 def seeded(seed):
     """Draws new models' initial weights and dropout seeds from `seed`.
@@ -83,8 +87,12 @@ class PretrainedModel(keras.Model):
     # Beginnings of official names of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
-    # The kind of the only task that a model of the class can be of; None: of several.
-    task_kind = None
+    # What models of the class are for, whatever their architecture: a key of
+    # `_ONE_TASK`, or "encoder", "masked_lm", "pretraining", "replaced_tokens",
+    # "text_classification" or "token_classification".
+    purpose = None
+    # Whether masks of attention hide the tokens that are predicted, and not [MASK].
+    by_permutation = False
     # Axes of `input_ids` and of what goes with it: [batch, tokens], or more.
     feature_axes = 2
     # What `export` takes, int32 of `feature_axes` each.

@@ -34,6 +34,8 @@ class TokenLabels:
         UserError: there are no outputs, or another number of different labels.
     """
 
+    purpose = "token_classification"
+
     # Constructor arguments that say what the outputs mean.
     label_arguments = ("num_labels", "labels")
 
@@ -116,6 +118,7 @@ class TextLabels(TokenLabels):
             `AlbertForSequenceClassification`.
     """
 
+    purpose = "text_classification"
     label_arguments = (*TokenLabels.label_arguments, "label_kind")
 
     def __init__(

@@ -20,6 +20,7 @@ class ChoiceLogits:
     """For a model with a method `logits` of rows, as a `LinearClassifier` has."""
 
     feature_axes = 3
+    purpose = "multiple_choice"
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features)

@@ -56,6 +56,7 @@ class AlbertForMaskedLM(MaskedLMVariables):
         logits = model(features)
     """
 
+    purpose = "masked_lm"
     head_table = head_variables.masked_lm("masked_lm_head")
     head_may_be_new = False
     reads_pooler = False
@@ -142,6 +143,7 @@ class AlbertForPreTraining(MaskedLMVariables):
         )
     """
 
+    purpose = "pretraining"
     head_table = (
         *head_variables.masked_lm("masked_lm_head"),
         *head_variables.classification(

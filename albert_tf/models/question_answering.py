@@ -44,6 +44,7 @@ class AlbertForQuestionAnswering(AlbertWithHead):
         )
     """
 
+    purpose = "squad_v1"
     reads_pooler = False
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
 
@@ -76,6 +77,7 @@ class AnswersInBeams:
     Its other base class has an encoder.
     """
 
+    purpose = "squad_v2"
     head_class = AnswerBeamsHead
 
     def __init__(

@@ -56,6 +56,7 @@ class AlbertForReplacedTokens(AlbertWithHead):
         logits = model(tokenizer("the chef ate the meal"))
     """
 
+    purpose = "replaced_tokens"
     head_table = (
         *head_variables.dense("transform", "discriminator_predictions/dense"),
         *head_variables.dense("decision", "discriminator_predictions/dense_1"),

@@ -10,14 +10,11 @@ from albert_tf.checkpoints.sentence_transformers import pooling_files
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
-from albert_tf.families.xlnet import XLNET
-from albert_tf.families.xlnet_names import MASK_EMB
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.flags import POOLINGS
-from albert_tf.models.xlnet.encoder import content_encoder
 from albert_tf.row_layout import FEATURES
 
 
@@ -82,7 +79,7 @@ class TextEmbedding(PretrainedModel):
     A subclass makes its encoder, and names it in Hugging Face's library.
     """
 
-    task_kind = "similarity"
+    purpose = "similarity"
     poolings = POOLINGS
 
     def __init__(
@@ -199,33 +196,3 @@ class AlbertForTextEmbedding(TextEmbedding):
         return AlbertModel(
             self.config, dtype=self.dtype_policy, name="albert", **execution
         )
-
-
-@keras.saving.register_keras_serializable(package="albert_tf")
-@registry.register_model
-class XLNetForTextEmbedding(TextEmbedding):
-    """XLNet with a vector for each text, which cosines compare.
-
-    Args:
-        config: an `XLNetConfig`; there is no memory, and no row is reversed.
-        pooling, layer, normalize, encoder: as of `AlbertForTextEmbedding`; "cls" is the
-            last token, and there is no "pooler".
-        **kwargs: how the model is computed, see `XLNetModel`.
-
-    Call: as `AlbertForTextEmbedding`.
-
-    Raises:
-        UserError: as `AlbertForTextEmbedding`.
-
-    Example:
-        model = XLNetForTextEmbedding.from_pretrained(path, pooling="cls")
-        vectors = model(tokenizer(["a fine film", "a good film"]))
-    """
-
-    family = XLNET
-    encoder_name = "XLNetModel"
-    poolings = ("mean", "cls")
-    _unread = (MASK_EMB,)
-
-    def _make_encoder(self, execution):
-        return content_encoder(self.config, dtype=self.dtype_policy, **execution)

@@ -8,12 +8,10 @@ from absl import logging
 from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import albert
-from albert_tf.costs import xlnet
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.families import registry
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.objectives.masked_lm import PERMUTATION_LM
 from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.objectives.masked_lm import PretrainingObjective
@@ -41,8 +39,6 @@ class MaskedLM:
     """ALBERT's masked LM, with the objective that the data has for its sentences."""
 
     config_class = AlbertConfig
-    # The module that counts by configuration.
-    costs = albert
     model_class = AlbertForPreTraining
     # Whether the labels of the data's sentences are learned, where it has any.
     learns_sentences = True
@@ -66,16 +62,16 @@ class MaskedLM:
 
     def training_flops(self, model, length, predictions, rematerialize=False):
         """Counts a step's operations, a token, for sequences of so many tokens."""
-        forward = self.costs.forward_flops(model.config, length, predictions)
+        forward = model.config.costs.forward_flops(model.config, length, predictions)
         return albert.training_flops(forward, rematerialize)
 
     def training_memory(self, model, *shape):
         """Counts bytes of a step by part; `shape` as of `albert.training_memory`."""
-        return self.costs.training_memory(model.config, *shape)
+        return model.config.costs.training_memory(model.config, *shape)
 
     def parameters(self, model):
         """Counts the parameters, by part."""
-        return self.costs.pretraining_parameters(model.config)
+        return model.config.costs.pretraining_parameters(model.config)
 
     def objective(self, terms, flags):
         """Makes the loss of the terms."""
@@ -167,9 +163,8 @@ class ReplacedTokensDetection(MaskedLM):
 class PermutationLM(MaskedLM):
     """XLNet's permutation language model, on streams of text."""
 
-    config_class = XLNetConfig
-    costs = xlnet
-    model_class = XLNetLMHeadModel
+    model_class = next(m for m in registry.models() if m.by_permutation)
+    config_class = model_class.family.config_class
     learns_sentences = False
     best_metric = "permutation_lm_accuracy"
 
@@ -189,10 +184,10 @@ class PermutationLM(MaskedLM):
         """
         path = flags.init_checkpoint
         if not path:
-            return XLNetLMHeadModel(config, **flags.execution)
+            return self.model_class(config, **flags.execution)
         changes = {name: getattr(config, name) for name in _OF_A_RUN}
         arguments = {**changes, **flags.execution}
-        model = bundle.open(path).model(XLNetLMHeadModel, **arguments)
+        model = bundle.open(path).model(self.model_class, **arguments)
         for name, value in config.to_dict().items():
             other = getattr(model.config, name)
             if value != other:

@@ -146,20 +146,16 @@ class MaskedWords(Task):
 
 
 _ANSWERS = {
-    "AlbertModel": (EncoderOutputs, MeanVectors),
-    "AlbertForPreTraining": (MaskedWords,),
-    "AlbertForMaskedLM": (MaskedWords,),
-    "XLNetModel": (EncoderOutputs, MeanVectors),
-    "XLNetLMHeadModel": (MaskedWords,),
+    "encoder": (EncoderOutputs, MeanVectors),
+    "pretraining": (MaskedWords,),
+    "masked_lm": (MaskedWords,),
 }
-"""By class of the model, the tasks that only serve."""
+"""By the `purpose`, or by the name, of a model class, the tasks that only serve."""
 _USUAL = {
-    "AlbertModel": "encoder",
-    "AlbertForPreTraining": "encoder",
-    "AlbertForReplacedTokens": "encoder",
-    "AlbertForMaskedLM": "masked_lm",
-    "XLNetModel": "encoder",
-    "XLNetLMHeadModel": "masked_lm",
+    "encoder": "encoder",
+    "pretraining": "encoder",
+    "replaced_tokens": "encoder",
+    "masked_lm": "masked_lm",
 }
 """The name of the answer that a model gives unless another one is asked for."""
 
@@ -182,7 +178,8 @@ def register_answers(model_class):
 
 def usual_answer(model_class):
     """Returns the name of a model's usual answer; None where only a task names one."""
-    return _USUAL.get(model_class.__name__)
+    name = _USUAL.get(model_class.__name__)
+    return name or _USUAL.get(model_class.purpose)
 
 
 def answers_of(model_class):
@@ -199,7 +196,7 @@ def answers_of(model_class):
     for model in (*registry.models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
-            tasks = _ANSWERS.get(model.__name__, ())
+            tasks = _ANSWERS.get(model.__name__) or _ANSWERS.get(model.purpose, ())
             found |= {task.serves: (model, task) for task in tasks}
     return found
 

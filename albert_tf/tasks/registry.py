@@ -76,9 +76,9 @@ def task_of(info, source, model_class=None, head=()):
 
 def _told(model_class, head):
     """Returns the fields of the task that a model's head tells, its kind among them."""
-    names = {base.__name__ for base in model_class.__mro__} if model_class else set()
+    purpose = model_class and model_class.purpose
     for kind, known in Task.kinds.items():
-        told = known.told(head) if names.intersection(known.models) else None
+        told = known.told(head) if known.purpose == purpose else None
         if told is not None:
             return {"kind": kind, **told}
     return None

@@ -50,8 +50,8 @@ class Task:
     """The registered classes by their `kind`."""
     kind: typing.ClassVar[str | None] = None
     """Name of the class in `kinds`; None for a task that only serves."""
-    models: typing.ClassVar[tuple]
-    """Names of the registered models that can be fine-tuned, of a family each."""
+    purpose: typing.ClassVar[str]
+    """The `purpose` of the models that can be fine-tuned."""
     default_metrics: typing.ClassVar[tuple] = ()
     """The `metrics` of every task of the class; () where they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
@@ -118,13 +118,12 @@ class Task:
 
     @property
     def model_class(self):
-        """The first of `models`."""
-        return registry.model_class(self.models[0])
+        """ALBERT's model for the task."""
+        return registry.model_for(self.purpose)
 
     def model_classes(self):
-        """Returns the classes of `models` by their `ModelFamily`."""
-        found = map(registry.model_class, self.models)
-        return {model_class.family: model_class for model_class in found}
+        """Returns the models for the task by their `ModelFamily`."""
+        return {f: registry.model_for(self.purpose, f) for f in registry.families()}
 
     @classmethod
     def told(cls, head):
@@ -136,7 +135,7 @@ class Task:
         return {"name": cls.kind}
 
     def model_arguments(self):
-        """Returns arguments of `models` that the task decides."""
+        """Returns arguments of models that the task decides."""
         return {} if self.early_exit is None else self.early_exit.exit_arguments()
 
     def objective(self):

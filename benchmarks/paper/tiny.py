@@ -9,10 +9,10 @@ import pathlib
 
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import albert
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.xlnet.config import XLNetConfig
 from benchmarks.measuring import kept_runs
 from benchmarks.paper import tasks
 from benchmarks.paper import workers

@@ -11,11 +11,11 @@ from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.xlnet.model import XLNetLMHeadModel
 from benchmarks.measuring import turns
 from benchmarks.measuring.shapes import modern
 from data_pipeline.input_pipeline import pretraining_dataset

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.xlnet.config import XLNetConfig
 from benchmarks import train_step
 from benchmarks.sides import albert_tf
 from tests.players import PlayerHere

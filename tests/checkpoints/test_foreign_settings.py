@@ -11,8 +11,8 @@ from safetensors import numpy as safetensors
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
-from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.heads import XLNetForSequenceClassification
 
 IDS = np.array([[2, 9, 17, 5, 3], [2, 11, 3, 8, 3]])
 SEGMENTS = np.array([[0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])

@@ -11,17 +11,17 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf import minimal_pairs
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.masked_words import pseudo_log_likelihoods
 from albert_tf.minimal_pairs import accuracies
 from albert_tf.minimal_pairs import read_pairs
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.model import XLNetLMHeadModel
 from tests.vocabularies import tie_pieces
 
 TEXTS = ["the film is good .", "the film", "bad film is .", ""]

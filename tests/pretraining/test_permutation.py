@@ -9,13 +9,13 @@ import tensorflow as tf
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.xlnet.model import XLNetLMHeadModel
 from data_pipeline.stream_pipeline import stream_dataset
 
 

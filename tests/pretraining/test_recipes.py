@@ -8,12 +8,12 @@ import pytest
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import encoder_parameters
-from albert_tf.costs.xlnet import pretraining_parameters
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.pretraining.by_objective import load_config
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.costs import pretraining_parameters
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
 _XLNET = ("xlnet_base", "xlnet_large", "xlnet_tiny", "albert_xlnet_tiny")

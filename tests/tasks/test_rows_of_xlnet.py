@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.models.xlnet.question_answering import no_answer_mask
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.multiple_choice.questions import Question as Choice
@@ -20,6 +19,7 @@ from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tokenized_examples import from_features
+from albert_tf.xlnet.heads import no_answer_mask
 
 _CONTEXT = "the film was very good and the plot was bad"
 _SIZES = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)

@@ -6,10 +6,10 @@ import pathlib
 import random
 
 from albert_tf.config import AlbertConfig
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.model import XLNetModel
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import DataOptions
 from data_pipeline.train_tokenizer import TokenizerOptions

@@ -32,7 +32,7 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.families import registry
-from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
+from albert_tf.xlnet.heads import XLNetForQuestionAnswering
 from tools.verify.recordings import Compared
 from tools.verify.recordings import gradients_of
 from tools.verify.recordings import huggingface_entries

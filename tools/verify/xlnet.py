@@ -26,11 +26,11 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.bundle import build_model
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet import XLNET
 from albert_tf.io.files import read_json_object
-from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.optimizers.adam import AdamW
+from albert_tf.xlnet.family import XLNET
+from albert_tf.xlnet.heads import XLNetForSequenceClassification
+from albert_tf.xlnet.model import XLNetLMHeadModel
 from tools.verify.recordings import Compared
 from tools.verify.recordings import gradients_of
 from tools.verify.recordings import holds_any

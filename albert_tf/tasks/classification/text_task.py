@@ -35,7 +35,7 @@ class TextTask(Task):
     labels: tuple = ()
     pair: bool | None = False
 
-    models = ("AlbertForSequenceClassification", "XLNetForSequenceClassification")
+    purpose = "text_classification"
     serves = "regression"
     has_accuracy = False
     fewest_labels = 0

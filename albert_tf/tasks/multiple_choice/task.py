@@ -40,7 +40,7 @@ class MultipleChoice(OneLabel, Task):
     dropout_prob: float = 0.1
 
     kind = "multiple_choice"
-    models = ("AlbertForMultipleChoice", "XLNetForMultipleChoice")
+    purpose = "multiple_choice"
     default_metrics = ("accuracy",)
     row_settings = ("max_qa_length",)
     serves = "multiple_choice"

@@ -192,7 +192,7 @@ class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
     kind = "squad_v1"
-    models = ("AlbertForQuestionAnswering", "XLNetForQuestionAnsweringSimple")
+    purpose = "squad_v1"
     version = 1
     default_metrics = ("f1", "exact_match")
     meaning_of_numbers = {
@@ -235,7 +235,7 @@ class SquadV2(SquadTask):
     null_score_diff_threshold: float | None = None
 
     kind = "squad_v2"
-    models = ("AlbertForAnswerableQuestions", "XLNetForQuestionAnswering")
+    purpose = "squad_v2"
     version = 2
     default_metrics = ("f1", "exact")
     meaning_of_numbers = {

@@ -54,7 +54,7 @@ class Similarity(Task):
 
     kind = "similarity"
     serves = "embedding"
-    models = ("AlbertForTextEmbedding", "XLNetForTextEmbedding")
+    purpose = "similarity"
 
     def __post_init__(self):
         if self.loss not in LOSSES:

@@ -77,7 +77,7 @@ class Tagging(OneLabel, Task):
     dropout_prob: float = 0.1
 
     kind = "tagging"
-    models = ("AlbertForTokenClassification", "XLNetForTokenClassification")
+    purpose = "token_classification"
     tokens_class = TagRows
     row_settings = ("doc_stride",)
     by_token = True

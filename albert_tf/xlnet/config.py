@@ -7,6 +7,7 @@ from albert_tf.io.files import write_json
 from albert_tf.model_config import ModelConfig
 from albert_tf.model_config import check_choice
 from albert_tf.row_layout import CLS_LAST
+from albert_tf.xlnet import costs
 
 ACTIVATIONS = ("gelu", "relu", "gelu_erf", "linear", "silu", "tanh")
 _SIZES = (
@@ -41,6 +42,7 @@ class XLNetConfig(ModelConfig):
     file_name = "xlnet_config.json"
     dropout_fields = ("dropout", "dropatt")
     row_layout = CLS_LAST
+    costs = costs
 
     n_token: int  # size of the vocabulary
     d_model: int  # width of the hidden states, even

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.xlnet.config import XLNetConfig
 
 
 @pytest.fixture

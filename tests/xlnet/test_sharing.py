@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.families.xlnet import XLNET
-from albert_tf.families.xlnet import unshared
-from albert_tf.families.xlnet_names import MAPPING
-from albert_tf.families.xlnet_names import TABLE
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.xlnet.family import XLNET
+from albert_tf.xlnet.family import unshared
+from albert_tf.xlnet.model import XLNetLMHeadModel
+from albert_tf.xlnet.names import MAPPING
+from albert_tf.xlnet.names import TABLE
 
 
 def unshared_model(model):

@@ -6,17 +6,16 @@ import types
 
 import numpy as np
 
-from albert_tf.costs.xlnet import encoder_parameters
 from albert_tf.errors import UserError
-from albert_tf.families import xlnet_names as names
 from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.base import as_float32
 from albert_tf.families.base import check_config
 from albert_tf.families.base import our_activation
 from albert_tf.families.base import turned
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.io.foreign import check_settings
+from albert_tf.xlnet import names
+from albert_tf.xlnet.config import XLNetConfig
 
 # Ours, theirs, and what they mean where the file says nothing.
 _KEYS = (
@@ -56,9 +55,6 @@ class XLNetFamily(ModelFamily):
     tied = {"lm_loss.weight": names.huggingface_name(names.TABLE)}
     known_heads = ()
     alone = types.MappingProxyType({"mem_len": 0, "reuse_len": 0, "bi_data": False})
-
-    def encoder_parameters(self, config):
-        return encoder_parameters(config)
 
     def from_official(self, tensors):
         """Drops the name of the task from the scope of their classifier."""

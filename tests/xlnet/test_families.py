@@ -6,12 +6,12 @@ from albert_tf import bundle
 from albert_tf.bundle import warm_start
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.xlnet.encoder import XLNetModel
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.xlnet.model import XLNetLMHeadModel
+from albert_tf.xlnet.model import XLNetModel
 
 
 def test_another_family_is_refused(theirs, tiny_config, tmp_path):

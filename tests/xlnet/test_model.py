@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.models.xlnet.encoder import XLNetModel
-from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from tests.models.xlnet import numpy_xlnet
+from albert_tf.xlnet.heads import XLNetForSequenceClassification
+from albert_tf.xlnet.model import XLNetLMHeadModel
+from albert_tf.xlnet.model import XLNetModel
+from tests.xlnet import numpy_xlnet
 
 _SEED = np.array([3, 7], "int32")
 

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.base import SITES_PER_BLOCK
 from albert_tf.layers.base import ConfiguredLayer
@@ -13,9 +12,10 @@ from albert_tf.layers.base import fold_seed
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.transformer_stack import TransformerStack
 from albert_tf.layers.view import query_tokens
-from albert_tf.models.xlnet.view import project_codes
-from albert_tf.models.xlnet.view import rel_shift
-from albert_tf.models.xlnet.view import shift_at
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.view import project_codes
+from albert_tf.xlnet.view import rel_shift
+from albert_tf.xlnet.view import shift_at
 
 _MASKED_SCORE = -1e30
 # Of the dropouts in a block.

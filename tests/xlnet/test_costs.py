@@ -2,11 +2,11 @@
 
 import pytest
 
-from albert_tf.costs.xlnet import forward_flops
-from albert_tf.costs.xlnet import pretraining_parameters
-from albert_tf.costs.xlnet import training_memory
-from albert_tf.families.xlnet_config import XLNetConfig
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.costs import forward_flops
+from albert_tf.xlnet.costs import pretraining_parameters
+from albert_tf.xlnet.costs import training_memory
+from albert_tf.xlnet.model import XLNetLMHeadModel
 
 
 def config(**changes):

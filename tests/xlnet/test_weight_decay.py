@@ -1,10 +1,10 @@
 """Variables of XLNet that official AdamW decays."""
 
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.optimizers.adam import AdamW
 from albert_tf.optimizers.rules import OTHER
 from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.optimizers.rules import rule_of
+from albert_tf.xlnet.model import XLNetLMHeadModel
 
 
 def test_biases_and_norms_are_not_decayed_but_relative_biases_are(xlnet_config):

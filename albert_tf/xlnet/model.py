@@ -8,9 +8,7 @@ from keras import ops
 
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.families.xlnet import XLNET
-from albert_tf.families.xlnet_config import XLNetConfig
-from albert_tf.families.xlnet_names import encoder_variables
+from albert_tf.families.head_variables import HeadVariable
 from albert_tf.layers.base import EMBEDDING_SITE
 from albert_tf.layers.base import OUTPUT_SITE
 from albert_tf.layers.base import POSITION_SITE
@@ -18,11 +16,15 @@ from albert_tf.layers.base import dropout
 from albert_tf.models.albert import loop_without_attentions
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
-from albert_tf.models.xlnet.layers import XLNetEmbeddings
-from albert_tf.models.xlnet.layers import XLNetStack
-from albert_tf.models.xlnet.view import attention_view
-from albert_tf.models.xlnet.view import position_codes
+from albert_tf.models.pretraining import best_tokens
 from albert_tf.row_layout import FEATURES
+from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.family import XLNET
+from albert_tf.xlnet.layers import XLNetEmbeddings
+from albert_tf.xlnet.layers import XLNetStack
+from albert_tf.xlnet.names import encoder_variables
+from albert_tf.xlnet.view import attention_view
+from albert_tf.xlnet.view import position_codes
 
 READ = (
     *FEATURES,
@@ -90,6 +92,7 @@ class XLNetModel(PretrainedModel):
     """
 
     family = XLNET
+    purpose = "encoder"
 
     def __init__(
         self, config: XLNetConfig, return_attentions: bool = False, **kwargs: Any
@@ -275,3 +278,91 @@ def _both_streams(output, embeddings, states, view):
         outputs["query_output"] = output[:, tokens:]
         outputs["query_hidden_states"] = [state[:, tokens:] for state in states]
     return outputs
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+@registry.register_model
+class XLNetLMHeadModel(PretrainedModel):
+    """XLNet with a score for each token of the vocabulary; official `lm_loss`.
+
+    The projection is the table of words, with a bias of its own.
+
+    Args:
+        config: an `XLNetConfig`.
+        **kwargs: how the model is computed, see `XLNetModel`.
+
+    Call: as `XLNetModel`. Returns a dict:
+        logits: float32 `[batch, predictions, vocabulary]`, of the query stream at
+            `target_positions`; without these `[batch, tokens, vocabulary]`, of the
+            content stream
+        memories: with `config.mem_len`, the feature of the next call
+
+    Raises:
+        UserError: as `XLNetModel`.
+
+    Example:
+        model = XLNetLMHeadModel.from_pretrained("xlnet_base", mem_len=384)
+        features = {"input_ids": ids, "perm_mask": mask, "target_positions": targets}
+        outputs = model({**features, "memories": model.transformer.first_memories(8)})
+        following = model({**next_features, "memories": outputs["memories"]})
+    """
+
+    family = XLNET
+    purpose = "masked_lm"
+    by_permutation = True
+    head_table = (HeadVariable("lm_bias", "model/lm_loss/bias", "lm_loss.bias"),)
+    head_may_be_new = False
+
+    def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.transformer = XLNetModel(
+            config, dtype=self.dtype_policy, name="transformer", **self.execution
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.lm_bias = self.add_weight(
+            name="lm_bias",
+            shape=(self.config.n_token,),
+            initializer="zeros",
+            autocast=False,
+        )
+
+    def best_tokens(self, features, top_k, vocab_size=None):
+        """Finds the most probable tokens, asked by permutation.
+
+        A query sees all tokens but those that are asked for, its own among them.
+
+        Args:
+            features: `input_ids`, `input_mask` and `segment_ids` as of the call, and
+                `masked_lm_positions` int32 `[batch, predictions]`, -1 for padding.
+            top_k, vocab_size: as of `AlbertForMaskedLM.best_tokens`.
+
+        Returns:
+            float32 probabilities and int32 ids, `[batch, predictions, top_k]`.
+        """
+        features = dict(features)
+        targets = features.pop("masked_lm_positions")
+        ids = features["input_ids"]
+        places = ops.arange(ops.shape(ids)[1], dtype="int32")
+        is_hidden = ops.any(ops.expand_dims(targets, 2) == places, axis=1)  # [B, S]
+        order = {
+            "query_order": ops.ones_like(ids),
+            "key_order": ops.cast(is_hidden, "int32"),
+        }
+        outputs = self({**features, **order, "target_positions": targets})
+        return best_tokens(outputs["logits"], top_k, vocab_size)
+
+    def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features, READ)
+        seed = self._dropout_seed(training, dropout_seed)
+        predicts = "target_positions" in features
+        encoded = self.transformer(
+            features, training=training, dropout_seed=seed, heads_only=predicts
+        )
+        hidden = encoded["query_output" if predicts else "sequence_output"]
+        logits = self.transformer.embeddings.similarities(hidden)
+        outputs = {"logits": ops.cast(logits, "float32") + self.lm_bias}
+        if "memories" in encoded:
+            outputs["memories"] = encoded["memories"]
+        return outputs

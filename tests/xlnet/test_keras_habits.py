@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
+from albert_tf.xlnet.heads import XLNetForSequenceClassification
 
 
 @pytest.mark.slow

@@ -12,15 +12,15 @@ from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_names import huggingface_name
-from albert_tf.families.xlnet_names import official_name
-from albert_tf.models.xlnet.encoder import XLNetModel
-from albert_tf.models.xlnet.fine_tuned import XLNetForMultipleChoice
-from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
-from albert_tf.models.xlnet.fine_tuned import XLNetForTokenClassification
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
-from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnsweringSimple
+from albert_tf.xlnet.heads import XLNetForMultipleChoice
+from albert_tf.xlnet.heads import XLNetForQuestionAnswering
+from albert_tf.xlnet.heads import XLNetForQuestionAnsweringSimple
+from albert_tf.xlnet.heads import XLNetForSequenceClassification
+from albert_tf.xlnet.heads import XLNetForTokenClassification
+from albert_tf.xlnet.model import XLNetLMHeadModel
+from albert_tf.xlnet.model import XLNetModel
+from albert_tf.xlnet.names import huggingface_name
+from albert_tf.xlnet.names import official_name
 
 _FORMS = ("model_directory", "tf1", "huggingface")
 _MADE = {

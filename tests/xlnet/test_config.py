@@ -6,7 +6,7 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.xlnet.config import XLNetConfig
 
 _OFFICIAL = {
     "d_head": 64,

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.xlnet.model import XLNetLMHeadModel
 from data_pipeline.sequences.permutation import permuted_order
 
 _HALF, _ROWS = 5, 6

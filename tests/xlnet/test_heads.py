@@ -5,7 +5,7 @@ import pytest
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.models.xlnet.question_answering import no_answer_mask
+from albert_tf.xlnet.heads import no_answer_mask
 from tests.models.heads.answer_beams_reference import Reference
 
 # text [SEP] question [SEP] [CLS], padded on either side; the text has two tokens.

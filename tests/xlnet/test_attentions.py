@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.models.xlnet.encoder import XLNetModel
+from albert_tf.xlnet.model import XLNetModel
 
 
 def test_they_lead_to_the_outputs(xlnet_config, xlnet_features, randomised):

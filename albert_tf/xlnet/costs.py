@@ -4,7 +4,7 @@ _FLOAT = 4  # bytes
 
 
 def encoder_parameters(config):
-    """Counts the parameters of an `XLNetModel`."""
+    """Counts the parameters of an `XLNetModel`, which are one part."""
     blocks = [block for layer in config.layer_schedule() for block in layer]
     attention, feed_forward = (len(set(keys)) for keys in zip(*blocks, strict=True))
     width, heads = config.d_model, config.n_head * config.d_head
@@ -12,18 +12,19 @@ def encoder_parameters(config):
     table = config.n_token * config.table_width
     mapping = config.table_width * width if config.has_embedding_mapping else 0
     of_feed_forward = 2 * width * config.d_inner + config.d_inner + 3 * width
-    return (
+    total = (
         (table + mapping + width)
         + heads * (3 * rows + 2 * attention)
         + attention * (5 * width * heads + 2 * width)
         + feed_forward * of_feed_forward
     )
+    return {"encoder": total}
 
 
 def pretraining_parameters(config):
     """Counts an `XLNetLMHeadModel`'s parameters by part; the word table counts once."""
     return {
-        "encoder": encoder_parameters(config),
+        **encoder_parameters(config),
         "permutation LM bias": config.n_token,
     }
 
