@@ -1,4 +1,13 @@
-"""The score of a model against the depth and the speed at which its answers come."""
+"""Draws the score of a model against the depth and the speed of its answers.
+
+  python -m tools.early_exit --model_dir=out/model --eval_file=SST-2/dev.tsv \\
+      --output_dir=curve
+
+The model was fine-tuned with --early_exit. This writes early_exit.tsv and
+early_exit.png: the score against the mean depth and against the measured speed, over
+the thresholds of each rule. --keep_rule writes --exit_rule into the model directory.
+docs/early_exit.md says more.
+"""
 
 import dataclasses
 import os
@@ -11,7 +20,11 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf import bundle
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.checkpoints.model_directory import HEAD_FILE
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.display.plots import write_plot
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import EXIT_RULES
@@ -23,17 +36,41 @@ from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import writing
 from albert_tf.layers.exits import confidence
+from albert_tf.models.flags import AppliedExitFlags
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import early_scores
 from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.tables import ColumnFlags
 from albert_tf.tasks.task import Prepared
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _THRESHOLDS = 16  # of a rule whose threshold is no number of layers
 _ROUNDS = 3  # of timing, of which the median counts
 FULL = "full depth"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EarlyExitOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
+    """The flags of `python -m tools.early_exit`."""
+
+    model_dir: str = option("Model directory, fine-tuned with --early_exit.")
+    eval_file: str | None = option(
+        "Labelled file to score: a .tsv, .csv or .jsonl table, or of multiple choice "
+        "a .jsonl file of questions.",
+        None,
+    )
+    output_dir: str | None = option("Folder of the table and the picture.", None)
+    batch_size: int = option("Number of rows answered at a time.", 32, minimum=1)
+    timed_rows: int = option(
+        "Number of rows of --eval_file whose answers are timed.", 128, minimum=1
+    )
+    keep_rule: bool = option(
+        "Write --exit_rule and its numbers into --model_dir, which is served by them "
+        "from then on.",
+        False,
+    )
 
 
 class Point(typing.NamedTuple):
@@ -155,8 +192,24 @@ def write_curve(points, metric, output_dir):
     return table
 
 
-def run_early_exit(options):
-    """Obeys `EarlyExitOptions`; see `albert_tf.early_exit.early_exit`."""
+@obeys_reading_flags
+def early_exit(options):
+    """Writes the curve, and the rule that the model is to keep.
+
+    Raises:
+        UserError: the model has no exit heads or the file does not fit it, or flags
+            that would have no effect.
+    """
+    if options.keep_rule != (options.asked_rule is not None):
+        raise UserError(
+            "--keep_rule goes with --exit_rule, --exit_threshold or --exit_tolerance; "
+            "give both or neither."
+        )
+    if (options.eval_file is None) != (options.output_dir is None):
+        raise UserError("--eval_file and --output_dir go together; give both.")
+    if options.eval_file is None and not options.keep_rule:
+        raise UserError("Nothing to do: give --eval_file or --keep_rule.")
+    options.check_columns_read(options.eval_file)
     opened = bundle.open(options.model_dir)
     model = opened.model()
     if getattr(model, "exit_heads", None) is None:
@@ -203,3 +256,12 @@ def _keep(directory, rule):
             head["exit_rule"] = dataclasses.asdict(rule)
         with ChecksummedFolder(directory) as folder:
             folder.write_json(HEAD_FILE, head)
+
+
+def main(argv=None):
+    """Runs the command line."""
+    command_line.run(EarlyExitOptions, early_exit, argv=argv)
+
+
+if __name__ == "__main__":
+    main()
