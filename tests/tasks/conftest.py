@@ -8,9 +8,8 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.io.whole_folder import ChecksummedFolder
-from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["good", "bad", *_OTHER_WORDS]
@@ -22,7 +21,7 @@ def flags(command_line, tmp_path):
 
     def run(**changes):
         argv = ["run_classifier.py", *command_line(**changes)]
-        run_repeatedly(parse(ClassifierOptions, argv), classification)
+        run_repeatedly(parse(ClassifierOptions, argv))
         return tmp_path / "out"
 
     return run

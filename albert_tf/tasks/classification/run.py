@@ -14,11 +14,10 @@ from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import leaving_early
+from albert_tf.tasks.commands.run import one_model_only
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.commands.steps import one_model_only
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.loading import initial_model
@@ -31,35 +30,35 @@ from albert_tf.tasks.training import prepare
 _CUSTOM = "custom"
 
 
-def train_and_apply(options, start):
-    """Obeys the flags once; see `run_repeatedly`."""
+def train_and_apply(options):
+    """Follows the flags once; see `TaskOptions.family`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
         tuned = None
         if options.task_name == _CUSTOM and not options.do_train:
-            tuned = _fine_tuned(options, start)
+            tuned = _fine_tuned(options)
         task, examples = read_tables(options, tuned, predict_splits)
         task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = _raw_texts(options, task)
         if options.do_train and options.few_shot:
-            _train_few_shot(options, start, task, examples)
+            _train_few_shot(options, task, examples)
             options, tuned = dataclasses.replace(options, do_train=False), None
-        if options.do_train or options.do_eval or predict_splits:
-            values = run_task(options, start, task, examples, predict_splits, tuned)
+        applies = options.do_eval, predict_splits
+        values = run_task(options, task, examples, *applies, tuned)
     if asks_raw_text and values is not None:
-        _predict_raw_text(options, start, texts)
+        _predict_raw_text(options, texts)
     return values
 
 
-def _train_few_shot(options, start, task, examples):
+def _train_few_shot(options, task, examples):
     """Trains as `tasks.training.fine_tune`, from few labels, in one go."""
-    length, held_out = start.max_seq_length, of_role(examples, "dev")
+    length, held_out = options.max_seq_length, of_role(examples, "dev")
     told_by = functools.partial(few_shot_arguments, kind=task.kind)
-    model, tokenizer = initial_model(start, task, told_by)
+    model, tokenizer = initial_model(options, task, told_by)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
         for name in ("train", *held_out)
@@ -71,17 +70,17 @@ def _train_few_shot(options, start, task, examples):
         epochs=math.ceil(options.num_train_epochs or 1),
         batch_size=options.train_batch_size,
         learning_rate=options.learning_rate,
-        seed=start.random_seed,
+        seed=options.random_seed,
         verbose=0,
     )
     outputs = OutputsPredictor(model, options.eval_batch_size, length)
     scores = DevEvaluator(task, outputs).evaluate(dict(zip(held_out, dev, strict=True)))
-    save_best = best_model_saver(options.output_dir, task, start, tokenizer, model)
+    save_best = best_model_saver(options, task, tokenizer, model)
     save_best(history.params["steps"] * len(history.epoch), scores)
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `run_repeatedly`."""
+    """Refuses flags that do not fit; see `TaskOptions.family`."""
     raw_text.check_flags(options)
     options.check_early_exit()
     check_steps(options)
@@ -136,7 +135,7 @@ def read_tables(options, tuned, predict):
         UserError: --task_name and --data_dir do not fit.
     """
     data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
-    roles = {*needed_roles(options), *(("test",) if options.do_eval else ())}
+    roles = {*options.needed_roles, *(("test",) if options.do_eval else ())}
     if options.task_name != _CUSTOM:
         return glue_examples(options.task_name, data_dir, skips, roles, predict)
     kind, required = options.label_kind, ("train", "dev")
@@ -151,13 +150,10 @@ def read_tables(options, tuned, predict):
     )
 
 
-def _fine_tuned(options, start):
+def _fine_tuned(options):
     """Finds the model to apply: its `Bundle` and its `TextTask`."""
     return fine_tuned_for(
-        "text classification",
-        TextTask,
-        options.output_dir,
-        start.opened,
+        "text classification", TextTask, options.output_dir, options.opened
     )
 
 
@@ -166,11 +162,11 @@ def _raw_texts(options, task):
     return raw_text.read_raw_texts(flags, task.pair)
 
 
-def _predict_raw_text(options, start, texts):
+def _predict_raw_text(options, texts):
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.predictor import Predictor
 
-    opened, task = _fine_tuned(options, start)
+    opened, task = _fine_tuned(options)
     texts, pairs = texts or _raw_texts(options, task)
     predictor = Predictor(opened.path)
     path = pathlib.Path(options.output_dir) / "predictions.tsv"

@@ -16,8 +16,8 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.question_answering import answer_tokens
-from albert_tf.tasks.question_answering.question_file import can_be_learned
-from albert_tf.tasks.question_answering.question_file import note
+from albert_tf.tasks.question_answering.questions import can_be_learned
+from albert_tf.tasks.question_answering.questions import note
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.windows import Layout

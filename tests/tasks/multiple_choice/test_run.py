@@ -88,7 +88,7 @@ def test_bad_questions_are_named_or_left_out(flags, write_jsonl, make_questions)
     questions[2]["label"] = 7
     path = write_jsonl("train.jsonl", questions)
     changes = {"do_train": True, "train_step": 1, "train_batch_size": 7}
-    message = f"{path}, line 3: there is no option 7; the . options count from"
+    message = f"{path}, line 3: the label is 7, expected the text of an option"
     with pytest.raises(UserError, match=message):
         flags(**changes)
     flags(**changes, skip_bad_rows=True)
