@@ -23,9 +23,9 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
-from albert_tf.tasks.tagging.files import TagFileFlags
 from albert_tf.tasks.tagging.schemes import DECODERS
 from albert_tf.tasks.tagging.schemes import GREEDY
+from albert_tf.tasks.tagging.sentences import TagFileFlags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,12 @@ from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.loading import fine_tuned_for
-from albert_tf.tasks.tagging.files import SUFFIXES
-from albert_tf.tasks.tagging.files import TagFileFlags
-from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags
+from albert_tf.tasks.tagging.sentences import SUFFIXES
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from albert_tf.tasks.tagging.task import Tagging
 
 
