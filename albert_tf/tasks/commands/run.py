@@ -4,8 +4,10 @@ A run opens the model to start from, reads the examples, trains, evaluates, pred
 exports. Each step takes the options whole.
 """
 
+import contextlib
 import dataclasses
 import math
+import os
 import pathlib
 import statistics
 
@@ -143,7 +145,13 @@ def one_model_only(flags, options):
 def _run_once(options):
     values, options = {}, with_local_models(options)
     if options.reads_examples:
-        values = options.family.train_and_apply(options)
+        lock = contextlib.nullcontext()
+        # Before a model is looked for: another run may be about to replace it. Training
+        # locks the folder itself, in one of its workers.
+        if os.path.isdir(options.output_dir) and not options.do_train:
+            lock = folder_lock(options.output_dir)
+        with lock:
+            values = options.family.train_and_apply(options)
         if values is None:
             return {}
     if options.export_dir:
