@@ -28,12 +28,12 @@ from absl import logging
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.question_file import question_file
-from albert_tf.tasks.question_answering.question_file import read_question_file
-from albert_tf.tasks.tagging.files import TagFileFlags
-from albert_tf.tasks.tagging.files import read_tag_file
+from albert_tf.tasks.question_answering.questions import question_file
+from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import all_tags
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer

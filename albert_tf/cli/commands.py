@@ -80,10 +80,6 @@ COMMANDS = {
         "Score a model on pairs of an acceptable sentence and one that is not.",
     ),
     "embed": ("albert_tf.embed:main", "Turn texts into vectors."),
-    "early-exit": (
-        "albert_tf.early_exit:main",
-        "Draw the score of a model against the depth at which it answers.",
-    ),
     "export": (
         "albert_tf.serving.export:main",
         "Export a model for TensorFlow Serving.",

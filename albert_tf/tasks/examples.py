@@ -75,6 +75,34 @@ def or_error(make, *values):
         return error
 
 
+def good_ones(found, skip_bad_rows):
+    """Collects the good examples of a file.
+
+    Args:
+        found: iterable of the place in the file and the example, or the ValueError that
+            says what is wrong with it.
+        skip_bad_rows: leave bad ones out and count them, instead of stopping.
+
+    Returns:
+        A list of the good ones, and the number of the others.
+
+    Raises:
+        UserError: it names the place and the fault of the first bad one.
+    """
+    good, skipped = [], 0
+    for where, example in found:
+        if not isinstance(example, ValueError):
+            good.append(example)
+        elif skip_bad_rows:
+            skipped += 1
+        else:
+            raise UserError(
+                f"{where}: {example}; correct it, or leave bad rows out with "
+                "--skip_bad_rows."
+            ) from example
+    return good, skipped
+
+
 def files_by_role(data_dir, suffixes, required, shown=None):
     """Finds the files of a folder by role, such as `train.tsv`.
 

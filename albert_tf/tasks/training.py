@@ -46,7 +46,7 @@ from albert_tf.tokenization.tokenizer import UNRECORDED
 _EARLIER_FLAGS = "flags.json"
 
 
-def fine_tune(task, examples, start, training, strategy, facts):
+def fine_tune(task, examples, options, strategy, facts):
     """Trains on the examples of the role "train".
 
     `model/` in the output directory is the checkpoint with the best dev score. An
@@ -55,8 +55,7 @@ def fine_tune(task, examples, start, training, strategy, facts):
     Args:
         task: the `Task`.
         examples: the `Examples` by name, "train" and all of "dev".
-        start: `StartFlags`, whose model and vocabulary lie here.
-        training: `TrainingFlags`.
+        options: `TaskOptions`, whose models and vocabularies lie here.
         strategy: a `tf.distribute.Strategy`.
         facts: the `Fact`s of `run_facts`, which a continued run has to share.
 
@@ -69,42 +68,42 @@ def fine_tune(task, examples, start, training, strategy, facts):
         SystemExit: the run was asked to stop and has saved its state.
     """
     if writes_outputs(strategy):
-        finish(os.path.join(training.output_dir, MODEL_DIR))
-        _require_best_model(training.output_dir)
-    length, scored = start.max_seq_length, of_role(examples, "dev")
+        finish(os.path.join(options.output_dir, MODEL_DIR))
+        _require_best_model(options.output_dir)
+    length, scored = options.max_seq_length, of_role(examples, "dev")
     with strategy.scope():
-        model, tokenizer = initial_model(start, task)
+        model, tokenizer = initial_model(options, task)
     # Setting True would also train what a model leaves untrained, as XLNet's mask_emb.
-    if training.freeze_encoder:
+    if options.freeze_encoder:
         model.encoder().trainable = False
     train, *dev = (
-        prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
+        prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
         for name in ("train", *scored)
     )
-    train, teacher = taught(training, task, train, tokenizer, length, model.config)
+    train, teacher = taught(options, task, train, tokenizer, length, model.config)
     about = "The fingerprint of the weights of --init_checkpoint"
-    start_fact = Fact("init_weights", start.init_digest, about)
+    start_fact = Fact("init_weights", options.init_digest, about)
     facts = (*facts, *model_facts(tokenizer, model.config), start_fact, teacher)
-    if start.opened is not None:
-        start.opened.release()
+    if options.opened is not None:
+        options.opened.release()
     # Examples, as the official code counts epochs: one may have several rows.
     count = len(train.examples)
-    trainer = _trainer(training, task, model, strategy, count, start, facts)
+    trainer = _trainer(options, task, model, strategy, count, facts)
     dataset = training_dataset(
         train.tokens,
-        training.train_batch_size,
+        options.train_batch_size,
         length,
-        start.random_seed,
-        training.pad_to_max_length or is_tpu(strategy),
+        options.random_seed,
+        options.pad_to_max_length or is_tpu(strategy),
         BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
     )
-    save_best = best_model_saver(training.output_dir, task, start, tokenizer, model)
+    save_best = best_model_saver(options, task, tokenizer, model)
     stage = Stage(
-        dataset, trainer.options.num_train_steps, training.gradient_accumulation_steps
+        dataset, trainer.options.num_train_steps, options.gradient_accumulation_steps
     )
     trainer.train([stage], dict(zip(scored, dev, strict=True)), save_best)
     if trainer.writes_outputs:
-        _require_best_model(training.output_dir)
+        _require_best_model(options.output_dir)
     return trainer.writes_outputs
 
 
@@ -131,65 +130,67 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
     return Prepared(examples, tokens)
 
 
-def _trainer(training, task, model, strategy, count, start, facts):
-    steps, warmup = _steps(training, count)
+def _trainer(options, task, model, strategy, count, facts):
+    steps, warmup = _steps(options, count)
     with strategy.scope():
-        optimizer = training.create(
+        optimizer = options.create(
             steps,
             warmup,
-            **layer_decay(model.config, training.layer_decay, training.layer_decay_of),
+            **layer_decay(model.config, options.layer_decay, options.layer_decay_of),
         )
     warn_of_slow_bfloat16(strategy, model.compute_dtype)
-    use_xla = training.use_xla
+    use_xla = options.use_xla
     if use_xla is None:
         use_xla = not is_cpu(strategy)
-    options = TrainerOptions(
-        **vars(group_of(TrainerFlags, training)),
+    trainer_options = TrainerOptions(
+        **vars(group_of(TrainerFlags, options)),
         num_train_steps=steps,
-        eval_steps=training.save_checkpoints_steps,
+        eval_steps=options.save_checkpoints_steps,
         eval_at_start=False,  # so that the first step does not wait for the dev set
         best_metric=task.metrics[0],
-        patience=training.early_stopping_patience,
+        patience=options.early_stopping_patience,
         facts=facts,
-        step=StepOptions(use_xla=use_xla, seed=start.random_seed),
+        step=StepOptions(use_xla=use_xla, seed=options.random_seed),
     )
     outputs = OutputsPredictor(
-        model, training.eval_batch_size, start.max_seq_length, task.min_tokens
+        model, options.eval_batch_size, options.max_seq_length, task.min_tokens
     )
     evaluator = DevEvaluator(task, outputs)
     objective = task.objective()
-    if training.teacher:
-        objective = with_teacher(objective, task, training)
-    return Trainer(model, objective, optimizer, strategy, options, evaluator)
+    if options.teacher:
+        objective = with_teacher(objective, task, options)
+    return Trainer(model, objective, optimizer, strategy, trainer_options, evaluator)
 
 
-def _steps(training, count):
+def _steps(options, count):
     """Counts the steps of the run and of its warm-up, on `count` examples."""
-    steps, warmup = training.train_step, training.warmup_step
-    if training.num_train_epochs is not None:
-        epochs = training.num_train_epochs
-        steps = math.ceil(count * epochs / training.train_batch_size)
-    if training.warmup_proportion is not None:
-        warmup = int(steps * training.warmup_proportion)
+    steps, warmup = options.train_step, options.warmup_step
+    if options.num_train_epochs is not None:
+        epochs = options.num_train_epochs
+        steps = math.ceil(count * epochs / options.train_batch_size)
+    if options.warmup_proportion is not None:
+        warmup = int(steps * options.warmup_proportion)
     return steps, warmup
 
 
-def best_model_saver(output_dir, task, start, tokenizer, model):
+def best_model_saver(options, task, tokenizer, model):
     """Returns a function of a step and its dev scores that saves the model."""
     used = versions()  # before the first step: afterwards, nothing may fail
 
     def save_best(step, scores):
         info = {
             "task": task.to_dict(),
-            "max_seq_length": start.max_seq_length,
+            "max_seq_length": options.max_seq_length,
             "step": step,
             "dev": scores,
-            "init_checkpoint": start.init_checkpoint,
-            "init_digest": start.init_digest,
-            "random_seed": start.random_seed,
+            "init_checkpoint": options.init_checkpoint,
+            "init_digest": options.init_digest,
+            "random_seed": options.random_seed,
             "versions": used,
         }
-        model.save_pretrained(pathlib.Path(output_dir) / MODEL_DIR, tokenizer, info)
+        model.save_pretrained(
+            pathlib.Path(options.output_dir) / MODEL_DIR, tokenizer, info
+        )
 
     return save_best
 

@@ -24,7 +24,7 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.question_answering.questions import read_squad
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer

@@ -21,8 +21,8 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.question_answering.question_file import read_question_file
 from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.question_answering.questions import read_squad
 from albert_tf.tasks.question_answering.scores import raw_scores
 from albert_tf.tasks.question_answering.scores import version_1_figures

@@ -14,10 +14,10 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.answer_tokens import NONE
-from albert_tf.tasks.question_answering.answer_tokens import characters
-from albert_tf.tasks.question_answering.answer_tokens import first_and_last
 from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import NONE
+from albert_tf.tasks.question_answering.windows import characters
+from albert_tf.tasks.question_answering.windows import first_and_last
 from albert_tf.tokenization import load_tokenizer
 
 

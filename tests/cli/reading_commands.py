@@ -23,7 +23,7 @@ READING = {
     "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
     "tools.inspect_layers": "--model_dir={} --output_dir=out text",
-    "early-exit": "--model_dir={} --eval_file=dev.tsv --output_dir=out",
+    "tools.early_exit": "--model_dir={} --eval_file=dev.tsv --output_dir=out",
     "export": "--model_dir={} --export_dir=served",
     "serve": "--model_dir={}",
     "convert": "--from={} --to=out",

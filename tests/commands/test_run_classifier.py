@@ -8,9 +8,8 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 
 
 @pytest.mark.slow
@@ -29,4 +28,4 @@ def test_a_page_of_the_hub_is_no_model(tmp_path):
     options = parse(ClassifierOptions, ["", f"--output_dir={tmp_path}", *flags])
     message = f"{page} is a web page; write {page}?tf-hub-format=compressed instead"
     with pytest.raises(UserError, match=f"^{re.escape(message)}"):
-        run_repeatedly(options, classification)
+        run_repeatedly(options)

@@ -61,9 +61,8 @@ def test_pretraining(published, material, flags):
 def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
-    from albert_tf.tasks.classification import run as classification
     from albert_tf.tasks.classification.flags import ClassifierOptions
-    from albert_tf.tasks.commands.steps import run_repeatedly
+    from albert_tf.tasks.commands.run import run_repeatedly
 
     data = tmp_path / "data"
     data.mkdir()
@@ -84,7 +83,7 @@ def test_classification_and_export(published, tmp_path):
         do_train=True,
         do_eval=True,
     )
-    run_repeatedly(options, classification)
+    run_repeatedly(options)
     model_dir = tmp_path / "run" / "model"
     trained = albert_tf.AlbertForSequenceClassification.from_pretrained(model_dir)
     table = trained.albert.embeddings.word_embeddings
@@ -97,16 +96,16 @@ def test_classification_and_export(published, tmp_path):
 
 
 def test_what_a_task_starts_from_is_found_at_the_top(published):
-    from albert_tf.tasks.commands.flags import StartFlags
+    from albert_tf.hub.names import with_local_models
     from albert_tf.tasks.commands.flags import TaskOptions
 
-    start = TaskOptions(output_dir="out", vocab_file=NAME).resolved_start()
+    start = with_local_models(TaskOptions(output_dir="out", vocab_file=NAME))
     assert "model.safetensors" not in published.downloads()
     folder = local_directory(NAME, weights=False)
-    assert start == StartFlags(vocab_file=folder)
-    start = TaskOptions(output_dir="out", init_checkpoint=NAME).resolved_start()
+    assert start == TaskOptions(output_dir="out", vocab_file=folder)
+    start = with_local_models(TaskOptions(output_dir="out", init_checkpoint=NAME))
     assert "model.safetensors" in published.downloads()
-    assert start == StartFlags(init_checkpoint=folder)
+    assert start == TaskOptions(output_dir="out", init_checkpoint=folder)
 
 
 def test_tables_by_name(hub, tmp_path):

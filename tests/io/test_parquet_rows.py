@@ -12,11 +12,11 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
 from albert_tf.minimal_pairs import read_pairs
-from albert_tf.tasks.multiple_choice.files import jsonl_parts
+from albert_tf.tasks.multiple_choice.questions import jsonl_parts
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.tagging.files import TagFileFlags
-from albert_tf.tasks.tagging.files import read_tag_file
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from data_pipeline.text import corpus
 
 _ROWS = [{"text": f"One. Row {row}.", "label": row % 2} for row in range(3000)]

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf import early_exit
 from albert_tf.errors import UserError
 from albert_tf.models.base import seeded
 from albert_tf.serving.export import ExportOptions
@@ -18,6 +17,7 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
 from tests.serving.test_server import ask
 from tests.serving.test_server import serving
+from tools import early_exit
 
 _LAYERS = 6
 _TEXTS = [

@@ -17,9 +17,9 @@ from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.question_answering.question_file import QuestionFile
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.token_files import TokenFile

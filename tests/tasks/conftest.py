@@ -11,7 +11,7 @@ from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tasks import training
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["good", "bad", *_OTHER_WORDS]
@@ -23,7 +23,7 @@ def flags(command_line, tmp_path):
 
     def run(**changes):
         argv = ["run_classifier.py", *command_line(**changes)]
-        run_repeatedly(parse(ClassifierOptions, argv), classification)
+        run_repeatedly(parse(ClassifierOptions, argv))
         return tmp_path / "out"
 
     return run

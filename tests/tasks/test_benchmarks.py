@@ -13,7 +13,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import finetune_epoch
 from benchmarks import first_step
@@ -45,9 +45,7 @@ def test_scores_of_pretrained_models_and_from_scratch(
 
     def in_this_process(name, flags):
         commands.append([name, *(f"--{k}={v}" for k, v in flags.items())])
-        run_repeatedly(
-            command_line.parse(ClassifierOptions, commands[-1]), classification
-        )
+        run_repeatedly(command_line.parse(ClassifierOptions, commands[-1]))
 
     monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     monkeypatch.setattr(classification, "train_and_apply", _with_one_seed())
@@ -87,11 +85,11 @@ def _with_one_seed():
     """Trains each start once; another seed has half of its scores, at once."""
     train, found = classification.train_and_apply, {}
 
-    def trained(options, start):
+    def trained(options):
         scores = found.get(options.init_checkpoint)
         if scores:
             return {name: value / 2 for name, value in scores.items()}
-        return found.setdefault(options.init_checkpoint, train(options, start))
+        return found.setdefault(options.init_checkpoint, train(options))
 
     return trained
 

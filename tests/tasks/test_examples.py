@@ -8,10 +8,10 @@ from albert_tf.tasks.examples import Table
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.multiple_choice import questions
-from albert_tf.tasks.question_answering.question_file import QuestionFile
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tagging.sentences import TagFile
 

@@ -17,9 +17,8 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tokenization import load_tokenizer
 
@@ -72,7 +71,7 @@ def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypa
     argv = ["run_classifier.py", "--task_name=custom", "--data_dir=tables"]
     argv += ["--init_checkpoint=fine_tuned", "--output_dir=out"]
     options = parse(ClassifierOptions, [*argv, "--do_eval", "--do_predict"])
-    results = run_repeatedly(options, classification)
+    results = run_repeatedly(options)
     assert results["eval_accuracy"] == results["test_accuracy"]
     assert results["eval_accuracy"] == pytest.approx(names["accuracy"])
     assert "global_step" not in results

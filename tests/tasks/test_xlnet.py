@@ -8,12 +8,9 @@ import pytest
 
 import albert_tf
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.multiple_choice import run as multiple_choice
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
-from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.tagging import run as tagging
 from albert_tf.tasks.tagging.flags import TaggingOptions
 
 _CONTEXT = "the film was very good and the plot was not very bad"
@@ -43,14 +40,14 @@ def tune(xlnet_tokenizer, xlnet_config, tmp_path):
         "export_dir": "served",
     }
 
-    def run(options_class, family, **flags):
+    def run(options_class, **flags):
         values = {
             **_SIZES,
             **{n: tmp_path / path for n, path in paths.items()},
             **flags,
         }
         argv = [f"--{name}={value}" for name, value in values.items()]
-        run_repeatedly(parse(options_class, ["run.py", *argv]), family)
+        run_repeatedly(parse(options_class, ["run.py", *argv]))
         return tmp_path / "out"
 
     return run
@@ -86,7 +83,6 @@ def test_questions(tune, version, tmp_path):
     qas = _write_questions(path, version)
     out = tune(
         SquadOptions,
-        question_answering,
         train_file=path,
         predict_file=path,
         max_query_length=3,
@@ -134,7 +130,6 @@ def test_choices(tune, tmp_path):
         (tmp_path / "data" / f"{role}.jsonl").write_text(lines)
     out = tune(
         RaceOptions,
-        multiple_choice,
         task_name="custom",
         data_dir=tmp_path / "data",
         max_qa_length=6,
@@ -167,7 +162,6 @@ def test_tags(tune, tmp_path):
         (tmp_path / "data" / f"{role}.conll").write_text("".join(lines))
     out = tune(
         TaggingOptions,
-        tagging,
         data_dir=tmp_path / "data",
         doc_stride=4,
         do_eval=True,

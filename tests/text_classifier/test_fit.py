@@ -15,9 +15,8 @@ from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 
 _TEXTS = ["good film", "bad plot"] * 8
 _SETTINGS = {"epochs": 15, "batch_size": 4, "learning_rate": 1e-2, "verbose": 0}
@@ -80,9 +79,7 @@ def test_what_it_saves_knows_task_and_labels(moods, pretrained, tmp_path):
     argv = [f"--init_checkpoint={tmp_path / 'tuned'}", f"--output_dir={tmp_path / 'o'}"]
     argv += ["--do_predict", "--input_text=good film"]
     (tmp_path / "o").mkdir()
-    run_repeatedly(
-        parse(ClassifierOptions, ["run_classifier.py", *argv]), classification
-    )
+    run_repeatedly(parse(ClassifierOptions, ["run_classifier.py", *argv]))
     written = (tmp_path / "o" / "predictions.tsv").read_text()
     assert written.startswith("glad\t")
     again.fit(_TEXTS[:2], [1, 0], epochs=1, verbose=0)  # the labels are still those

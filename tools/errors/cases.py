@@ -25,6 +25,7 @@ _PREFIX = "error: "
 _BEAM = "data_pipeline.beam"
 _TOOLS = (
     "tools.demo.corpus",
+    "tools.early_exit",
     "tools.inspect_layers",
     "tools.tpu.check",
     "tools.verify",

@@ -22,7 +22,7 @@ from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.multiple_choice.files import race_parts
+from albert_tf.tasks.multiple_choice.questions import race_parts
 from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.task import MultipleChoice

@@ -5,9 +5,9 @@ import unicodedata
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.answer_tokens import characters
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
+from albert_tf.tasks.question_answering.windows import characters
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tokenization.normalization import sentencepiece_text
 

@@ -21,9 +21,10 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
-from albert_tf.tasks.commands.flags import run_command
+from albert_tf.tasks.commands.flags import obey
 from albert_tf.tasks.tables import ColumnFlags
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
@@ -92,7 +93,13 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         False,
     )
 
+    @property
+    def family(self):
+        from albert_tf.tasks.classification import run
+
+        return run
+
 
 def main(argv=None):
     """Fine-tunes, evaluates, predicts and exports as the flags say."""
-    run_command(ClassifierOptions, "classification", argv, _IGNORED)
+    run(ClassifierOptions, obey, ignored=_IGNORED, argv=argv)

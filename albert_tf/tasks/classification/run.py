@@ -16,11 +16,10 @@ from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import leaving_early
+from albert_tf.tasks.commands.run import one_model_only
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.commands.steps import one_model_only
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.loading import initial_model
@@ -33,35 +32,35 @@ from albert_tf.tasks.training import prepare
 _CUSTOM = "custom"
 
 
-def train_and_apply(options, start):
-    """Obeys the flags once; see `run_repeatedly`."""
+def train_and_apply(options):
+    """Follows the flags once; see `TaskOptions.family`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
         tuned = None
         if options.task_name == _CUSTOM and not options.do_train:
-            tuned = _fine_tuned(options, start)
+            tuned = _fine_tuned(options)
         task, examples = read_tables(options, tuned, predict_splits)
         task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = read_raw_texts(options, task.pair)
         if options.do_train and options.few_shot:
-            _train_few_shot(options, start, task, examples)
+            _train_few_shot(options, task, examples)
             options, tuned = dataclasses.replace(options, do_train=False), None
-        if options.do_train or options.do_eval or predict_splits:
-            values = run_task(options, start, task, examples, predict_splits, tuned)
+        applies = options.do_eval, predict_splits
+        values = run_task(options, task, examples, *applies, tuned)
     if asks_raw_text and values is not None:
-        _predict_raw_text(options, start, texts)
+        _predict_raw_text(options, texts)
     return values
 
 
-def _train_few_shot(options, start, task, examples):
+def _train_few_shot(options, task, examples):
     """Trains as `tasks.training.fine_tune`, from few labels, in one go."""
-    length, held_out = start.max_seq_length, of_role(examples, "dev")
+    length, held_out = options.max_seq_length, of_role(examples, "dev")
     told_by = functools.partial(few_shot_arguments, kind=task.kind)
-    model, tokenizer = initial_model(start, task, told_by)
+    model, tokenizer = initial_model(options, task, told_by)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
         for name in ("train", *held_out)
@@ -73,17 +72,17 @@ def _train_few_shot(options, start, task, examples):
         epochs=math.ceil(options.num_train_epochs or 1),
         batch_size=options.train_batch_size,
         learning_rate=options.learning_rate,
-        seed=start.random_seed,
+        seed=options.random_seed,
         verbose=0,
     )
     outputs = OutputsPredictor(model, options.eval_batch_size, length)
     scores = DevEvaluator(task, outputs).evaluate(dict(zip(held_out, dev, strict=True)))
-    save_best = best_model_saver(options.output_dir, task, start, tokenizer, model)
+    save_best = best_model_saver(options, task, tokenizer, model)
     save_best(history.params["steps"] * len(history.epoch), scores)
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `run_repeatedly`."""
+    """Refuses flags that do not fit; see `TaskOptions.family`."""
     _check_raw_text(options)
     options.check_early_exit()
     check_steps(options)
@@ -153,7 +152,7 @@ def read_tables(options, tuned, predict):
         UserError: --task_name and --data_dir do not fit.
     """
     data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
-    roles = {*needed_roles(options), *(("test",) if options.do_eval else ())}
+    roles = {*options.needed_roles, *(("test",) if options.do_eval else ())}
     if options.task_name != _CUSTOM:
         return glue_examples(options.task_name, data_dir, skips, roles, predict)
     kind, required = options.label_kind, ("train", "dev")
@@ -168,9 +167,9 @@ def read_tables(options, tuned, predict):
     )
 
 
-def _fine_tuned(options, start):
+def _fine_tuned(options):
     """Finds the model to apply: its `Bundle` and its `TextTask`."""
-    return fine_tuned(options.output_dir, start.opened, task_class=TextTask)
+    return fine_tuned(options.output_dir, options.opened, task_class=TextTask)
 
 
 def read_raw_texts(flags, pair):
@@ -210,18 +209,17 @@ def read_raw_texts(flags, pair):
     return list(texts), list(pairs[0]) if pairs else None
 
 
-def _predict_raw_text(options, start, texts):
+def _predict_raw_text(options, texts):
     """Prints and writes a line for each text: the prediction, then the text.
 
     Args:
         options: `ClassifierOptions`.
-        start: its `StartFlags`.
         texts: the result of `read_raw_texts`; None to read them now.
     """
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.predictor import Predictor
 
-    opened, task = _fine_tuned(options, start)
+    opened, task = _fine_tuned(options)
     texts, pairs = texts or read_raw_texts(options, task.pair)
     inputs = [texts] if pairs is None else [texts, pairs]
     answers = Predictor(opened.path)(*inputs, batch_size=options.predict_batch_size)

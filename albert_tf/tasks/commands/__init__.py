@@ -1,1 +1,1 @@
-"""Commands of tasks: the parts that all families share, and `albert-tf early-exit`."""
+"""The command of a task, which all families share."""

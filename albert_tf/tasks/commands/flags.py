@@ -2,12 +2,10 @@
 
 import dataclasses
 import functools
-import importlib
 import os
 
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
@@ -15,7 +13,6 @@ from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
-from albert_tf.hub.names import with_local_models
 from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import DECAYED
@@ -100,10 +97,6 @@ class StartFlags(ExecutionFlags):
     def vocabulary(self):
         """The file of a vocabulary, if a flag names one."""
         return self.spm_model_file or self.vocab_file
-
-    def resolved_start(self):
-        """Returns the `StartFlags` alone, with paths of this machine."""
-        return with_local_models(command_line.group_of(StartFlags, self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -238,23 +231,44 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
         may_change=True,
     )
 
+    @property
+    def family(self):
+        """The module that follows the flags of a family of tasks.
 
-def run_command(options_class, family, argv, ignored=()):
-    """Reads the command line of a family of tasks, and obeys it.
+        Its `check_flags` raises `UserError` for options that cannot be followed, or
+        that would have no effect. Its `train_and_apply` takes the options of one run,
+        whose models and vocabularies lie here, to the result of `run_task`; it is
+        called if anything but an export is asked for.
+        """
+        raise NotImplementedError
 
-    Args:
-        options_class: its `TaskOptions`.
-        family: its folder in `tasks`, whose `run.py` has `check_flags` and
-            `train_and_apply`; see `run_repeatedly`.
-        argv, ignored: as of `command_line.run`.
-    """
+    def completed(self):
+        """Returns the options with the values that other flags decide."""
+        return self
 
-    @obeys_reading_flags
-    def obey(options):
-        # Imported here, so that --help does not wait for TensorFlow.
-        from albert_tf.tasks.commands.steps import run_repeatedly
+    @property
+    def reads_examples(self):
+        """True if anything but an export is asked for."""
+        return self.do_train or self.do_eval or self.do_predict
 
-        run = importlib.import_module(f"albert_tf.tasks.{family}.run")
-        run_repeatedly(options, run)
+    @property
+    def needed_roles(self):
+        """The roles of examples that are read, of "train", "dev" and "test".
 
-    command_line.run(options_class, obey, ignored, argv)
+        The dev set picks the best checkpoint in training.
+        """
+        needed = {
+            "train": self.do_train,
+            "dev": self.do_train or self.do_eval,
+            "test": self.do_predict,
+        }
+        return [role for role, is_needed in needed.items() if is_needed]
+
+
+@obeys_reading_flags
+def obey(options):
+    """Follows `TaskOptions`."""
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.commands.run import run_repeatedly
+
+    run_repeatedly(options)

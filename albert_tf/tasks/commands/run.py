@@ -1,22 +1,33 @@
-"""The run of a task's command: train, evaluate, predict."""
+"""The command of a task: checks its flags, and follows them with one seed or several.
 
+A run opens the model to start from, reads the examples, trains, evaluates, predicts and
+exports. Each step takes the options whole.
+"""
+
+import contextlib
 import dataclasses
+import math
+import os
 import pathlib
+import statistics
 
+import keras
 from absl import logging
 
 from albert_tf.cli.command_line import group_of
+from albert_tf.engine.compilation import with_precision
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
+from albert_tf.hub.names import is_download
 from albert_tf.hub.names import with_local_models
+from albert_tf.io.files import write_json
 from albert_tf.io.folder_lock import folder_lock
+from albert_tf.io.storage import require_disk
 from albert_tf.models.flags import EarlyExitFlags
-from albert_tf.tasks.commands.flags import ApplyingFlags
-from albert_tf.tasks.commands.flags import TrainingFlags
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.loading import fine_tuned
@@ -31,53 +42,163 @@ from albert_tf.tasks.training import run_facts
 _RESULTS = "eval_results.txt"
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
+_DOWNLOADS = ("data_dir", "init_checkpoint")
+_PLACES = (*_DOWNLOADS, "output_dir", "cached_dir", "export_dir")
+_SEEDS = 2**32  # how many --random_seed may be
 
 
-def run_task(options, start, task, examples, predict_splits, tuned=None):
-    """Trains, evaluates and predicts as `TaskOptions` say.
+def check_steps(options, reads_folder=False):
+    """Refuses flags that ask for nothing, or that name a bucket in place of a folder.
 
     Args:
         options: `TaskOptions`.
-        start: their `StartFlags`, whose model and vocabulary lie here.
+        reads_folder: whether the examples lie in --data_dir.
+
+    Raises:
+        UserError: it names the flags.
+    """
+    for flag in _PLACES:
+        place = getattr(options, flag, None)
+        if flag not in _DOWNLOADS or not is_download(place):
+            require_disk(flag, place)
+    if not (options.reads_examples or options.export_dir):
+        raise UserError(
+            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
+        )
+    if reads_folder and options.reads_examples and not options.data_dir:
+        raise UserError("--data_dir is needed to train, evaluate or predict.")
+
+
+def run_repeatedly(options):
+    """Follows the flags `--num_runs` times; the paper reports a median of 5.
+
+    Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
+    directory. There, eval_results.txt holds the median, least and greatest of each
+    value (NaN where a run has NaN), and runs.json all of them.
+
+    Args:
+        options: `TaskOptions`.
+
+    Returns:
+        The values of eval_results.txt; empty if nothing is scored, and in a worker
+        that leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    options.family.check_flags(options)
+    options = with_precision(options).completed()
+    if options.num_runs == 1:
+        return _run_once(options)
+    if not (options.do_train and options.do_eval):
+        raise UserError("--num_runs needs --do_train and --do_eval.")
+    if options.export_dir:
+        raise one_model_only("--export_dir", options)
+    output_dir = pathlib.Path(options.output_dir)
+    runs = []
+    for i in range(options.num_runs):
+        logging.info("Run %d of %d", i + 1, options.num_runs)
+        one = dataclasses.replace(
+            options,
+            num_runs=1,
+            random_seed=(options.random_seed + i) % _SEEDS,
+            output_dir=str(output_dir / f"run_{i}"),
+            cached_dir=options.cache_dir,
+        )
+        runs.append({"random_seed": one.random_seed, **_run_once(one)})
+        keras.backend.clear_session()
+    if runs[0].keys() == {"random_seed"}:
+        return {}  # Another worker has the results.
+    values = {"num_runs": options.num_runs}
+    for name in runs[0].keys() - {"random_seed"}:
+        for key, value in _spread([run[name] for run in runs]).items():
+            values[f"{name}_{key}"] = value
+    with folder_lock(output_dir):
+        write_json(output_dir / "runs.json", runs)
+        write_eval_results(str(output_dir / _RESULTS), values)
+    for name, value in sorted(values.items()):
+        if name.endswith("_median"):
+            logging.info("%s = %s", name, value)
+    return values
+
+
+def _spread(values):
+    """Computes median, least, greatest; all NaN if a value is, for NaN has no order."""
+    if any(map(math.isnan, values)):
+        return dict.fromkeys(("median", "min", "max"), math.nan)
+    return {
+        "median": statistics.median(values),
+        "min": min(values),
+        "max": max(values),
+    }
+
+
+def one_model_only(flags, options):
+    """Makes the `UserError` for flags that need one model where there are several."""
+    return UserError(
+        f"{flags} need one model, not --num_runs={options.num_runs}; give them in a "
+        "second command, with --output_dir naming the folder of one run, such as "
+        f"{options.output_dir}/run_0."
+    )
+
+
+def _run_once(options):
+    values, options = {}, with_local_models(options)
+    if options.reads_examples:
+        lock = contextlib.nullcontext()
+        # Before a model is looked for: another run may be about to replace it. Training
+        # locks the folder itself, in one of its workers.
+        if os.path.isdir(options.output_dir) and not options.do_train:
+            lock = folder_lock(options.output_dir)
+        with lock:
+            values = options.family.train_and_apply(options)
+        if values is None:
+            return {}
+    if options.export_dir:
+        # Imported here: training starts seconds sooner without serving.
+        from albert_tf.serving.export import ExportOptions
+        from albert_tf.serving.export import export
+
+        opened, _ = fine_tuned(options.output_dir, options.opened)
+        export(ExportOptions(model_dir=opened.path, export_dir=options.export_dir))
+    return values
+
+
+def run_task(options, task, examples, evaluates, predicts, tuned=None):
+    """Trains if the options say so, evaluates and predicts.
+
+    Args:
+        options: `TaskOptions`, whose models and vocabularies lie here.
         task: the `Task`.
         examples: the `Examples` of all that is to be done, by name; all are read before
             anything is done, for a bad file must not cost a training.
-        predict_splits: whether examples of the role "test" are to be predicted.
+        evaluates: whether to score the dev sets and the labelled test sets.
+        predicts: whether to predict the test sets.
         tuned: the result of `fine_tuned`, if nothing is trained and it is known.
 
     Returns:
-        The values of eval_results.txt; empty without --do_eval. None in a worker that
+        The values of eval_results.txt; empty without evaluation. None in a worker that
         leaves evaluation and files to another.
 
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    _check(task, examples, options.do_train, options.do_eval, predict_splits)
+    _check(task, examples, options.do_train, evaluates, predicts)
     if options.do_train:
         facts = run_facts(options, examples)
         # Before TensorFlow runs anything: workers must be connected first.
         strategy = strategy_from(group_of(DeviceFlags, options))
-        training = with_local_models(group_of(TrainingFlags, options))
-        if not fine_tune(task, examples, start, training, strategy, facts):
+        if not fine_tune(task, examples, options, strategy, facts):
             return None
-    if not (options.do_eval or predict_splits):
+    if not (evaluates or predicts):
         return {}
-    with folder_lock(options.output_dir):
-        return _apply(options, start, task, examples, predict_splits, tuned)
-
-
-def _apply(options, start, task, examples, predict_splits, tuned):
-    """Evaluates and predicts; returns the values of eval_results.txt."""
-    applying = group_of(ApplyingFlags, options)
-    apply, opened = _applier(start, applying, task, examples, tuned)
-    info, output_dir, values = opened.facts, pathlib.Path(options.output_dir), {}
-    if options.do_eval:
-        is_own = pathlib.Path(opened.path) == output_dir / MODEL_DIR
-        is_only_test = is_own and not of_role(examples, "dev")
-        kept = _scores_on_dev(output_dir, info) if is_only_test else {}
-        values = _evaluate(output_dir, task, examples, apply, info, kept)
-    if predict_splits:
-        _predict(output_dir, task, examples, apply)
+    values, output_dir = {}, pathlib.Path(options.output_dir)
+    with folder_lock(output_dir):
+        apply, opened = _applier(options, task, examples, tuned)
+        if evaluates:
+            values = _evaluate(output_dir, task, examples, apply, opened)
+        if predicts:
+            _predict(output_dir, task, examples, apply)
     return values
 
 
@@ -87,19 +208,19 @@ def leaving_early(task, options):
     return dataclasses.replace(task, early_exit=flags) if flags.early_exit else task
 
 
-def _check(task, examples, train, evaluate, predict):
+def _check(task, examples, trains, evaluates, predicts):
     """Refuses a step that has no examples."""
-    if train and not of_role(examples, "train"):
+    if trains and not of_role(examples, "train"):
         raise UserError(
             f"The task {task.name} has no training set; fine-tune on MNLI and predict "
             "it with --init_checkpoint=<that run>/model."
         )
-    if evaluate and not _labelled(examples):
+    if evaluates and not _labelled(examples):
         raise UserError(
             f"The task {task.name} has no table with labels for --do_eval; for the "
             "task ax it is diagnostic-full.tsv."
         )
-    if predict and not of_role(examples, "test"):
+    if predicts and not of_role(examples, "test"):
         raise UserError(
             f"The task {task.name} has no test table to predict; add it to --data_dir, "
             "or leave out --do_predict."
@@ -112,36 +233,41 @@ def _labelled(examples):
     return [name for name, own in scored.items() if own.is_labelled]
 
 
-def _applier(start, applying, asked, examples, tuned):
-    """Returns a function from the name of examples to the model's results on them.
+def _applier(options, asked, examples, tuned):
+    """Opens the fine-tuned model.
 
     Returns:
-        The function, which returns `Prepared` examples, their outputs by
-        `Task.interpret`, and the scores of early answers; and the `Bundle` of the
-        model.
+        A function from the name of examples to their `Prepared`, the model's outputs by
+        `Task.interpret` and the scores of early answers; and the model's `Bundle`.
     """
-    opened, task = tuned or fine_tuned(applying.output_dir, start.opened, asked)
+    opened, task = tuned or fine_tuned(options.output_dir, options.opened, asked)
     task.check_fits(opened.path, asked)
     # Without training info, the flags say what the model does not.
     task = task if opened.facts else asked
     model, tokenizer = load_fine_tuned(
-        opened, task, start.vocabulary, start.do_lower_case
+        opened, task, options.vocabulary, options.do_lower_case
     )
     # A model that was saved by hand need not say at which length it was trained.
-    longest = model.config.longest_row(start.max_seq_length)
+    longest = model.config.longest_row(options.max_seq_length)
     length = opened.facts.get("max_seq_length", longest)
-    _tell_differences(
-        opened.path,
-        {"max_seq_length": length, **_row_settings(task)},
-        {"max_seq_length": start.max_seq_length, **_row_settings(asked)},
-    )
+    applied = {"max_seq_length": length}
+    wanted = {"max_seq_length": options.max_seq_length}
+    for name in task.row_settings:
+        applied[name], wanted[name] = getattr(task, name), getattr(asked, name)
+    if different := [
+        f"{name}={value} (not {wanted[name]})"
+        for name, value in applied.items()
+        if value != wanted[name]
+    ]:
+        what = ", ".join(different)
+        logging.info("%s is applied with its own %s.", opened.path, what)
 
     def apply(name):
-        batch_size = applying.eval_batch_size
+        batch_size = options.eval_batch_size
         if examples[name].role == "test":
-            batch_size = applying.predict_batch_size
+            batch_size = options.predict_batch_size
         prepared = prepare(
-            task, name, examples[name], tokenizer, length, applying.cache_dir
+            task, name, examples[name], tokenizer, length, options.cache_dir
         )
         predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
         # The task of the files: its flags say how to answer.
@@ -152,52 +278,31 @@ def _applier(start, applying, asked, examples, tuned):
     return apply, opened
 
 
-def _row_settings(task):
-    return {name: getattr(task, name) for name in task.row_settings}
-
-
-def _tell_differences(directory, applied, asked):
-    """Logs flags that do not count, since the model decides their values."""
-    different = [
-        f"{name}={value} (not {asked[name]})"
-        for name, value in applied.items()
-        if value != asked[name]
-    ]
-    if different:
-        what = ", ".join(different)
-        logging.info("%s is applied with its own %s.", directory, what)
-
-
-def _evaluate(output_dir, task, examples, apply, info, kept):
-    """Scores the dev sets and the labelled test sets; writes the scores, and `kept`.
+def _evaluate(output_dir, task, examples, apply, opened):
+    """Scores the dev sets and the labelled test sets, and writes eval_results.txt.
 
     A metric of the first dev set has its own name, a metric of another set the set's
-    name before it.
+    name before it. The file keeps an earlier command's scores on dev of the same model.
     """
-    values = _last_scores(output_dir, task)
-    if "step" in info:
-        values["global_step"] = info["step"]
+    values, kept, step = _last_scores(output_dir, task), {}, opened.facts.get("step")
     official = next(iter(of_role(examples, "dev")), None)
+    if step is not None:
+        values["global_step"] = step
+        if official is None and pathlib.Path(opened.path) == output_dir / MODEL_DIR:
+            earlier = read_eval_results(str(output_dir / _RESULTS))
+            kept = earlier if earlier.get("global_step") == str(step) else {}
     for name in _labelled(examples):
-        first = name == official
         prepared, interpreted, early = apply(name)
         scores = {**task.score(prepared, interpreted), **early}
         for metric, value in scores.items():
             named = _OFFICIAL_NAMES.get(metric, metric)
-            values[named if first else f"{name}_{metric}"] = value
+            values[named if name == official else f"{name}_{metric}"] = value
         # At once, so that no later failure loses these scores.
         write_eval_results(str(output_dir / _RESULTS), {**kept, **values})
         task.write_scored(output_dir, name, prepared, interpreted)
     for name, value in sorted(values.items()):
         logging.info("%s = %s", name, value)
     return values
-
-
-def _scores_on_dev(output_dir, info):
-    """Reads an earlier command's scores of a run's model."""
-    earlier = read_eval_results(str(output_dir / _RESULTS))
-    same = "step" in info and earlier.get("global_step") == str(info["step"])
-    return earlier if same else {}
 
 
 def _last_scores(output_dir, task):

@@ -20,9 +20,10 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
-from albert_tf.tasks.commands.flags import run_command
+from albert_tf.tasks.commands.flags import obey
 
 TASK_NAMES = ("race", "c3", "custom")
 # Official flags that only TPUEstimator needed, or that this program makes needless:
@@ -79,7 +80,13 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
         TaskOptions, "save_checkpoints_steps", default=100
     )
 
+    @property
+    def family(self):
+        from albert_tf.tasks.multiple_choice import run
+
+        return run
+
 
 def main(argv=None):
     """Fine-tunes, scores, chooses and exports as the flags say."""
-    run_command(RaceOptions, "multiple_choice", argv, _IGNORED)
+    run(RaceOptions, obey, ignored=_IGNORED, argv=argv)

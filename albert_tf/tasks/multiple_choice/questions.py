@@ -1,16 +1,53 @@
-"""Questions with options, in memory, whatever file they are from."""
+"""Questions with options, and their files: RACE, C3, and JSONL or Parquet of your own.
+
+RACE has articles with questions of four options, one file an article or all.txt.
+Source: `RaceProcessor` in race_utils.py of google-research/albert, which reads
+`RACE/{train,dev,test}/{middle,high}/all.txt`, an article a line. RACE is published with
+one file an article.
+
+C3 has Chinese dialogues and texts with questions of two to four options:
+
+[[["a turn", "a turn", …], [{"question": …, "choice": […], "answer": …}, …], "id"], …]
+
+Source: Sun et al., 2020, "Investigating Prior Knowledge for Challenging Chinese Machine
+Reading Comprehension"; README of github.com/nlpdata/c3.
+
+JSONL or Parquet of your own has a question a row, with as many options as it has:
+
+{"id": …, "context": …, "question": …, "options": ["…", "…"], "label": 1}
+
+`id` may be absent, and so may `question` (where the context is a prompt that an option
+ends) and, in files to predict, `label`: the place of the right option from 0, or its
+text. -1 and "" stand for a hidden label.
+"""
 
 import dataclasses
 import itertools
+import pathlib
 
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import parse_json
+from albert_tf.io.table_rows import OBJECTS
+from albert_tf.io.table_rows import read_rows
+from albert_tf.io.text_files import read_json_text
+from albert_tf.io.text_files import read_text
 from albert_tf.tasks.examples import Examples
 from albert_tf.tasks.examples import digest_of
+from albert_tf.tasks.examples import files_by_role
+from albert_tf.tasks.examples import good_ones
+from albert_tf.tasks.examples import or_error
 from albert_tf.tasks.tables import check_characters
 
+LEVELS = ("middle", "high")
+LABEL = "label"
 _FEWEST = 2  # options
+_ALL = "all.txt"
+_OF_ARTICLES = ("questions", "options", "answers")
+_OF_C3 = ("question", "choice", "answer")
+_C3_GROUPS = {"d": "dialogue", "m": "mixed"}
+_HIDDEN = (-1, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +106,8 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
     """Reads a `ChoiceFile`.
 
     Args:
-        parts: by path of a file (or folder) an iterable of (place in it, `Question` or
-            the ValueError that describes its fault).
+        parts: the readers by path, as `race_parts`, `c3_parts` and `jsonl_parts` return
+            them.
         role: one of `ROLES`.
         is_labelled: whether each must have a label; otherwise none has.
         skip_bad_rows: leave bad questions out and count them, instead of stopping.
@@ -79,25 +116,146 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
         UserError: a file is missing, holds something else or no question, or a
             question in it is bad.
     """
-    path, questions, skipped = ", ".join(parts), [], 0
-    for where, question in itertools.chain.from_iterable(parts.values()):
-        if not isinstance(question, ValueError):
-            if not is_labelled:
-                question = dataclasses.replace(question, label=None)
+
+    def found():
+        for where, question in itertools.chain.from_iterable(parts.values()):
+            if isinstance(question, ValueError):
+                yield where, question
+            elif not is_labelled:
+                yield where, dataclasses.replace(question, label=None)
             elif question.label is None:
-                question = ValueError("the question has no label")
-        if not isinstance(question, ValueError):
-            questions.append(question)
-        elif skip_bad_rows:
-            skipped += 1
-        else:
-            raise UserError(
-                f"{where}: {question}; correct it, or leave bad rows out with "
-                "--skip_bad_rows."
-            ) from question
+                yield where, ValueError("the question has no label")
+            else:
+                yield where, question
+
+    path = ", ".join(parts)
+    questions, skipped = good_ones(found(), skip_bad_rows)
     if not questions:
         raise UserError(f"{path} holds no usable question.")
     return ChoiceFile(path, tuple(questions), role=role, num_skipped=skipped)
+
+
+def race_parts(data_dir, role, levels=LEVELS):
+    """Returns the readers of RACE's split by folder; {} if there is none.
+
+    Args:
+        data_dir: the folder that holds `RACE`, or `train`, `dev` and `test`.
+        role: "train", "dev" or "test".
+        levels: which of `LEVELS`, in this order.
+    """
+    for folder in (pathlib.Path(data_dir, "RACE", role), pathlib.Path(data_dir, role)):
+        if folder.is_dir():
+            return {str(folder / name): _read_level(folder / name) for name in levels}
+    return {}
+
+
+def _read_level(folder):
+    """Yields (where, `Question` or ValueError) of the articles of one level.
+
+    They stand in `all.txt`, an article a line, or in a file each, which are read in the
+    order of their names.
+    """
+    if (folder / _ALL).exists():
+        lines = enumerate(read_text(folder / _ALL).split("\n"), 1)
+        articles = ((f"{folder / _ALL}, line {n}", line) for n, line in lines)
+    else:
+        files = sorted(folder.glob("*.txt"), key=lambda file: file.name)
+        if not files:
+            raise UserError(
+                f"{folder} has no article; expected {_ALL}, or one .txt file per "
+                "article."
+            )
+        articles = ((str(file), read_text(file)) for file in files)
+    for where, text in articles:
+        if text.strip():
+            yield from _of_article(where, text, folder.name)
+
+
+def _of_article(where, text, group):
+    try:
+        article = parse_json(text)
+        rows = list(zip(*(article[name] for name in _OF_ARTICLES), strict=True))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{where} is no article of RACE ({error!r}); expected a JSON object with "
+            "as many questions as options and answers."
+        ) from error
+    for number, row in enumerate(rows):
+        question = or_error(_of_race, article, number, *row, group)
+        yield f"{where}, question {number + 1}", question
+
+
+def _of_race(article, number, text, options, answer, group):
+    if not (isinstance(answer, str) and len(answer) == 1 and "A" <= answer <= "Z"):
+        raise ValueError(f"the answer is {answer!r}, expected a letter such as A")
+    return checked_question(
+        f"{article.get('id', '')}-{number}",
+        article.get("article"),
+        text,
+        options,
+        ord(answer) - ord("A"),
+        group,
+        may_be_empty=True,  # as some of RACE's are
+    )
+
+
+def c3_parts(data_dir, role):
+    """Returns the readers of `c3-d-<role>.json` and `c3-m-<role>.json` by path.
+
+    Either is enough; {} if the folder has neither.
+    """
+    paths = {
+        group: pathlib.Path(data_dir, f"c3-{letter}-{role}.json")
+        for letter, group in _C3_GROUPS.items()
+    }
+    return {str(p): _read_c3(p, group) for group, p in paths.items() if p.exists()}
+
+
+def _read_c3(path, group):
+    """Yields (where, `Question` or ValueError) of the questions of a file."""
+    for number, document in enumerate(read_json_text(path), 1):
+        try:
+            turns, questions, identity = document
+            if not isinstance(turns, list):  # a text would be joined, too
+                raise TypeError(f"{turns!r:.80} is no list of texts")
+            context = "\n".join(turns)
+            rows = [[question.get(name) for name in _OF_C3] for question in questions]
+        except (AttributeError, TypeError, ValueError) as error:
+            raise UserError(
+                f"{path}, document {number} is not a document of C3 ({error}); "
+                "expected a list of texts, a list of questions and an id."
+            ) from error
+        for place, row in enumerate(rows):
+            name = f"{identity}-{place}"
+            question = or_error(checked_question, name, context, *row, group)
+            yield f"{path}, document {identity!r}, question {place + 1}", question
+
+
+def jsonl_parts(data_dir, role):
+    """Returns the reader of `<role>.jsonl` by path; {} if there is no such file.
+
+    Raises:
+        UserError: there are two of it, as `<role>.ndjson`.
+    """
+    path = files_by_role(data_dir, OBJECTS, ()).get(role)
+    return {str(path): read_jsonl(path)} if path else {}
+
+
+def read_jsonl(path):
+    """Yields (where, `Question` or ValueError) of the questions of a file."""
+    for number, (where, fields) in enumerate(read_rows(path)):
+        question = fields
+        if not isinstance(fields, ValueError):
+            label = fields.get(LABEL)
+            question = or_error(
+                checked_question,
+                fields.get("id", number),
+                fields.get("context"),
+                fields.get("question", ""),
+                fields.get("options"),
+                None if label in _HIDDEN else label,
+            )
+        yield where, question
 
 
 def checked_question(
@@ -106,12 +264,9 @@ def checked_question(
     """Makes a `Question` from the values of a file.
 
     Args:
-        identity: its name in result files.
-        context, text: should be str.
-        options: should be a list of two str or more.
-        label: should be the place of the right option from 0, or its text; None where
-            it is unknown.
-        group: as of `Question`.
+        identity, context, text, options, group: see `Question`.
+        label: the place of the right option from 0, or its text; None where it is
+            unknown.
         may_be_empty: whether an option may have no visible text.
 
     Raises:
@@ -130,23 +285,14 @@ def checked_question(
         raise ValueError("an option is empty")
     for value in (identity, context, text, *options):
         check_characters("text", value)
-    place = _place(label, options)
-    return Question(str(identity), context, text, tuple(options), place, group)
-
-
-def _place(label, options):
-    if label is None:
-        return None
     if isinstance(label, str):
         if label not in options:
             raise ValueError(f"the answer {label!r} is not one of the options")
-        return options.index(label)
-    if type(label) is not int:
+        label = options.index(label)
+    # JSON's true is a number in Python.
+    if label is not None and (type(label) is not int or not 0 <= label < len(options)):
         raise ValueError(
-            f"the label is {label!r}, expected the number or the text of an option"
+            f"the label is {label!r}, expected the text of an option or its number, "
+            f"from 0 to {len(options) - 1}"
         )
-    if not 0 <= label < len(options):
-        raise ValueError(
-            f"there is no option {label}; the {len(options)} options count from 0"
-        )
-    return label
+    return Question(str(identity), context, text, tuple(options), label, group)

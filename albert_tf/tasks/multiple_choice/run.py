@@ -1,15 +1,11 @@
 """The run of run_race.py."""
 
-import dataclasses
-
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
+from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.multiple_choice import files
-from albert_tf.tasks.multiple_choice.questions import read_questions
+from albert_tf.tasks.multiple_choice import questions
 from albert_tf.tasks.multiple_choice.rows import check_lengths
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import has_labels
@@ -21,19 +17,18 @@ _EXPECTED = {
 }
 
 
-def train_and_apply(options, start):
-    """Obeys the flags once; see `run_repeatedly`."""
+def train_and_apply(options):
+    """Follows the flags once; see `TaskOptions.family`."""
     task, examples = _read_folder(options)
     task = leaving_early(task, options)
     # The official --do_predict scores, too.
     test = examples.get("test")
-    scores = options.do_eval or (test is not None and test.is_labelled)
-    steps = dataclasses.replace(options, do_eval=scores)
-    return run_task(steps, start, task, examples, options.do_predict)
+    evaluates = options.do_eval or (test is not None and test.is_labelled)
+    return run_task(options, task, examples, evaluates, options.do_predict)
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `run_repeatedly`."""
+    """Refuses flags that do not fit; see `TaskOptions.family`."""
     check_steps(options, reads_folder=True)
     options.check_early_exit()
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]
@@ -52,7 +47,7 @@ def _read_folder(options):
         max_qa_length=options.max_qa_length,
         dropout_prob=options.dropout_prob,
     )
-    return task, {role: _read(options, role) for role in needed_roles(options)}
+    return task, {role: _read(options, role) for role in options.needed_roles}
 
 
 def _read(options, role):
@@ -60,17 +55,17 @@ def _read(options, role):
     name, data_dir = options.task_name, options.data_dir
     if name == "race":
         excluded = {"middle": options.high_only, "high": options.middle_only}
-        levels = [level for level in files.LEVELS if not excluded[level]]
-        parts = files.race_parts(data_dir, role, levels)
+        levels = [level for level in questions.LEVELS if not excluded[level]]
+        parts = questions.race_parts(data_dir, role, levels)
     elif name == "c3":
-        parts = files.c3_parts(data_dir, role)
+        parts = questions.c3_parts(data_dir, role)
     else:
-        parts = files.jsonl_parts(local_tables(data_dir), role)
+        parts = questions.jsonl_parts(local_tables(data_dir), role)
     if not parts:
         raise UserError(
             f"--data_dir={data_dir} has no {_EXPECTED[name].format(role=role)}; name "
             f"the folder of the {role} set, or another --task_name than {name}."
         )
     is_known = role != "test" or name != "custom"
-    labelled = is_known or has_labels(*parts, files.LABEL)
-    return read_questions(parts, role, labelled, options.skip_bad_rows)
+    labelled = is_known or has_labels(*parts, questions.LABEL)
+    return questions.read_questions(parts, role, labelled, options.skip_bad_rows)

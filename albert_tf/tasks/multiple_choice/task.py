@@ -14,7 +14,7 @@ from albert_tf.models.multiple_choice import NO_CHOICE
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics
-from albert_tf.tasks.multiple_choice.files import read_jsonl
+from albert_tf.tasks.multiple_choice.questions import read_jsonl
 from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions

@@ -11,7 +11,7 @@ import numpy as np
 
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.question_answering.answer_tokens import characters
+from albert_tf.tasks.question_answering.windows import characters
 
 PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
 NULL_ODDS = "null_odds.json"
@@ -92,9 +92,7 @@ class Candidate:
     """A stretch of the paragraph that may be the answer.
 
     Attributes:
-        text: the stretch.
         start, end: its first character in the paragraph, and the one after its last.
-        start_score, end_score: the model's scores of its ends.
     """
 
     text: str
@@ -118,7 +116,6 @@ class Prediction:
     """The prediction for one question.
 
     Attributes:
-        question_id: the question.
         candidates: the best `Candidate`s of different text, best first; at least one.
         null_odds: the score of no answer; None for a model that always answers.
     """
@@ -177,9 +174,8 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
 def _stretches(windows, scores, max_answer_length):
     """Lists the pairs of start and end that may be answers, by window and rank.
 
-    Returns:
-        Arrays of one length: the question, the first character in the paragraph, the
-        one after the last, and the scores of start and end.
+    It returns arrays of one length: question, first character, the one after the last,
+    score of the start, score of the end.
     """
     starts, ends = scores.starts, scores.ends
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
@@ -223,8 +219,8 @@ def _best_of(starts, ends, start_scores, end_scores, context, n_best_size):
 def write_answers(folder, predictions, threshold=None):
     """Writes the answers of each question, byte by byte as the official code does.
 
-    `PREDICTIONS` are read by SQuAD's scripts; `NBEST` has the candidates with their
-    scores and probabilities; `NULL_ODDS`, of SQuAD 2.0, how much speaks for no answer.
+    SQuAD's scripts read `PREDICTIONS`; `NBEST` has the candidates with their scores and
+    probabilities; `NULL_ODDS`, of SQuAD 2.0, the score of giving no answer.
 
     Args:
         folder: a `pathlib.Path`.

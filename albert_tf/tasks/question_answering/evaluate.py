@@ -21,8 +21,8 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering import scores
-from albert_tf.tasks.question_answering.question_file import counted
-from albert_tf.tasks.question_answering.question_file import listed
+from albert_tf.tasks.question_answering.questions import counted
+from albert_tf.tasks.question_answering.questions import listed
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.questions import read_squad
 

@@ -16,8 +16,9 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.tasks.commands.flags import TaskOptions
-from albert_tf.tasks.commands.flags import run_command
+from albert_tf.tasks.commands.flags import obey
 
 # Official flags that only TPUEstimator needed, or that this program makes needless:
 # windows are cached in --cached_dir, under a hash of what they are made from.
@@ -130,7 +131,22 @@ class SquadOptions(TaskOptions):
         "--warmup_proportion.",
     )
 
+    @property
+    def family(self):
+        from albert_tf.tasks.question_answering import run
+
+        return run
+
+    def completed(self):
+        """Leaves one way each to count steps and warm-up steps."""
+        changes = {}
+        if self.train_step is not None:
+            changes["num_train_epochs"] = None
+        if self.warmup_step is not None:
+            changes["warmup_proportion"] = None
+        return dataclasses.replace(self, **changes)
+
 
 def main(argv=None):
     """Fine-tunes, scores, answers and exports as the flags say."""
-    run_command(SquadOptions, "question_answering", argv, _IGNORED)
+    run(SquadOptions, obey, ignored=_IGNORED, argv=argv)

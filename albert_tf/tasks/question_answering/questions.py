@@ -1,12 +1,13 @@
-"""Files in SQuAD's layout: paragraphs, their questions and the answers.
+"""Questions on paragraphs with their answers, and the files that hold them.
+
+A file has SQuAD's layout, as SQuAD 1.1 and 2.0, CMRC 2018 and many others:
 
 {"version": …, "data": [{"title": …, "paragraphs": [{"context": …, "qas": [
     {"id": …, "question": …, "is_impossible": false,
      "answers": [{"text": …, "answer_start": …}]}]}]}]}
 
-`version`, `title`, `is_impossible` and `answers` may be absent. SQuAD 1.1 and 2.0,
-CMRC 2018 and many others have this layout. The `datasets` package writes a row a
-question, as JSON lines, a JSON list or Parquet:
+`version`, `title`, `is_impossible` and `answers` may be absent. The `datasets` package
+writes a row a question, as JSON lines, a JSON list or Parquet:
 
 {"id": …, "title": …, "context": …, "question": …,
  "answers": {"text": ["…"], "answer_start": [0]}}
@@ -15,12 +16,31 @@ There, empty lists say that the question has no answer.
 """
 
 import dataclasses
+import re
+
+from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
 from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_json_text
+from albert_tf.tasks.examples import Examples
+from albert_tf.tasks.examples import digest_of
+
+_SHOWN = 5
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MISPLACED = "an answer is not where its answer_start says"
+UNANSWERED = "there is no answer, and is_impossible is not set"
+BLANK_CONTEXT = "the paragraph has no visible text"
+BLANK_QUESTION = "the question has no visible text"
+BLANK_ANSWER = "an answer has no visible text"
+_UNLEARNABLE = {
+    MISPLACED: "correct answer_start",
+    UNANSWERED: 'give "answers", or mark them with "is_impossible"',
+    BLANK_ANSWER: "correct the text",
+}
+"""By oddity of questions that nothing can learn, the way to mend it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +74,180 @@ class Paragraph:
     title: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class QuestionFile(Examples):
+    """Questions of one file.
+
+    Attributes:
+        paragraphs: its `Paragraph`s, a tuple.
+    """
+
+    paragraphs: tuple
+
+    def __len__(self):
+        return sum(len(paragraph.questions) for paragraph in self.paragraphs)
+
+    @property
+    def questions(self):
+        """All `Question`s, in order."""
+        return [q for paragraph in self.paragraphs for q in paragraph.questions]
+
+    @property
+    def contexts(self):
+        """The text of each question's paragraph."""
+        return [p.context for p in self.paragraphs for _ in p.questions]
+
+    @property
+    def impossible(self):
+        """Number of questions that are marked as having no answer."""
+        return sum(question.is_impossible for question in self.questions)
+
+    @property
+    def version(self):
+        """SQuAD's: 2 where a question is marked as impossible, otherwise 1."""
+        return 2 if self.impossible else 1
+
+    @property
+    def is_training(self):
+        """True if they are learned from."""
+        return self.role == "train"
+
+    @property
+    def is_labelled(self):
+        return self.role != "test"
+
+    def digest(self):
+        return digest_of(self.paragraphs)
+
+    def inputs_digest(self):
+        return f"{self.digest()} {self.is_training}"  # windows of training know answers
+
+    def notices(self):
+        """Lists ids of questions by their oddities, as `note` does."""
+        notices = {}
+        for question, context in zip(self.questions, self.contexts, strict=True):
+            for what in oddities(question, context):
+                note(notices, what, question.id)
+        return notices
+
+
+def read_question_file(path):
+    """Reads the `QuestionFile` of all questions of a file, whatever its use.
+
+    Raises:
+        UserError: the file cannot be read, is no SQuAD, or has no question.
+    """
+    found = QuestionFile(str(path), tuple(read_paragraphs(path)))
+    if not len(found):
+        raise UserError(f"{path} holds no question.")
+    return found
+
+
+def question_file(found, version, role="dev", skip_bad_rows=False):
+    """Checks and completes the `QuestionFile` for a model of SQuAD 1.1 or 2.0.
+
+    Args:
+        found: the result of `read_question_file`.
+        version: 1 or 2.
+        role: the use of the questions; for "test" they need not have answers.
+        skip_bad_rows: leave out questions that cannot be learned or scored.
+
+    Raises:
+        UserError: the file does not fit the version or the role.
+    """
+    if version == 1 and found.impossible:
+        raise UserError(
+            f"{found.path} looks like SQuAD 2.0: {found.impossible} of its "
+            f"{len(found)} questions have no answer; pass --version=2."
+        )
+    kept, notices = dataclasses.replace(found, role=role), found.notices()
+    if not skip_bad_rows:
+        _check(kept, version, notices)
+    for line in notice_lines(notices, () if kept.is_labelled else (UNANSWERED,)):
+        logging.warning("%s: %s", found.path, line)
+    if skip_bad_rows and kept.is_labelled:
+        paragraphs = [_without_bad_rows(p, role, version) for p in found.paragraphs]
+        kept = dataclasses.replace(kept, paragraphs=tuple(paragraphs))
+    if not len(kept):
+        raise UserError(f"{found.path} holds no usable question.")
+    return dataclasses.replace(kept, num_skipped=len(found) - len(kept))
+
+
+def _check(found, version, notices):
+    """Refuses questions that cannot be learned, or not be scored."""
+    faults = dict(_UNLEARNABLE) if found.is_training else {}
+    if version == 1 and found.is_labelled:
+        faults.setdefault(UNANSWERED, "add the answers, for SQuAD 1.1 scores them")
+    for what, action in faults.items():
+        if ids := notices.get(what):
+            raise UserError(
+                f"{found.path}: {what} in {counted(ids)} of {len(found)} "
+                f"({listed(ids)}); {action}, or leave them out with --skip_bad_rows."
+            )
+
+
+def _without_bad_rows(paragraph, role, version):
+    kept = [
+        question
+        for question in paragraph.questions
+        if (
+            can_be_learned(question, paragraph.context)
+            if role == "train"
+            else version == 2 or question.answers
+        )
+    ]
+    return dataclasses.replace(paragraph, questions=tuple(kept))
+
+
+def oddities(question, context):
+    """Yields a question's oddities, each once."""
+    if not context.strip():
+        yield BLANK_CONTEXT
+    if not question.text.strip():
+        yield BLANK_QUESTION
+    if not question.answers and not question.is_impossible:
+        yield UNANSWERED
+    if any(not answer.text.strip() for answer in question.answers):
+        yield BLANK_ANSWER
+    if not all(answer.is_in(context) for answer in question.answers):
+        yield MISPLACED
+
+
+def can_be_learned(question, context):
+    """Returns whether to train on a question: it has an answer, or surely none."""
+    return _UNLEARNABLE.keys().isdisjoint(oddities(question, context))
+
+
+def note(notices, what, question_id):
+    """Adds a question to the ids of those for which `what` is so, a dict of lists."""
+    notices.setdefault(what, []).append(question_id)
+
+
+def notice_lines(notices, expected=()):
+    """Writes a line for each kind: "there is no answer: 2 questions (a, b)".
+
+    Args:
+        notices: ids of questions by what was noted of them.
+        expected: kinds that are not odd here, and left out.
+    """
+    return [
+        f"{what}: {counted(ids)} ({listed(ids)})"
+        for what, ids in notices.items()
+        if what not in expected
+    ]
+
+
+def counted(ids):
+    """Writes "1 question", "2 questions" …"""
+    return f"{len(ids)} question{'s' if len(ids) != 1 else ''}"
+
+
+def listed(ids):
+    """Lists the first ids, and the number of the others."""
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return ", ".join(ids[:_SHOWN]) + more
+
+
 def read_paragraphs(path):
     """Yields each `Paragraph` of a file.
 
@@ -68,9 +262,14 @@ def read_paragraphs(path):
         )
     try:
         for article in articles:
-            for paragraph in _paragraphs(article):
-                _check_ids(paragraph, seen)
-                yield paragraph
+            title = _member(article, "title", str, "an article", "")
+            where = f"the article {title!r}"
+            for paragraph in _member(article, "paragraphs", list, where):
+                context = _member(paragraph, "context", str, f"a paragraph of {where}")
+                qas = _member(paragraph, "qas", list, f"a paragraph of {where}")
+                within = f"a question of {where}"
+                questions = tuple(_question(qa, within, seen) for qa in qas)
+                yield Paragraph(context, questions, title)
     except _Misfit as misfit:
         raise UserError(f"{path} is not in SQuAD's layout: {misfit}.") from misfit
 
@@ -96,12 +295,12 @@ def read_squad(path):
         if not isinstance(row, dict):
             problem = f"expected a question, got {row!s:.80}"
             raise UserError(f"{where}: {problem}; correct the row, or leave it out.")
-        title, paragraph = row.get("title") or "", {"context": row.get("context")}
+        title, context = row.get("title") or "", row.get("context")
         if not articles or articles[-1]["title"] != title:
             articles.append({"title": title, "paragraphs": []})
         paragraphs = articles[-1]["paragraphs"]
-        if not paragraphs or paragraphs[-1]["context"] != paragraph["context"]:
-            paragraphs.append({**paragraph, "qas": []})
+        if not paragraphs or paragraphs[-1]["context"] != context:
+            paragraphs.append({"context": context, "qas": []})
         paragraphs[-1]["qas"].append(_qa(where, row))
     return {"data": articles}
 
@@ -129,18 +328,11 @@ class _Misfit(Exception):
     """A part of an article that is not as it should be."""
 
 
-def _paragraphs(article):
-    title = _member(article, "title", str, "an article", "")
-    where = f"the article {title!r}"
-    for paragraph in _member(article, "paragraphs", list, where):
-        context = _member(paragraph, "context", str, f"a paragraph of {where}")
-        within = f"a question of {where}"
-        qas = _member(paragraph, "qas", list, f"a paragraph of {where}")
-        yield Paragraph(context, tuple(_question(qa, within) for qa in qas), title)
-
-
-def _question(qa, where):
+def _question(qa, where, seen):
     identity = _member(qa, "id", str, where)
+    if identity in seen:
+        raise _Misfit(f"two questions have the id {identity!r}")
+    seen.add(identity)
     where = f"the question {identity!r}"
     answers = tuple(
         Answer(
@@ -150,13 +342,9 @@ def _question(qa, where):
         for answer in _member(qa, "answers", list, where, [])
     )
     impossible = _member(qa, "is_impossible", bool, where, False)
+    text = _member(qa, "question", str, where)
     # The answers beside is_impossible are wrong ones that seem plausible.
-    return Question(
-        identity,
-        _member(qa, "question", str, where),
-        () if impossible else answers,
-        impossible,
-    )
+    return Question(identity, text, () if impossible else answers, impossible)
 
 
 def _member(values, name, kind, where, default=None):
@@ -168,18 +356,6 @@ def _member(values, name, kind, where, default=None):
     # JSON's true is a number in Python.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _Misfit(f"{name!r} of {where} is not of type {kind.__name__}")
-    if kind is str:
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise _Misfit(
-                f"{name!r} of {where} holds half of a surrogate pair"
-            ) from None
+    if kind is str and not value.isascii() and _SURROGATE.search(value):
+        raise _Misfit(f"{name!r} of {where} holds half of a surrogate pair")
     return value
-
-
-def _check_ids(paragraph, seen):
-    for question in paragraph.questions:
-        if question.id in seen:
-            raise _Misfit(f"two questions have the id {question.id!r}")
-        seen.add(question.id)

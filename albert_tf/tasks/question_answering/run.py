@@ -1,37 +1,34 @@
 """The run of run_squad.py."""
 
-import dataclasses
-
 from albert_tf.errors import UserError
+from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.loading import fine_tuned
-from albert_tf.tasks.question_answering.question_file import question_file
-from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import question_file
+from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.registry import create_task
 
 _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length")
 _THRESHOLD = "null_score_diff_threshold"
 
 
-def train_and_apply(options, start):
-    """Obeys the flags once; see `run_repeatedly`."""
+def train_and_apply(options):
+    """Follows the flags once; see `TaskOptions.family`."""
     tuned = None
     if not options.do_train:
-        tuned = fine_tuned(options.output_dir, start.opened)
+        tuned = fine_tuned(options.output_dir, options.opened)
     task, examples = read_files(options, tuned)
     # The official --do_predict scores, too.
-    scores = "dev" in examples and (options.do_eval or options.do_predict)
-    steps = _counted(dataclasses.replace(options, do_eval=scores))
-    return run_task(steps, start, task, examples, "test" in examples, tuned)
+    evaluates = "dev" in examples and (options.do_eval or options.do_predict)
+    return run_task(options, task, examples, evaluates, "test" in examples, tuned)
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `run_repeatedly`."""
-    applies = check_steps(options)
+    """Refuses flags that do not fit; see `TaskOptions.family`."""
+    check_steps(options)
     if options.do_train and not options.train_file:
         raise UserError("--do_train needs --train_file.")
-    if applies and not options.predict_file:
+    if options.reads_examples and not options.predict_file:
         raise UserError(
             "--predict_file is needed to predict and to score, and in training to "
             "choose the best checkpoint."
@@ -94,12 +91,3 @@ def _task(options, version, threshold):
     elif threshold is not None:
         raise UserError(f"--{_THRESHOLD} is for SQuAD 2.0; leave it out.")
     return create_task(f"squad_v{version}", "squad", **fields)
-
-
-def _counted(options):
-    """Completes the options to one way each to count steps and warm-up steps."""
-    if options.train_step is not None:
-        options = dataclasses.replace(options, num_train_epochs=None)
-    if options.warmup_step is not None:
-        options = dataclasses.replace(options, warmup_proportion=None)
-    return options

@@ -71,7 +71,7 @@ def f1(gold, predicted, unit=WORDS):
 
 
 def f1_or_none(gold, predicted, unit=WORDS):
-    """Computes F1, but 1 where neither says anything, as of SQuAD 2.0."""
+    """Computes the F1 of SQuAD 2.0: 1 where neither text has a word."""
     return f1(gold, predicted, unit) or int(
         not any(map(_NORMALIZED[unit], (gold, predicted)))
     )
@@ -93,7 +93,7 @@ _NORMALIZED = {WORDS: _normalized, CHARACTERS: _normalized_chinese}
 def is_chinese(texts):
     """Returns whether most letters of some texts are Chinese characters.
 
-    Japanese, which has such characters too, is told by its kana.
+    Kana show that a text is Japanese, which has these characters, too.
     """
     letters = chinese = kana = 0
     for text in texts:
@@ -162,7 +162,7 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
 
     Returns:
         A dict of exact, f1 and total, the same for questions with and without answers
-        where there are such (`HasAns_…`, `NoAns_…`).
+        where there are any (`HasAns_…`, `NoAns_…`).
     """
     exact, f1_scores = (
         _after_threshold(raw, scores.has_answer, null_odds, threshold)
@@ -180,8 +180,7 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
 def best_figures(scores, predictions, null_odds):
     """Computes the best figures that any threshold gives on these very questions.
 
-    Returns:
-        A dict of best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
+    Their names are best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
     """
     figures = {}
     for name, raw in (("exact", scores.exact), ("f1", scores.f1)):
@@ -225,12 +224,7 @@ def _best(raw, has_answer, predictions, null_odds):
 
 
 def evaluate_version_1(questions, predictions):
-    """Computes exact match and F1 in per cent.
-
-    Args:
-        questions: list of `Question`.
-        predictions: list of `Prediction`.
-    """
+    """Computes exact match and F1, in per cent, of a `Prediction` for each question."""
     texts = {prediction.question_id: prediction.answer() for prediction in predictions}
     return version_1_figures(raw_scores(questions, texts, version=1))
 

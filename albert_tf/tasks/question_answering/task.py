@@ -14,7 +14,7 @@ from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.objective import span_distances
-from albert_tf.tasks.question_answering.question_file import notice_lines
+from albert_tf.tasks.question_answering.questions import notice_lines
 from albert_tf.tasks.question_answering.results import write_error_page
 from albert_tf.tasks.question_answering.scores import GIVEN
 from albert_tf.tasks.question_answering.scores import evaluate_version_1

@@ -15,15 +15,16 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.tasks.question_answering import answer_tokens
-from albert_tf.tasks.question_answering.question_file import can_be_learned
-from albert_tf.tasks.question_answering.question_file import note
+from albert_tf.tasks.question_answering.questions import can_be_learned
+from albert_tf.tasks.question_answering.questions import note
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.windows import Layout
 
 SPECIAL = CLS_FIRST.special(True)
 """The tokens of a window that are no text: [CLS] and both [SEP]."""
+NONE = (-1, -1)
+"""First and last token of an answer that no token has."""
 _PARAGRAPHS = 64  # of a chunk; its arrays stay within some megabytes
 LONG_QUESTION = "the question is longer than max_query_length and loses its end"
 LEFT_OUT = "left out, since the answer is missing or not where it should be"
@@ -51,23 +52,13 @@ class WindowSizes:
     max_query_length: int = 64
 
     def __post_init__(self):
-        if self.doc_stride < 1:
-            raise UserError(f"doc_stride={self.doc_stride}: expected at least 1.")
-        if self.max_query_length < 0:
-            raise UserError(
-                f"max_query_length={self.max_query_length}: expected at least 0."
-            )
+        for name, least in (("doc_stride", 1), ("max_query_length", 0)):
+            if (value := getattr(self, name)) < least:
+                raise UserError(f"{name}={value}: expected at least {least}.")
         self.require_room(SPECIAL)
 
     def require_room(self, special):
-        """Refuses sizes that leave no room for a paragraph.
-
-        Args:
-            special: the special tokens of a window.
-
-        Raises:
-            UserError: it names the sizes.
-        """
+        """Refuses sizes that leave no room for a paragraph beside `special` tokens."""
         if self.max_seq_length <= self.max_query_length + special:
             raise UserError(
                 f"max_seq_length={self.max_seq_length} leaves no room for a paragraph "
@@ -201,7 +192,11 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
         note(notices, LONG_QUESTION, questions[index].id)
     kept = np.minimum(question_tokens, sizes.max_query_length)
-    layout = _layout(tokenizer, sizes, kept, tokens[paragraph])
+    row_layout = tokenizer.layout.padded_after
+    special = row_layout.special(True)
+    sizes.require_room(special)
+    lengths = sizes.max_seq_length, sizes.doc_stride
+    layout = Layout.of(row_layout, kept + special, tokens[paragraph], *lengths)
     ids = layout.special_ids(tokenizer)
     here, question, token = layout.of_questions(kept)
     ids[here] = question_ids[begins_of(question_tokens)[question] + token]
@@ -226,31 +221,23 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
         question_index=layout.text.astype(np.int32),
         window_index=layout.index.astype(np.int32),
         answers=answers,
-        layout=layout.row_layout,
+        layout=row_layout,
         pad_id=tokenizer.pad_id,
     )
 
 
-def _layout(tokenizer, sizes, kept, tokens):
-    """Lays out windows of paragraphs of `tokens`, each behind `kept` of a question."""
-    row_layout = tokenizer.layout.padded_after
-    special = row_layout.special(True)
-    sizes.require_room(special)
-    lengths = sizes.max_seq_length, sizes.doc_stride
-    return Layout.of(row_layout, kept + special, tokens, *lengths)
-
-
 def _answers(questions, contexts, spans, layout, notices):
+    """Makes the labels of windows, and notes the answers that are moved or lost."""
     answers = [
         _answer_tokens(*facts, notices)
         for facts in zip(questions, contexts, spans, strict=True)
     ]
-    labels = answer_tokens.window_labels(layout, np.array(answers))
+    labels = window_labels(layout, np.array(answers))
     learns = np.zeros(len(questions), np.bool_)
     learns[layout.text[labels[:, 2] == 0]] = True
     for index in np.flatnonzero(~learns):
         if questions[index].answers:
-            lost = answers[index] == answer_tokens.NONE
+            lost = answers[index] == NONE
             what = NO_TOKEN_HAS_IT if lost else NO_WINDOW_HAS_IT
             note(notices, what, questions[index].id)
     return labels
@@ -258,10 +245,91 @@ def _answers(questions, contexts, spans, layout, notices):
 
 def _answer_tokens(question, context, spans, notices):
     if not question.answers:
-        return answer_tokens.NONE
+        return NONE
     answer = question.answers[0]
-    first, last = answer_tokens.first_and_last(context, spans, answer)
+    first, last = first_and_last(context, spans, answer)
     end = answer.start + len(answer.text)
     if first >= 0 and (spans[first, 0] >= end or spans[last, 1] <= answer.start):
         note(notices, MOVED, question.id)
     return first, last
+
+
+def window_labels(layout, answers):
+    """Finds the answer's first and last token in each window, and whether it has none.
+
+    Args:
+        layout: a `Layout` of the paragraphs of questions, behind each question.
+        answers: int array `[questions, 2]`, first and last token in the paragraph; -1
+            without an answer.
+
+    Returns:
+        int32 array `[W, 3]`; the place of [CLS], twice, and 1 where the answer is not
+        wholly in the window.
+    """
+    found = answers[layout.text] - layout.first[:, None]  # [W, 2]
+    inside = (found[:, 0] >= 0) & (found[:, 1] < layout.tokens)
+    inside &= answers[layout.text, 0] >= 0
+    places = found + layout.before[:, None]
+    positions = np.where(inside[:, None], places, layout.cls_positions[:, None])
+    return np.column_stack([positions, ~inside]).astype(np.int32)
+
+
+def first_and_last(context, spans, answer):
+    """Finds the first and the last token that share a character with an answer.
+
+    Many files have their answers placed where the text occurs first, be it within a
+    word ("gold" in "golden"). Of such an answer the nearest occurrence counts that is
+    within no word and that tokens give back exactly, if there is one.
+
+    Args:
+        context: the paragraph.
+        spans: int array `[tokens, 2]`, the characters of each token; see `Windows`.
+        answer: an `Answer`.
+
+    Returns:
+        Two int; `NONE` if no token has any of the answer.
+    """
+    start, end = characters(context, answer.start, answer.start + len(answer.text))
+    text = context[start:end]
+    tokens = np.flatnonzero(spans[:, 0] < spans[:, 1])
+    begins, ends = spans[tokens].T  # neither ever falls
+
+    def overlapping(start):
+        """Returns the tokens that share a character, and whether they give it back."""
+        end = start + len(text)
+        first = np.searchsorted(ends, start, side="right")
+        last = np.searchsorted(begins, end) - 1
+        if first > last:
+            return NONE, False
+        is_exact = begins[first] == start and ends[last] == end
+        return (int(tokens[first]), int(tokens[last])), is_exact
+
+    found, is_exact = overlapping(start)
+    within_a_word = _joins(context, start) or _joins(context, end)
+    if not within_a_word or is_exact or not text:
+        return found
+    others = np.intersect1d(begins, ends - len(text))
+    for other in others[np.argsort(abs(others - start), kind="stable")].tolist():
+        if not context.startswith(text, other) or any(
+            _joins(context, border) for border in (other, other + len(text))
+        ):
+            continue
+        candidate, is_exact = overlapping(other)
+        if is_exact:
+            return candidate
+    return found
+
+
+def characters(context, start, end):
+    """Strips white space from a stretch of the context, and returns (start, end)."""
+    text = context[start:end]
+    start += len(text) - len(text.lstrip())
+    return start, start + len(text.strip())
+
+
+def _joins(context, border):
+    """Returns whether a word crosses a border, in scripts that put spaces between."""
+    return 0 < border < len(context) and all(
+        character.isdigit() or character.lower() != character.upper()
+        for character in context[border - 1 : border + 1]
+    )

@@ -18,9 +18,10 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.models.flags import POOLINGS
 from albert_tf.tasks.commands.flags import TaskOptions
-from albert_tf.tasks.commands.flags import run_command
+from albert_tf.tasks.commands.flags import obey
 from albert_tf.tasks.similarity import LOSSES
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import TEACHER_DISTANCES
@@ -94,7 +95,13 @@ class SimilarityOptions(TaskOptions):
     max_seq_length: int = altered(TaskOptions, "max_seq_length", default=128)
     learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)
 
+    @property
+    def family(self):
+        from albert_tf.tasks.similarity import run
+
+        return run
+
 
 def main(argv=None):
     """Trains, scores, applies and exports vectors as the flags say."""
-    run_command(SimilarityOptions, "similarity", argv)
+    run(SimilarityOptions, obey, argv=argv)

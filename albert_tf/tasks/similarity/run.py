@@ -2,9 +2,8 @@
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
+from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity import OF_PAIRS
@@ -13,23 +12,25 @@ from albert_tf.tasks.similarity.reading import read_pairs
 from albert_tf.tasks.similarity.task import Similarity
 
 
-def train_and_apply(options, start):
-    """Obeys the flags once; see `run_repeatedly`."""
+def train_and_apply(options):
+    """Follows the flags once; see `TaskOptions.family`."""
     data_dir = local_tables(options.data_dir)
-    examples = read_pairs(options, data_dir, needed_roles(options))
+    examples = read_pairs(options, data_dir, options.needed_roles)
     held_out = examples.get("dev") or examples.get("test")
     scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
     if options.do_train:
-        task, tuned = _learned(options, start, scored), None
+        task, tuned = _learned(options, scored), None
     else:
-        own = start.opened
-        tuned = fine_tuned(options.output_dir, own, task_class=Similarity)
+        tuned = fine_tuned(
+            options.output_dir, options.opened, task_class=Similarity
+        )
         task = tuned[1]
-    return run_task(options, start, task, examples, options.do_predict, tuned)
+    applies = options.do_eval, options.do_predict
+    return run_task(options, task, examples, *applies, tuned)
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `run_repeatedly`."""
+    """Refuses flags that do not fit; see `TaskOptions.family`."""
     check_steps(options, reads_folder=True)
     if options.freeze_encoder:
         raise UserError(
@@ -60,11 +61,11 @@ def _sizes(options):
     return sizes
 
 
-def _learned(options, start, scored):
+def _learned(options, scored):
     """Makes the task that the flags describe, with the pooling of the model's start."""
     told = None
-    if start.opened and not start.from_scratch:
-        told = read_task(start.opened)
+    if options.opened and not options.from_scratch:
+        told = read_task(options.opened)
     fields = told.model_arguments() if isinstance(told, Similarity) else {}
     for name in ("pooling", "normalize"):
         if getattr(options, name) is not None:

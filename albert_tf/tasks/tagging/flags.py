@@ -20,10 +20,12 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.tasks.commands.flags import TaskOptions
-from albert_tf.tasks.commands.flags import run_command
-from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.commands.flags import obey
 from albert_tf.tasks.tagging.schemes import DECODERS
+from albert_tf.tasks.tagging.schemes import GREEDY
+from albert_tf.tasks.tagging.sentences import TagFileFlags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,19 @@ class TaggingOptions(TagFileFlags, TaskOptions):
         "Dropout on the vectors of tokens, in training.", 0.1, minimum=0
     )
 
+    @property
+    def family(self):
+        from albert_tf.tasks.tagging import run
+
+        return run
+
+    def completed(self):
+        """Names the decoder that training takes by default, which a run records."""
+        if self.do_train and self.decoder is None:
+            return dataclasses.replace(self, decoder=GREEDY)
+        return self
+
 
 def main(argv=None):
     """Fine-tunes, scores, tags and exports as the flags say."""
-    run_command(TaggingOptions, "tagging", argv)
+    run(TaggingOptions, obey, argv=argv)

@@ -5,8 +5,8 @@ import typing
 from albert_tf.display import html_page
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.tagging.files import columns_of
 from albert_tf.tasks.tagging.schemes import tags_of
+from albert_tf.tasks.tagging.sentences import columns_of
 
 
 class Found(typing.NamedTuple):

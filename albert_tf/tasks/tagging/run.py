@@ -5,37 +5,31 @@ import dataclasses
 from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
+from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.loading import fine_tuned
-from albert_tf.tasks.tagging.files import SUFFIXES
-from albert_tf.tasks.tagging.files import TagFileFlags
-from albert_tf.tasks.tagging.files import read_tag_file
-from albert_tf.tasks.tagging.schemes import GREEDY
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags
+from albert_tf.tasks.tagging.sentences import SUFFIXES
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from albert_tf.tasks.tagging.task import Tagging
 
 
-def train_and_apply(options, start):
-    """Obeys the flags once; see `run_repeatedly`."""
-    if options.do_train:
-        # Stored with the run, which goes on with the same only.
-        decoder = options.decoder or GREEDY
-        options = dataclasses.replace(options, decoder=decoder)
+def train_and_apply(options):
+    """Follows the flags once; see `TaskOptions.family`."""
     tuned = None
     if not options.do_train:
-        own = start.opened
-        tuned = fine_tuned(options.output_dir, own, task_class=Tagging)
+        tuned = fine_tuned(options.output_dir, options.opened, task_class=Tagging)
     task, examples = _read_folder(options, tuned and _as_asked(options, *tuned))
-    return run_task(options, start, task, examples, options.do_predict, tuned)
+    applies = options.do_eval, options.do_predict
+    return run_task(options, task, examples, *applies, tuned)
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `run_repeatedly`."""
+    """Refuses flags that do not fit; see `TaskOptions.family`."""
     check_steps(options, reads_folder=True)
 
 
@@ -44,7 +38,7 @@ def _read_folder(options, tuned):
     flags, skips = group_of(TagFileFlags, options), options.skip_bad_rows
     if tuned and tuned.scheme == PLAIN:
         flags = dataclasses.replace(flags, scheme=PLAIN)
-    data_dir, roles = local_tables(options.data_dir), needed_roles(options)
+    data_dir, roles = local_tables(options.data_dir), options.needed_roles
     paths = files_by_role(data_dir, SUFFIXES, roles)
     examples = {r: read_tag_file(paths[r], flags, r, skips) for r in roles}
     task = tuned or _learned(options, examples["train"])

@@ -53,12 +53,14 @@ def cleaned_tag(tag, scheme):
     """Strips white space around a file's tag, and around its type.
 
     Args:
-        tag: str.
+        tag: a value of the file.
         scheme: one of `SCHEMES`, or None if it is to be found.
 
     Raises:
         ValueError: it is no tag of the scheme.
     """
+    if not isinstance(tag, str):
+        raise ValueError(f"the tag {tag!r} is not a text, such as B-PER")
     tag = trimmed(nfc(tag))
     if scheme == PLAIN:
         if not tag:

@@ -1,20 +1,80 @@
-"""Sentences of tagged words in memory, whatever file they are from."""
+"""Sentences of tagged words, and the files that hold them.
+
+Columns as the shared tasks of CoNLL have them are a word a line, blank lines between:
+
+    EU      NNP  B-NP  B-ORG
+    rejects VBZ  B-VP  O
+
+A tab separates the columns of a line that has one, otherwise white space does. Lines
+whose word is -DOCSTART- separate documents.
+
+JSONL and Parquet have an object a row, of words with tags or of a text with spans:
+
+{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}
+{"text": "EU rejects", "spans": [{"start": 0, "end": 2, "label": "ORG"}]}
+
+A file has one of the two forms. `tags` and `spans` may lack in a file to predict. Other
+members stay as they are in files of predictions. doccano's `label` of [start, end,
+type] and what Label Studio exports are spans, too.
+
+CoNLL-U (.conllu) has comments, and lines of several words or of none beside the words,
+which are left out; the word is the second column and the tag the fourth, UPOS, unless
+flags name others. Predictions keep all lines.
+"""
 
 import bisect
 import dataclasses
 import re
 import typing
 
+from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.io.table_rows import OBJECTS
+from albert_tf.io.table_rows import holds_objects
+from albert_tf.io.table_rows import read_rows
+from albert_tf.io.table_rows import suffix_of
+from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.examples import Examples
 from albert_tf.tasks.examples import digest_of
+from albert_tf.tasks.examples import good_ones
+from albert_tf.tasks.examples import or_error
 from albert_tf.tasks.tables import check_characters
 from albert_tf.tasks.tables import nfc
 from albert_tf.tasks.tables import trimmed
-from albert_tf.tasks.tagging.schemes import entities_of
+from albert_tf.tasks.tagging import schemes
+from albert_tf.tasks.tagging.schemes import cleaned_tag
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import is_punctuation
 
+_CONLLU = ".conllu"
+SUFFIXES = (".conll", ".txt", ".tsv", ".iob", ".bio", ".bioes", _CONLLU, *OBJECTS)
+_DOCUMENT = "-DOCSTART-"
+_NO_WORD = re.compile(r"#|\d+[-.]\d+\t")  # of CoNLL-U
+_UNSPECIFIED = "_"
+_MEMBERS = {  # by form, those of the entities, of which one is there
+    "tokens": ("tags", "ner_tags"),
+    "spans": ("spans", "label", "labels", "entities"),
+}
 _RUN = re.compile(rf"{CHINESE}|[^\s{CHINESE[1:-1]}]+")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TagFileFlags:
+    """Files of tags."""
+
+    scheme: str | None = option(
+        "Scheme of the tags; by default the one that each file's tags fit. plain: any "
+        "tags, such as parts of speech, each for its word alone. A model of plain tags "
+        "needs no flag to be applied.",
+        None,
+        (schemes.IOB1, schemes.IOB2, schemes.BIOES, schemes.PLAIN),
+    )
+    word_column: int = option(
+        "Column of the word in CoNLL's files, from 0; -1 is the last one.", 0
+    )
+    tag_column: int = option(
+        "Column of the tag in CoNLL's files, from 0; -1 is the last one.", -1
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +121,213 @@ class Sentence:
         ]
 
 
+@dataclasses.dataclass(frozen=True)
+class TagFile(Examples):
+    """Contents of a file with tags.
+
+    Attributes:
+        sentences: the `Sentence`s, a tuple.
+        form: "conll", "tokens" or "spans".
+        scheme: the scheme of the file's tags; None where it has none.
+        lines: of CoNLL, all lines of the file but sentences left out; the `source` of a
+            sentence are the places of its words among them.
+    """
+
+    sentences: tuple
+    form: str
+    scheme: str | None = None
+    lines: tuple = ()
+
+    def __len__(self):
+        return len(self.sentences)
+
+    def types(self):
+        """Lists the types of its entities, sorted."""
+        return sorted({entity[0] for s in self.sentences for entity in s.entities})
+
+    @property
+    def is_labelled(self):
+        return self.sentences[0].entities is not None
+
+    def inputs_digest(self):
+        return digest_of((s.text, s.bounds) for s in self.sentences)
+
+    def digest(self):
+        return digest_of((s.text, s.bounds, s.entities) for s in self.sentences)
+
+
+def read_tag_file(path, flags, role="dev", skip_bad_rows=False):
+    """Reads a `TagFile`; its sentences have entities unless the file has no tags.
+
+    Args:
+        path: its suffix, one of `SUFFIXES`, names its form.
+        flags: `TagFileFlags`.
+        role: its use; a file to be predicted need not have tags or spans.
+        skip_bad_rows: leave bad sentences out and count them.
+
+    Raises:
+        UserError: the file cannot be read, or holds no sentence; a sentence in it is
+            bad, or its tags fit no scheme.
+    """
+    form, lines, groups = "conll", (), ()
+    if holds_objects(path):
+        objects = (fields for _, fields in read_rows(path) if isinstance(fields, dict))
+        first = next(objects, {})
+        form = "spans" if "text" in first else "tokens"
+        has_tags = role != "test" or any(name in first for name in _MEMBERS[form])
+        found = _read_objects(path, form, has_tags, flags.scheme)
+    else:
+        if suffix_of(path) == _CONLLU:
+            columns = {
+                "word_column": flags.word_column or 1,
+                "tag_column": 3 if flags.tag_column == -1 else flags.tag_column,
+            }
+            flags = dataclasses.replace(flags, **columns)
+        lines = read_lines(path)
+        groups = list(_groups(lines, suffix_of(path) == _CONLLU))
+        has_tags = role != "test" or _has_tag(lines, groups, flags)
+        found = _read_columns(path, lines, groups, flags, has_tags)
+    good, skipped = good_ones(found, skip_bad_rows)
+    if not good:
+        raise UserError(f"{path} holds no sentence that can be used.")
+    scheme = _scheme(path, good, flags) if has_tags and form != "spans" else None
+    sentences = tuple(sentence for sentence, _ in good)
+    if skipped and lines:
+        sentences, lines = _without_bad(sentences, lines, groups)
+    return TagFile(
+        str(path), sentences, form, scheme, tuple(lines), role=role, num_skipped=skipped
+    )
+
+
+def _scheme(path, good, flags):
+    if flags.scheme:
+        return flags.scheme
+    try:
+        return schemes.find_scheme((sentence.id, tags) for sentence, tags in good)
+    except ValueError as error:
+        raise UserError(
+            f"The tags of {path} fit no scheme: {error}; correct them, or name the "
+            "scheme with --scheme and leave bad rows out with --skip_bad_rows."
+        ) from error
+
+
+def _without_bad(sentences, lines, groups):
+    """Leaves the lines of bad sentences out, and counts the places of words anew."""
+    good = {place for sentence in sentences for place in sentence.source}
+    bad = {place for places in groups for place in places} - good
+    kept = [place for place in range(len(lines)) if place not in bad]
+    places = {place: new for new, place in enumerate(kept)}
+    moved = tuple(
+        dataclasses.replace(s, source=tuple(places[place] for place in s.source))
+        for s in sentences
+    )
+    return moved, [lines[place] for place in kept]
+
+
+def columns_of(line):
+    """Lists the columns of a line without the white space around them, str."""
+    line = line.rstrip()
+    if "\t" not in line:
+        return line.split()
+    return [column.strip() for column in line.split("\t")]
+
+
+def _groups(lines, is_conllu):
+    """Yields the places of the words of each sentence, a list of int."""
+    places = []
+    for place, line in enumerate([*lines, ""]):
+        if is_conllu and _NO_WORD.match(line):
+            continue
+        columns = columns_of(line) if line.strip() else []
+        if columns and columns[0] != _DOCUMENT:
+            places.append(place)
+        elif places:
+            yield places
+            places = []
+
+
+def _has_tag(lines, groups, flags):
+    """Returns whether the first word has a tag of the scheme (None: of any)."""
+    for first, *_ in groups:
+        columns = columns_of(lines[first])
+        try:
+            tag = cleaned_tag(columns[flags.tag_column], flags.scheme)
+        except (IndexError, ValueError):
+            return False
+        return len(columns) > 1 and tag != _UNSPECIFIED
+    return False
+
+
+def _read_columns(path, lines, groups, flags, has_tags):
+    """Yields (where, (`Sentence`, its tags) or ValueError) of a file of columns."""
+    width = None
+    for places in groups:
+        words, tags = [], [] if has_tags else None
+        try:
+            for place in places:
+                where = f"{path}, line {place + 1}"
+                columns = columns_of(lines[place])
+                width = width or len(columns)
+                if len(columns) != width:
+                    raise ValueError(
+                        f"the line has {len(columns)} column(s), but the first "
+                        f"line has {width}"
+                    )
+                words.append(_column(columns, flags.word_column))
+                if has_tags:
+                    tag = _column(columns, flags.tag_column)
+                    if tag == _UNSPECIFIED and suffix_of(path) == _CONLLU:
+                        raise ValueError(f"the word {words[-1]!r} has no tag")
+                    tags.append(cleaned_tag(tag, flags.scheme))
+            where = f"{path}, line {places[0] + 1}"
+            found = _with_tags(where, words, tags, tuple(places), flags.scheme)
+        except ValueError as error:
+            found = error
+        yield where, found
+
+
+def _column(columns, place):
+    if not -len(columns) <= place < len(columns):
+        raise ValueError(
+            f"the line has no column {place}, but {len(columns)} column(s)"
+        )
+    return columns[place]
+
+
+def _read_objects(path, form, has_tags, scheme):
+    """Yields (where, (`Sentence`, its tags) or ValueError) of a file of objects.
+
+    Tags are None with the form "spans".
+    """
+    for where, fields in read_rows(path):
+        if not isinstance(fields, ValueError):
+            fields = or_error(_of_object, where, fields, form, has_tags, scheme)
+        yield where, fields
+
+
+def _of_object(where, fields, form, has_tags, scheme):
+    given = _list(fields, *_MEMBERS[form]) if has_tags else None
+    if form == "spans":
+        return sentence_of_text(where, fields.get("text"), given, fields), None
+    tags = given and [cleaned_tag(tag, scheme) for tag in given]
+    return _with_tags(where, _list(fields, "tokens"), tags, fields, scheme)
+
+
+def _with_tags(where, words, tags, source, scheme):
+    sentence = sentence_of_words(where, words, tags, source, scheme)
+    if scheme:
+        schemes.check_tags(tags or (), scheme)
+    return sentence, tags
+
+
+def _list(fields, *names):
+    """Returns the list that the first of the members is that is there."""
+    name = next((name for name in names if name in fields), names[0])
+    if not isinstance(fields.get(name), list):
+        raise ValueError(f"{name} is {fields.get(name)!r}, expected a list")
+    return fields[name]
+
+
 def sentence_of_words(identity, words, tags, source, scheme=None):
     """Makes a `Sentence` of words with tags of a scheme, or with None.
 
@@ -83,7 +350,7 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
         raise ValueError(f"the row has {len(words)} token(s), but {len(tags)} tag(s)")
     for tag in tags:
         check_characters("label", tag)
-    entities = tuple(sentence.in_characters(entities_of(tags, scheme)))
+    entities = tuple(sentence.in_characters(schemes.entities_of(tags, scheme)))
     return dataclasses.replace(sentence, entities=entities)
 
 
@@ -146,41 +413,6 @@ def _entity(span, sentence):
     if first > last:  # nothing but white space
         return label, end, end
     return label, max(start, bounds[first][0]), min(end, bounds[last][1])
-
-
-@dataclasses.dataclass(frozen=True)
-class TagFile(Examples):
-    """Contents of a file with tags.
-
-    Attributes:
-        sentences: the `Sentence`s, a tuple.
-        form: "conll", "tokens" or "spans".
-        scheme: the scheme of the file's tags; None where it has none.
-        lines: of CoNLL, all lines of the file but sentences left out; the `source` of a
-            sentence are the places of its words among them.
-    """
-
-    sentences: tuple
-    form: str
-    scheme: str | None = None
-    lines: tuple = ()
-
-    def __len__(self):
-        return len(self.sentences)
-
-    def types(self):
-        """Lists the types of its entities, sorted."""
-        return sorted({entity[0] for s in self.sentences for entity in s.entities})
-
-    @property
-    def is_labelled(self):
-        return self.sentences[0].entities is not None
-
-    def inputs_digest(self):
-        return digest_of((s.text, s.bounds) for s in self.sentences)
-
-    def digest(self):
-        return digest_of((s.text, s.bounds, s.entities) for s in self.sentences)
 
 
 def word_bounds(text):

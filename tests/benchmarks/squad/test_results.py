@@ -9,8 +9,7 @@ from albert_tf.cli import command_line
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.question_answering import run as question_answering
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
@@ -61,9 +60,7 @@ def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
 
     def in_this_process(name, flags):
         commands.append([name, *(f"--{k}={v}" for k, v in flags.items())])
-        run_repeatedly(
-            command_line.parse(SquadOptions, commands[-1]), question_answering
-        )
+        run_repeatedly(command_line.parse(SquadOptions, commands[-1]))
 
     monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     results.run(options)

@@ -39,7 +39,7 @@ def test_what_flags_build(built):
 def test_the_type_of_the_devices_is_taken(flags, monkeypatch):
     monkeypatch.setattr(compilation, "bfloat16_units", lambda: ("amx_bf16",))
     found = []
-    monkeypatch.setattr(run, "train_and_apply", lambda o, _: found.append(o) or {})
+    monkeypatch.setattr(run, "train_and_apply", lambda o: found.append(o) or {})
     flags(do_train=True, mixed_precision="auto")
     assert found[0].mixed_precision == "bfloat16"
 

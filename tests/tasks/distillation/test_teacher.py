@@ -15,10 +15,10 @@ from albert_tf.tasks.distillation import Teacher
 from albert_tf.tasks.distillation import taught
 from albert_tf.tasks.multiple_choice.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.questions import Question as Choice
-from albert_tf.tasks.question_answering.question_file import QuestionFile
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.similarity.objective import vectors_of_width
 from albert_tf.tasks.tables import Table

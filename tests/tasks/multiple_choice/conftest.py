@@ -6,8 +6,7 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.multiple_choice import run as multiple_choice
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -77,7 +76,7 @@ def flags(tmp_path, make_questions, write_jsonl, tiny_model):
     def run(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(parse(RaceOptions, ["run_race.py", *argv]), multiple_choice)
+        run_repeatedly(parse(RaceOptions, ["run_race.py", *argv]))
         return tmp_path / "out"
 
     return run

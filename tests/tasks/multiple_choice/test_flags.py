@@ -1,9 +1,6 @@
 """The flags of run_race.py are the official ones, with their defaults."""
 
-import pytest
-
 from albert_tf.cli.command_line import parse
-from albert_tf.errors import UserError
 from albert_tf.tasks.multiple_choice import flags
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
@@ -64,8 +61,3 @@ def test_official_command_line():
     argv = [arg for arg in argv if not arg.startswith("--init_checkpoint")]
     options = parse(RaceOptions, [*argv, "--albert_hub_module_handle=module"], ignored)
     assert options.init_checkpoint == "module"
-
-
-def test_a_task_of_another_name():
-    with pytest.raises(UserError, match="task_name"):
-        parse(RaceOptions, ["run_race.py", "--output_dir=out", "--task_name=swag"])

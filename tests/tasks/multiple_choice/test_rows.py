@@ -6,9 +6,9 @@ import pytest
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
-from albert_tf.tasks.multiple_choice.files import race_parts
 from albert_tf.tasks.multiple_choice.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.questions import Question
+from albert_tf.tasks.multiple_choice.questions import race_parts
 from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.question_file import question_file
-from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import question_file
 from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_question_file
 from tools.fuzz.inputs import json_files
 
 _ANSWER = {"text": "b c", "answer_start": 2}

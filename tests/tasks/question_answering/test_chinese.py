@@ -7,8 +7,7 @@ import pytest
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.question_answering import run as question_answering
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import TokenizerOptions
@@ -98,7 +97,7 @@ def test_from_file_to_served_answers(kind, tmp_path):
             **changes,
         }
         argv = [f"--{flag}={value}" for flag, value in values.items()]
-        run_repeatedly(parse(SquadOptions, ["run_squad.py", *argv]), question_answering)
+        run_repeatedly(parse(SquadOptions, ["run_squad.py", *argv]))
         return json.loads((tmp_path / name / "predictions.json").read_text("utf-8"))
 
     found = run(

@@ -4,10 +4,10 @@ import html.parser
 
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import Prediction
-from albert_tf.tasks.question_answering.question_file import QuestionFile
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.question_answering.results import write_error_page
 
 CONTEXT = "a <b> cat & the dog"

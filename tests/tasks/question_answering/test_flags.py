@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.question_answering import flags
 from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
@@ -64,7 +64,7 @@ def test_several_runs(tmp_path, monkeypatch):
     )
     values = {"train_file": "train.json", "predict_file": "dev.json", "num_runs": 2}
     options = SquadOptions(output_dir=str(tmp_path), do_train=True, **values)
-    run_repeatedly(dataclasses.replace(options, do_eval=True), run)
+    run_repeatedly(dataclasses.replace(options, do_eval=True))
     assert "f1_median = 60.0" in (tmp_path / "eval_results.txt").read_text()
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
-        run_repeatedly(options, run)
+        run_repeatedly(options)

@@ -9,8 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.classification import flags as classification
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.question_answering import run as question_answering
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tokenization import load_tokenizer
 
@@ -49,10 +48,7 @@ def answer(tmp_path, squad):
             **changes,
         }
         argv = [f"--{flag}={value}" for flag, value in flags.items()]
-        run_repeatedly(
-            command_line.parse(SquadOptions, ["run_squad.py", *argv]),
-            question_answering,
-        )
+        run_repeatedly(command_line.parse(SquadOptions, ["run_squad.py", *argv]))
         return json.loads((out / "nbest_predictions.json").read_text())
 
     return run

@@ -7,12 +7,12 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.question_answering.question_file import notice_lines
-from albert_tf.tasks.question_answering.question_file import question_file
-from albert_tf.tasks.question_answering.question_file import read_question_file
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import notice_lines
+from albert_tf.tasks.question_answering.questions import question_file
 from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.question_answering.run import read_files
 
 

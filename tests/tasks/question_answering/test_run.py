@@ -10,9 +10,8 @@ from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.tasks.commands.steps import run_repeatedly
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.question_answering import answers as answering
-from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.answers import NBEST
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
@@ -66,7 +65,7 @@ def flags(tmp_path, squad, tiny_model):
     def run_flags(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(parse(SquadOptions, ["run_squad.py", *argv]), question_answering)
+        run_repeatedly(parse(SquadOptions, ["run_squad.py", *argv]))
         return tmp_path / "out"
 
     return run_flags
@@ -259,5 +258,5 @@ def test_files_that_do_not_fit(flags, squad, vocabulary, tmp_path):
         flags(do_train=True, vocab_file=vocab)
     asked = [("a", "after ba ?", [("be", 3)]), ("b", "after be ?", [])]
     partly = squad(("ba be", asked), name="partly.json")
-    with pytest.raises(UserError, match="partly.json has no answer to 1 question of"):
+    with pytest.raises(UserError, match="partly.json: there is no answer.* in 1 q"):
         flags(do_train=True, predict_file=partly)

@@ -7,7 +7,6 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import read_paragraphs
@@ -222,8 +221,8 @@ def test_white_space_is_no_part_of_an_answer(letters, squad):
 def test_a_token_of_nothing_is_in_no_answer():
     spans = np.array([[0, 1], [2, 2], [4, 5]])
     answer = Answer("\u200b" * 3, 1)
-    found = answer_tokens.first_and_last("a\u200b\u200b\u200bb", spans, answer)
-    assert found == answer_tokens.NONE
+    found = windows_module.first_and_last("a\u200b\u200b\u200bb", spans, answer)
+    assert found == windows_module.NONE
 
 
 def test_chinese(letters, squad):

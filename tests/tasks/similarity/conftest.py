@@ -5,8 +5,7 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.similarity import run as similarity
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.similarity.flags import SimilarityOptions
 
 THINGS = ["sun", "moon", "star", "mud", "dust", "sand", "clay", "rock"]
@@ -79,7 +78,7 @@ def flags(command_line, tmp_path):
 
     def run(**changes):
         argv = ["run_similarity.py", *command_line(**changes)]
-        run_repeatedly(parse(SimilarityOptions, argv), similarity)
+        run_repeatedly(parse(SimilarityOptions, argv))
         return tmp_path / "out"
 
     return run

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.steps import run_repeatedly
-from albert_tf.tasks.tagging import run as tagging
+from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -83,7 +82,7 @@ def flags(tmp_path, make_sentences, write_conll, tiny_model):
     def run(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(parse(TaggingOptions, ["run_tagging.py", *argv]), tagging)
+        run_repeatedly(parse(TaggingOptions, ["run_tagging.py", *argv]))
         return tmp_path / "out"
 
     return run

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.tagging.files import TagFileFlags
-from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import entities_of
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from tools.fuzz.inputs import json_files
 
 _TAGS = st.sampled_from(

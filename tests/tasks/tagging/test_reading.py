@@ -7,11 +7,11 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.files import TagFileFlags
-from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.results import Found
 from albert_tf.tasks.tagging.results import write_error_page
 from albert_tf.tasks.tagging.results import write_predictions
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 
 _CONLL = "-DOCSTART- -X- O O\n\nEU NNP B-NP {0}-ORG\nLtd NNP I-NP I-ORG\n. . O O\n"
 _CONLL += "\n\n北 X X O\n"

@@ -92,6 +92,7 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_interrupted_training_goes_on(flags, continues_exactly):
     continues_exactly(flags, train_step=4)
     with pytest.raises(UserError, match="doc_stride"):
@@ -178,14 +179,6 @@ def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
     changes = {"init_checkpoint": tmp_path / "other", "from_scratch": None}
     with pytest.raises(UserError, match="was fine-tuned for single_label; apply it"):
         flags(do_eval=True, **changes)
-
-
-@pytest.mark.slow
-def test_several_runs(flags, monkeypatch):
-    scores = iter([0.5, 0.7])
-    monkeypatch.setattr(run, "train_and_apply", lambda *o: {"f1": next(scores)})
-    out = flags(do_train=True, do_eval=True, num_runs=2)
-    assert results(out)["f1_median"] == pytest.approx(0.6)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-"""Shows what a model gains and loses where its answers come before the last layer.
+"""Draws the score of a model against the depth and the speed of its answers.
 
-  python -m albert_tf.early_exit --model_dir=out/model --eval_file=SST-2/dev.tsv \\
+  python -m tools.early_exit --model_dir=out/model --eval_file=SST-2/dev.tsv \\
       --output_dir=curve
 
 The model was fine-tuned with --early_exit. This writes early_exit.tsv and
@@ -22,7 +22,7 @@ from albert_tf.tasks.tables import ColumnFlags
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EarlyExitOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
-    """The flags of `python -m albert_tf.early_exit`."""
+    """The flags of `python -m tools.early_exit`."""
 
     model_dir: str = option("Model directory, fine-tuned with --early_exit.")
     eval_file: str | None = option(
@@ -44,7 +44,7 @@ class EarlyExitOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
 
 @obeys_reading_flags
 def early_exit(options):
-    """Writes the curve, and the rule that is to be kept.
+    """Writes the curve, and the rule that the model is to keep.
 
     Raises:
         UserError: the model has no exit heads or the file does not fit it, or flags
@@ -61,9 +61,9 @@ def early_exit(options):
         raise UserError("Nothing to do: give --eval_file or --keep_rule.")
     options.check_columns_read(options.eval_file)
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.commands.early_exit import run_early_exit
+    from tools.exit_curve import draw_and_keep
 
-    run_early_exit(options)
+    draw_and_keep(options)
 
 
 def main(argv=None):

@@ -155,8 +155,8 @@ def write_curve(points, metric, output_dir):
     return table
 
 
-def run_early_exit(options):
-    """Obeys `EarlyExitOptions`; see `albert_tf.early_exit.early_exit`."""
+def draw_and_keep(options):
+    """Writes the curve, and the rule to keep; see `tools.early_exit.early_exit`."""
     opened = bundle.open(options.model_dir)
     model = opened.model()
     if getattr(model, "exit_heads", None) is None:
