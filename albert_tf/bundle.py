@@ -64,11 +64,11 @@ from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.models.base import constructor_arguments
+from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.loading import brings_tokenizer
 from albert_tf.tokenization.loading import read_tokenizer
+from albert_tf.tokenization.loading import saved_files
 from albert_tf.tokenization.loading import tokenizer_of
-from albert_tf.tokenization.saving import save_for_others
-from albert_tf.tokenization.saving import saved_files
 from albert_tf.tokenization.tokenizer import was_saved_alone
 
 # By form, in the order in which a folder is searched for them, the files without which

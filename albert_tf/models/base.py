@@ -300,7 +300,7 @@ class PretrainedModel(keras.Model):
         shape = [None] * (self.feature_axes - 1)
         if format == "onnx":
             # Imported here: models of Keras' other backends do without TensorFlow.
-            from albert_tf.token_files.converting import write_onnx_model
+            from albert_tf.token_files import write_onnx_model
 
             shapes = {
                 name: tuple(names[name].shape) if input_signature else (None, *shape)

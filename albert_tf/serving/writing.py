@@ -26,10 +26,10 @@ from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files.converting import WRITERS
-from albert_tf.token_files.converting import check_token_file
-from albert_tf.token_files.converting import round_onnx
+from albert_tf.token_files import check_token_file
+from albert_tf.token_files import round_onnx
 
 SAVED_MODEL = "saved_model"
 _RENAMING_SECONDS = 60.0  # that an export waits for others to take their numbers

@@ -1,28 +1,43 @@
-"""Files that take token ids, `model.onnx` and `model.tflite`, in their runtimes."""
+"""The model without its tokenizer, as a file for runtimes without text operations.
 
+`model.onnx` and `model.tflite` take token ids. `TokenFile` runs one of them; the other
+functions write and check them.
+"""
+
+import contextlib
 import functools
+import itertools
+import logging as standard_logging
 import os
 import pathlib
+import tempfile
 import threading
 import warnings
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # a number of threads for ONNX Runtime
 _EXTERNAL_WEIGHTS = "session.model_external_initializers_file_folder_path"
-_ONNX_DTYPES = {"float": "float32", "double": "float64"}  # others are called alike
+_ONNX_DTYPES = {"float": "float32", "double": "float64"}  # other names are equal
+_ONNX_OPSET = 17
+# The most that a file may differ from the model (`_distance`): room for rounding, which
+# to eight bits has moved random models by 0.24, but none for another function.
+_TOLERANCES = {"float32": 0.01, "float16": 0.05, "int8": 0.4}
+_MASKED = 1e9  # larger numbers stand for what a mask hides
 
 
 class TokenFile:
     """Runs a file that an export wrote.
 
-    The file is read once, here: whatever happens to it later changes no answer.
+    The constructor reads the file once; later changes of the file change no answer.
 
     Args:
         path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
@@ -139,3 +154,333 @@ def _onnx_dtype(name):
 
 def _spec(rank, dtype):
     return tf.TensorSpec([None] * rank, dtype)
+
+
+def write_tflite(module, served, directory):
+    """Writes `model.tflite`, its weights quantized to int8 (dynamic range).
+
+    Returns:
+        The path of the file, in the directory, a `pathlib.Path`.
+
+    Raises:
+        UserError: TensorFlow Lite cannot compute the model.
+    """
+    function = _token_function(module.compute, served.feature_specs())
+    with tempfile.TemporaryDirectory(dir=directory) as temporary:
+        tf.saved_model.save(
+            module, temporary, signatures={"tokens": function.get_concrete_function()}
+        )
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            temporary, signature_keys=["tokens"]
+        )
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        try:
+            content = converter.convert()
+        except Exception as error:  # its type is not public
+            raise UserError(
+                f"TensorFlow Lite lacks operations of {type(served.model).__name__}; "
+                "export it with --format=onnx, or as a SavedModel."
+            ) from error
+    path = directory / "model.tflite"
+    path.write_bytes(content)
+    return path
+
+
+def write_onnx(module, served, directory):
+    """Writes `model.onnx` in float32 and returns its path, like `write_tflite`.
+
+    Raises:
+        UserError: tf2onnx is not installed.
+    """
+    path = directory / "model.onnx"
+    _convert_to_onnx(_token_function(module.compute, served.feature_specs()), path)
+    return path
+
+
+def round_onnx(path, compute_dtype):
+    """Rewrites an ONNX file in float32 to compute in another type.
+
+    Args:
+        path: the file.
+        compute_dtype: "int8" or "float16", as in `ExportOptions`.
+
+    Raises:
+        UserError: onnxruntime is not installed.
+    """
+    with of_extra("onnx", f"compute_dtype={compute_dtype} needs onnxruntime"):
+        _ROUNDED[compute_dtype](path)
+
+
+def _in_int8(path):
+    """Quantizes the weights of an ONNX file's matrix products, a scale per column.
+
+    Their inputs are quantized at run time. Embeddings and attention's products of two
+    activations stay in float32, and so do XLNet's kernels of more than two axes, for
+    which ONNX Runtime has no scale per column.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType
+    from onnxruntime.quantization import quantize_dynamic
+
+    graph = onnx.load(path).graph
+    ranks = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+    products = (node for node in graph.node if node.op_type == "MatMul")
+    kept = [node.name for node in products if ranks.get(node.input[1], 2) > 2]
+    with _quiet():  # it recommends steps that change nothing here
+        quantize_dynamic(
+            path,
+            path,
+            op_types_to_quantize=["MatMul"],
+            per_channel=True,
+            # 7 bits: without VNNI, sums of two products of 8 bits are cut off.
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+            nodes_to_exclude=kept,
+            extra_options={
+                "MatMulConstBOnly": True,
+                "EnableSubgraph": True,  # the loop of a model that leaves early
+                "DefaultTensorType": onnx.TensorProto.FLOAT,
+            },
+        )
+
+
+def _in_float16(path):
+    """Converts an ONNX file to float16; its inputs and outputs keep their types."""
+    import onnx
+    from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    # Their inputs would become float32, the integers of shapes, too.
+    blocked = [op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Max", "Min")]
+    with _quiet():  # it says which numbers it rounds
+        model = convert_float_to_float16(
+            onnx.load(path), keep_io_types=True, op_block_list=blocked
+        )
+    onnx.save(model, path)
+
+
+_ROUNDED = {"int8": _in_int8, "float16": _in_float16}
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Silences the warnings and log messages of other libraries."""
+    before = standard_logging.root.manager.disable
+    standard_logging.disable(standard_logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        standard_logging.disable(before)
+
+
+def write_onnx_model(model, shapes, path):
+    """Writes a Keras model as an ONNX file and checks it, as `model.export` does.
+
+    Args:
+        model: a `PretrainedModel`.
+        shapes: the shape of each feature by name, None for any size.
+        path: the file.
+
+    Raises:
+        UserError: tf2onnx is not installed, or as `check_token_file`.
+    """
+    specs = {name: tf.TensorSpec(s, tf.int32, name) for name, s in shapes.items()}
+
+    def compute(features):
+        outputs = model(features, training=False)
+        if not isinstance(outputs, dict):
+            return {"logits": outputs}
+        return {k: value for k, value in outputs.items() if not isinstance(value, list)}
+
+    _convert_to_onnx(_token_function(compute, specs), path)
+    request = {}
+    for name, shape in shapes.items():
+        # In range of every model, where 1 may be no segment.
+        value = int(name in ("input_ids", "input_mask"))
+        request[name] = np.full([size or 2 for size in shape], value, "int32")
+    check_token_file(path, compute, request)
+
+
+def _convert_to_onnx(function, path):
+    with of_extra("onnx", "An ONNX file needs tf2onnx"):
+        import onnx
+        import tf2onnx
+    model, _ = tf2onnx.convert.from_function(
+        function, function.input_signature, opset=_ONNX_OPSET
+    )
+    read_constants_from_outside(model.graph)
+    name_by_place(model.graph)
+    onnx.save(model, str(path))
+
+
+def read_constants_from_outside(graph):
+    """Makes loops of an `onnx.GraphProto` read constants from outside their bodies.
+
+    tf2onnx passes the weights from step to step as loop state, in which quantization
+    does not recognise them as constants.
+    """
+    outside = {}
+    loops = [node for node in graph.node if node.op_type == "Loop"]
+    bodies = {loop.name: _bodies(loop)[0] for loop in loops}
+    for loop in loops:
+        body = bodies[loop.name]
+        # A loop begins with its number of steps and its condition.
+        for state in reversed(range(len(loop.input) - 2)):
+            name = body.input[state + 2].name
+            if body.output[state + 1].name == name:
+                value = loop.input[state + 2]
+                outside |= {name: value, loop.output[state]: value}
+                del loop.input[state + 2], loop.output[state]
+                del body.input[state + 2], body.output[state + 1]
+    nodes = [*graph.node, *(node for body in bodies.values() for node in body.node)]
+    for node in nodes:
+        for place, name in enumerate(node.input):
+            while name in outside:
+                name = outside[name]
+            node.input[place] = name
+
+
+def name_by_place(graph):
+    """Puts the parts of an `onnx.GraphProto` into one order and names them by it.
+
+    tf2onnx iterates over sets and numbers names across conversions, so that each
+    process writes the same model in another order with other names. Inputs and outputs
+    keep their names.
+    """
+    _sort(graph)
+    names = {part.name: part.name for part in (*graph.input, *graph.output)}
+    _name(graph, {"": "", **names}, itertools.count())
+
+
+def _sort(graph):
+    for node in graph.node:
+        for body in _bodies(node):
+            _sort(body)
+    makers = {name: node for node in graph.node for name in node.output}
+    places, waiting = {}, [output.name for output in reversed(graph.output)]
+    while waiting:  # no recursion: a path has thousands of nodes
+        name = waiting[-1]
+        read = _read(makers[name]) if name in makers else ()
+        missing = [other for other in read if other not in places]
+        if missing and name not in places:
+            waiting += reversed(missing)
+        else:
+            places.setdefault(waiting.pop(), len(places))
+    last = len(places)
+    graph.node.sort(key=lambda node: min(places.get(n, last) for n in node.output))
+    graph.initializer.sort(key=lambda tensor: places.get(tensor.name, last))
+
+
+def _read(node):
+    """Lists the names that a node reads, in the bodies of a loop or branch, too."""
+    names = list(node.input)
+    for body in _bodies(node):
+        names += [name for inner in body.node for name in _read(inner)]
+        names += [output.name for output in body.output]
+    return names
+
+
+def _name(graph, names, count):
+    """Renames the parts of a sorted graph; `names` maps old names to new ones."""
+    for part in (*graph.input, *graph.initializer):
+        part.name = names.setdefault(part.name, f"value_{next(count)}")
+    for node in graph.node:
+        node.name = f"{node.op_type}_{next(count)}"
+        node.input[:] = [names[name] for name in node.input]
+        for body in _bodies(node):
+            body.name = f"{node.name}_body"
+            _name(body, dict(names), count)
+        for place, name in enumerate(node.output):
+            names.setdefault(name, f"{node.name}:{place}")
+        node.output[:] = [names[name] for name in node.output]
+    for part in graph.output:
+        part.name = names[part.name]
+    del graph.value_info[:]  # shapes, which runtimes infer
+    graph.doc_string = ""  # TensorFlow's name of the function, with a counter
+
+
+def _bodies(node):
+    return [part.g for part in node.attribute if part.HasField("g")]
+
+
+def _token_function(compute, specs):
+    def of_values(*values):
+        return compute(dict(zip(specs, values, strict=True)))
+
+    return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
+
+
+def check_token_file(path, compute, features, compute_dtype="float32"):
+    """Opens a file in its runtime and compares its answer with the model's.
+
+    Without the runtime, it logs a warning and compares nothing.
+
+    Args:
+        path: the file, which is removed if the comparison fails.
+        compute: the model, a function from a dict of features to a dict of numbers.
+        features: a small request, int32 arrays by name.
+        compute_dtype: the file's.
+
+    Returns:
+        For JSON: `opened_with`, the runtime and its version, `distance` of the answers
+        and the `largest_distance` that is allowed; nothing without the runtime.
+
+    Raises:
+        UserError: the file does not load, or answers otherwise.
+    """
+    path = pathlib.Path(path)
+    try:
+        file = TokenFile(path)
+        found = file(features)
+    except UserError as error:
+        logging.warning("%s was not opened. %s", path.name, error)
+        return {}
+    except Exception as error:  # which one is the runtime's choice
+        reason = str(error).partition("\n")[0]
+        _refuse(path, f"it does not run: {reason}")
+    tensors = {name: tf.constant(values) for name, values in features.items()}
+    distance = _distance(found, compute(tensors))
+    most = _TOLERANCES[compute_dtype]
+    if not distance <= most:
+        _refuse(
+            path,
+            f"{file.runtime} answers otherwise than the model: they are {distance:.2g} "
+            "of the answer's length apart.",
+        )
+    return {
+        "opened_with": file.runtime,
+        "distance": distance,
+        "largest_distance": most,
+    }
+
+
+def _refuse(path, reason):
+    path.unlink()
+    raise UserError(f"{path.name} was removed, because {reason}")
+
+
+def _distance(found, expected):
+    """Computes the largest |found - expected| / (1 + |expected|) of arrays by name.
+
+    It is infinite where names or shapes differ. Integers are not compared: where two
+    numbers are almost equal, their ranks may change.
+    """
+    if found.keys() != expected.keys():
+        return np.inf
+    largest = 0.0
+    for name, tensor in expected.items():
+        right, own = tensor.numpy(), found[name]
+        if own.shape != right.shape:
+            return np.inf
+        if tensor.dtype.is_floating:
+            right, own = right.astype(float), own.astype(float)
+            shown = np.abs(right) < _MASKED
+            right, own = right[shown], own[shown]
+            relative = np.linalg.norm(own - right) / (1 + np.linalg.norm(right))
+            largest = np.maximum(largest, relative)  # of NaN and a number, NaN
+    return float(largest)
+
+
+WRITERS = {"tflite": write_tflite, "onnx": write_onnx}

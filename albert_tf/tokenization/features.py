@@ -1,6 +1,7 @@
 """Features that `tokenizer(texts)` returns, and every model takes."""
 
 import collections.abc
+import itertools
 import operator
 import re
 
@@ -19,52 +20,51 @@ PARAMETERS = (
 )
 """Parameters of a tokenizer's call beside the texts."""
 
-_PADDING = {LONGEST: LONGEST, MAX_LENGTH: MAX_LENGTH, True: LONGEST, False: None}
+_PADDING = {LONGEST: LONGEST, True: LONGEST, MAX_LENGTH: MAX_LENGTH, False: None}
 _LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND = "longest_first", "only_first", "only_second"
-_TRUNCATION = {name: name for name in (_LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND)}
-_TRUNCATION |= {True: _LONGEST_FIRST, False: None, "do_not_truncate": None}
+_TRUNCATION = {True: _LONGEST_FIRST, False: None, "do_not_truncate": None}
+_TRUNCATION |= {name: name for name in (_LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND)}
+_ARRAYS = {"np": None, "tf": "tf", None: None}
 
 
 def features_of(
     tokenizer,
     texts,
-    text_pairs=None,
-    max_length=None,
-    padding=LONGEST,
-    truncation=True,
-    special_tokens_in_text=False,
+    text_pairs,
+    max_length,
+    padding,
+    truncation,
+    special_tokens_in_text,
+    return_tensors,
 ):
     """Computes `Tokenizer.__call__`."""
-    if not isinstance(padding, str | bool) or padding not in _PADDING:
-        raise UserError(
-            f"padding={padding!r}: expected 'longest' (or True), 'max_length' or False."
-        )
-    padding = _PADDING[padding]
-    if not isinstance(truncation, str | bool) or truncation not in _TRUNCATION:
-        raise UserError(
-            f"truncation={truncation!r}: expected True (or 'longest_first'), "
-            "'only_first', 'only_second' or False."
-        )
-    truncation = _TRUNCATION[truncation]
+    padding = _choice("padding", padding, _PADDING)
+    truncation = _choice("truncation", truncation, _TRUNCATION)
+    return_tensors = _choice("return_tensors", return_tensors, _ARRAYS)
     first, second = lists_of_texts(texts, text_pairs)
     rows = _encode(tokenizer, first, special_tokens_in_text)
-    pairs = None
-    if second is not None:
-        pairs = _encode(tokenizer, second, special_tokens_in_text)
+    pairs = second and _encode(tokenizer, second, special_tokens_in_text)
     if max_length is not None:
         rows, pairs = _truncated(tokenizer, rows, pairs, max_length, truncation)
     elif padding == MAX_LENGTH:
         raise UserError("padding='max_length' needs max_length, the tokens of a row.")
     features = _with_special_tokens(tokenizer, rows, pairs)
-    if padding is None:
-        return features
-    width = max_length if padding == MAX_LENGTH else None
-    layout = tokenizer.layout
-    filling = {"input_ids": tokenizer.pad_id, "segment_ids": layout.pad_segment}
-    return {
-        name: _padded(values, filling.get(name, 0), width, layout.pads_left)
-        for name, values in features.items()
-    }
+    if padding:
+        width = max_length if padding == MAX_LENGTH else None
+        features = _padded(features, tokenizer, width)
+    if return_tensors:
+        import tensorflow as tf
+
+        features = {name: tf.constant(values) for name, values in features.items()}
+    return features
+
+
+def _choice(name, value, choices):
+    """Returns what an argument's value means; 1 is not True here."""
+    if not isinstance(value, tuple(map(type, choices))) or value not in choices:
+        expected = " or ".join(map(repr, choices))
+        raise UserError(f"{name}={value!r}: expected {expected}.")
+    return choices[value]
 
 
 def lists_of_texts(texts, text_pairs=None):
@@ -77,8 +77,6 @@ def lists_of_texts(texts, text_pairs=None):
     if text_pairs is None:
         return first, None
     second = list_of_texts("text_pairs", text_pairs)
-    if isinstance(texts, str) != isinstance(text_pairs, str):
-        raise UserError("texts and text_pairs must both be str, or both be lists.")
     if len(first) != len(second):
         raise UserError(
             f"texts has {len(first)} texts, but text_pairs has {len(second)}; give "
@@ -119,13 +117,13 @@ def elements(name, values):
             columns (a dict, a table); the message calls the values by the name.
     """
     values = as_python(values)
-    kind = type(values).__name__
+    given = type(values).__name__
     if isinstance(values, set | frozenset):
-        raise UserError(f"{name} must be a list, got a {kind}, which has no order.")
+        raise UserError(f"{name} must be a list, got a {given}, which has no order.")
     is_table = getattr(values, "ndim", 1) > 1 and hasattr(values, "columns")
     if isinstance(values, collections.abc.Mapping) or is_table:
         raise UserError(
-            f"{name} must be a list, got a {kind}; pass one of its columns."
+            f"{name} must be a list, got a {given}; pass one of its columns."
         )
     return list(values)
 
@@ -137,77 +135,67 @@ def as_python(values):
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-def check_return_tensors(kind):
-    """Refuses a value that is no kind of array that a tokenizer returns."""
-    if kind not in (None, "np", "tf"):
-        raise UserError(f"return_tensors={kind!r}: expected 'np' or 'tf'.")
+def flat_ids(rows):
+    """Returns the ids of rows, one row after the other, and the lengths; int32 both."""
+    lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+    flat = itertools.chain.from_iterable(rows)
+    return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
 
 
-def as_tensors(features):
-    """Returns features as tensors; refuses rows that differ in length."""
-    import tensorflow as tf
-
-    if isinstance(features["input_ids"], list):
-        raise UserError(
-            "return_tensors='tf' needs rows of one length; leave out padding=False."
-        )
-    return {name: tf.constant(values) for name, values in features.items()}
+def rows_of(ids, lengths):
+    """Returns a list of ids for each row; the inverse of `flat_ids`."""
+    return [part.tolist() for part in np.split(ids, np.cumsum(lengths))[:-1]]
 
 
-def _encode(tokenizer, texts, special_tokens_in_text):
-    """Encodes texts; on demand, a special piece in them, as `[MASK]`, means its id."""
-    special = special_ids(tokenizer)
-    looks_itself = tokenizer.added_ids.issuperset(special.values())
-    if looks_itself or not special_tokens_in_text:
-        return tokenizer.encode_batch(texts)
-    split = re.compile("({})".format("|".join(map(re.escape, special)))).split
-    return encode_around(tokenizer, [split(text) for text in texts], special.get)
-
-
-def encode_around(tokenizer, rows, id_of):
+def encode_around(encode, rows, id_of):
     """Encodes texts whose tokens of known ids are split off; returns lists of ids.
 
     Args:
-        tokenizer: of the text between two of these tokens, each by itself.
+        encode: `encode_flat` of the texts between two of these tokens.
         rows: the parts of each text, with these tokens at the odd places.
         id_of: function from such a token to its id.
     """
-    between = iter(tokenizer.encode_batch([p for row in rows for p in row[::2]]))
+    between = iter(rows_of(*encode([part for row in rows for part in row[::2]])))
     encoded = []
     for row in rows:
-        ids = list(next(between))
+        ids = next(between)
         for token in row[1::2]:
             ids += [id_of(token), *next(between)]
         encoded.append(ids)
     return encoded
 
 
-def special_ids(tokenizer):
-    """Returns the ids of the special pieces, by piece."""
-    pieces = tokenizer.special_pieces.items()
-    return {piece: getattr(tokenizer, attribute) for attribute, piece in pieces}
+def _encode(tokenizer, texts, special_tokens_in_text):
+    """Encodes texts; on demand, a special piece in them, as `[MASK]`, means its id."""
+    special = tokenizer.special_ids
+    looks_itself = tokenizer.added_ids.issuperset(special.values())
+    if looks_itself or not special_tokens_in_text:
+        return rows_of(*tokenizer.encode_flat(texts))
+    split = re.compile("({})".format("|".join(map(re.escape, special)))).split
+    return encode_around(
+        tokenizer.encode_flat, [split(text) for text in texts], special.get
+    )
 
 
 def _truncated(tokenizer, rows, pairs, max_length, truncation):
-    room = _length(max_length) - tokenizer.layout.special(pairs is not None)
+    seconds = [[]] * len(rows) if pairs is None else pairs
+    special = tokenizer.layout.special(pairs is not None)
+    room = operator.index(max_length) - special
     if room < 1:
         raise UserError(
             f"max_length={max_length} leaves no room for text beside the special "
-            f"tokens; expected {max_length - room + 1} or more."
+            f"tokens; expected {special + 1} or more."
         )
-    first = np.array([len(row) for row in rows], np.int64)
-    second = np.zeros_like(first)
-    if pairs is not None:
-        second = np.array([len(row) for row in pairs], np.int64)
-    first_left, second_left = _lengths_left(first, second, room, truncation)
+    first, second = (np.array([*map(len, r)], np.int64) for r in (rows, seconds))
     too_long = np.flatnonzero(first + second > room)
     if len(too_long) and not truncation:
         index = too_long[0]
-        length = first[index] + second[index] + max_length - room
         raise UserError(
-            f"texts[{index}] has {length} tokens, special tokens included, more than "
-            f"max_length={max_length}; pass truncation=True to cut it."
+            f"texts[{index}] has {first[index] + second[index] + special} tokens, "
+            f"special tokens included, more than max_length={max_length}; pass "
+            "truncation=True to cut it."
         )
+    first_left, second_left = _lengths_left(first, second, room, truncation)
     ends = tokenizer.rules.keeps_ends
     rows = _kept(rows, first_left, ends)
     return rows, pairs if pairs is None else _kept(pairs, second_left, ends)
@@ -222,7 +210,7 @@ def _kept(rows, lengths, ends):
 
 
 def _lengths_left(first, second, room, truncation):
-    """Returns as `truncated_lengths`, but may shorten one of the two texts only."""
+    """Returns `truncated_lengths`, or shortens only one of the two texts."""
     if truncation not in (_ONLY_FIRST, _ONLY_SECOND):
         return truncated_lengths(first, second, room)
     cut, kept = (first, second) if truncation == _ONLY_FIRST else (second, first)
@@ -236,44 +224,6 @@ def _lengths_left(first, second, room, truncation):
             "truncation=True, or a greater max_length."
         )
     return (left, kept) if truncation == _ONLY_FIRST else (kept, left)
-
-
-def _length(max_length):
-    try:
-        return operator.index(max_length)
-    except TypeError:
-        raise UserError(
-            f"max_length={max_length!r}: expected a number of tokens."
-        ) from None
-
-
-def _with_special_tokens(tokenizer, rows, pairs):
-    """Adds special tokens: `[CLS] A [SEP]` or others', as lists of lists."""
-    layout, cls, sep = tokenizer.layout, [tokenizer.cls_id], [tokenizer.sep_id]
-    firsts = [row + sep for row in rows]
-    seconds = [[] for _ in rows]
-    if pairs is not None:
-        firsts = [row + sep * layout.between for row in rows]
-        seconds = [row + sep for row in pairs]
-    ids, segments = [], []
-    for a, b in zip(firsts, seconds, strict=True):
-        of_texts = [0] * len(a) + [layout.second_segment] * len(b)
-        of_cls = [layout.cls_segment]
-        last = layout.cls_last
-        ids.append(a + b + cls if last else cls + a + b)
-        segments.append(of_texts + of_cls if last else of_cls + of_texts)
-    mask = [[1] * len(row) for row in ids]
-    return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
-
-
-def _padded(rows, filling, width, pads_left):
-    # Without rows there is room for an empty text: models read a first token.
-    width = max(map(len, rows), default=2) if width is None else width
-    array = np.full((len(rows), width), filling, np.int32)
-    for index, row in enumerate(rows):
-        first = width - len(row) if pads_left else 0
-        array[index, first : first + len(row)] = row
-    return array
 
 
 def truncated_lengths(first, second, room):
@@ -293,3 +243,37 @@ def truncated_lengths(first, second, room):
     half = (room + 1) // 2
     first_left = np.minimum(first, np.maximum(room - second, half))
     return first_left, np.minimum(second, room - first_left)
+
+
+def _with_special_tokens(tokenizer, rows, pairs):
+    """Returns the features of rows with their special tokens, as lists of lists."""
+    layout, cls, sep = tokenizer.layout, [tokenizer.cls_id], [tokenizer.sep_id]
+    firsts, seconds = [row + sep for row in rows], [[]] * len(rows)
+    if pairs is not None:
+        firsts = [row + sep * layout.between for row in rows]
+        seconds = [row + sep for row in pairs]
+    ids, segments = [], []
+    for a, b in zip(firsts, seconds, strict=True):
+        of_texts = [0] * len(a) + [layout.second_segment] * len(b)
+        of_cls = [layout.cls_segment]
+        last = layout.cls_last
+        ids.append(a + b + cls if last else cls + a + b)
+        segments.append(of_texts + of_cls if last else of_cls + of_texts)
+    mask = [[1] * len(row) for row in ids]
+    return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
+
+
+def _padded(features, tokenizer, width):
+    """Returns features as int32 arrays `[batch, width]`; None: of the longest row."""
+    layout = tokenizer.layout
+    filling = {"input_ids": tokenizer.pad_id, "segment_ids": layout.pad_segment}
+    padded = {}
+    for name, rows in features.items():
+        # Without rows there is room for an empty text: models read a first token.
+        size = max(map(len, rows), default=2) if width is None else width
+        array = np.full((len(rows), size), filling.get(name, 0), np.int32)
+        for index, row in enumerate(rows):
+            first = size - len(row) if layout.pads_left else 0
+            array[index, first : first + len(row)] = row
+        padded[name] = array
+    return padded

@@ -1,5 +1,6 @@
-"""Finds out which tokenizer a file or directory holds."""
+"""Loads the tokenizer that a file or directory holds."""
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -8,20 +9,24 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_file
+from albert_tf.io.files import read_json_object
 from albert_tf.io.text_files import decoded
+from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
-from albert_tf.tokenization.added_tokens import with_added_tokens
-from albert_tf.tokenization.byte_bpe.files import MERGES
-from albert_tf.tokenization.byte_bpe.files import VOCABULARY
-from albert_tf.tokenization.byte_bpe.files import read_two_files
-from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
-from albert_tf.tokenization.rules import read_rules
-from albert_tf.tokenization.saving import HUGGINGFACE_FILE
-from albert_tf.tokenization.saving import check_special_pieces
-from albert_tf.tokenization.saving import read_saved_config
+from albert_tf.tokenization.byte_bpe import MERGES
+from albert_tf.tokenization.byte_bpe import VOCABULARY
+from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
+from albert_tf.tokenization.byte_bpe import merges_of
+from albert_tf.tokenization.byte_bpe import tokenizer_json
+from albert_tf.tokenization.huggingface import HUGGINGFACE_FILE
+from albert_tf.tokenization.huggingface import check_special_pieces
+from albert_tf.tokenization.huggingface import read_records
+from albert_tf.tokenization.huggingface import read_tokenizer_json
+from albert_tf.tokenization.huggingface import undamaged
+from albert_tf.tokenization.huggingface import with_added_tokens
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
-from albert_tf.tokenization.tokenizer_json import read_tokenizer_json
+from albert_tf.tokenization.tokenizer import read_rules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 if TYPE_CHECKING:
@@ -29,8 +34,11 @@ if TYPE_CHECKING:
 
 # The last is from the official Chinese archives.
 _KNOWN_NAMES = (
-    *("spiece.model", "30k-clean.model", VOCABULARY),
-    *("vocab.txt", "vocab_chinese.txt"),
+    "spiece.model",
+    "30k-clean.model",
+    VOCABULARY,
+    "vocab.txt",
+    "vocab_chinese.txt",
 )
 _TFHUB_FOLDER = "assets"
 
@@ -62,6 +70,50 @@ def load_tokenizer(
             and of XLNet.
     """
     return read_tokenizer(local_directory(path, revision, weights=False), do_lower_case)
+
+
+def read_saved_config(directory):
+    """Reads the records of a model's directory, which need not exist, on its tokenizer.
+
+    Returns:
+        A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not the
+        vocabulary's, "do_lower_case", unless neither `tokenizer_config.json` nor
+        `tokenizer.json` tells, the `TextRules` of the directory, and "added_tokens",
+        if there are any.
+
+    Raises:
+        UserError: it is a tokenizer of Hugging Face's that ours is not equal to; or a
+            file is gone that was written there.
+    """
+    require_whole(directory)
+    path = os.path.join(directory, CONFIG_NAME)
+    config = read_json_object(path) if storage.exists(path) else {}
+    if type(config.get("do_lower_case", True)) is not bool:
+        raise UserError(
+            f"{path} sets do_lower_case to {config['do_lower_case']!r}, expected true "
+            "or false."
+        )
+    layout = config.get("row_layout", "cls_first")
+    if layout not in list(LAYOUTS):  # it may be no string
+        raise UserError(
+            f"{path} sets row_layout to {layout!r}, expected {' or '.join(LAYOUTS)}."
+        )
+    if not storage.is_name(config.get("file", "-")):
+        raise UserError(
+            f"{path} sets file to {config['file']!r}, expected the name of a file "
+            "beside it."
+        )
+    return config if "file" in config else read_records(directory, config)
+
+
+def saved_files(directory):
+    """Lists the files that a tokenizer was saved in there, in whatever form.
+
+    They are those that `SHA256SUMS` names: a set, empty without a tokenizer.
+    """
+    listed = checksums.read(directory)
+    names = CONFIG_NAME, *_KNOWN_NAMES, MERGES, HUGGINGFACE_FILE
+    return listed.keys() & {*names} if CONFIG_NAME in listed else set()
 
 
 def read_tokenizer(path, do_lower_case=None, config=None):
@@ -139,42 +191,35 @@ def _read_folder(path, config, do_lower_case=None):
 def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
     """Loads the tokenizer of a file, with the rules of a dict that `where` holds."""
     file_bytes, name = _read(path), path
-    if os.path.basename(path) == HUGGINGFACE_FILE:
-        name, file_bytes, settings = read_tokenizer_json(file_bytes, path)
-        do_lower_case = _agreed_casing(do_lower_case, settings["do_lower_case"], path)
-        config = {**config, **settings}
-    elif os.path.basename(path) == VOCABULARY:
-        merges = os.path.join(os.path.dirname(path), MERGES)
-        pairs = read_two_files(file_bytes, _read(merges), path)
-        name, file_bytes = HUGGINGFACE_FILE, pairs.file_bytes()
-    elif path.endswith(".txt"):
-        file_bytes = decoded(path, file_bytes).encode()
-    tokenizer_class = _class_for(name, file_bytes)
-    rules = read_rules(config, where)
-    tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
+    with undamaged(path):
+        if os.path.basename(path) == HUGGINGFACE_FILE:
+            name, file_bytes, settings = read_tokenizer_json(file_bytes, path)
+            do_lower_case = _casing(settings, do_lower_case, path)
+            config = {**config, **settings}
+        elif os.path.basename(path) == VOCABULARY:
+            merges = os.path.join(os.path.dirname(path), MERGES)
+            pairs = merges_of(decoded(merges, _read(merges)))
+            name = HUGGINGFACE_FILE
+            file_bytes = tokenizer_json(json.loads(file_bytes), pairs)
+        elif path.endswith(".txt"):
+            file_bytes = decoded(path, file_bytes).encode()
+        rules = read_rules(config, where)
+        tokenizer_class = _class_for(name, file_bytes)
+        tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
     check_special_pieces(tokenizer, config, where)
     return with_added_tokens(tokenizer, config, where)
 
 
-def _casing(config, asked, directory):
+def _casing(config, asked, source):
     recorded = config.get("do_lower_case", asked)
     if asked is not None and recorded != asked:
         raise UserError(
-            f"The tokenizer in {directory} has do_lower_case={str(recorded).lower()}, "
+            f"The tokenizer in {source} has do_lower_case={str(recorded).lower()}, "
             f"but do_lower_case={str(asked).lower()} was asked for; its model was "
             f"trained with the former: pass --do_lower_case={str(recorded).lower()}, "
             "or name the vocabulary's file itself to make another tokenizer of it."
         )
     return recorded
-
-
-def _agreed_casing(recorded, lowers, path):
-    if recorded not in (None, lowers):
-        raise UserError(
-            f"{path} has do_lower_case={str(lowers).lower()}, but the "
-            f"{CONFIG_NAME} beside it {str(recorded).lower()}; copy the files again."
-        )
-    return lowers
 
 
 def is_tokenizer(name):

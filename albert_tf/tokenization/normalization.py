@@ -1,4 +1,4 @@
-"""The official clean-up of raw text, with and without a way back to the original.
+"""The official clean-up of raw text, with or without each character's origin.
 
 Source: `preprocess_text` and `BasicTokenizer` in tokenization.py of
 google-research/albert.
@@ -24,6 +24,9 @@ _CHINESE_BLOCKS = (
 
 WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """The characters that Python strips from the ends of a text; U+3000 is the last."""
+
+SPACES = "".join(c for c in WHITE_SPACE if c not in "\x1c\x1d\x1e\x1f")
+"""White space by Unicode's property, which U+001C to U+001F do not have."""
 
 
 @functools.cache
@@ -73,7 +76,7 @@ def is_removed(character):
 
 
 def is_removed_or_private(character):
-    """Returns True where Hugging Face's tokenizers drop: private characters, too."""
+    """Returns True for what Hugging Face's tokenizers drop: private characters, too."""
     return is_removed(character) or unicodedata.category(character) == "Co"
 
 
@@ -96,10 +99,10 @@ def is_accent(character):
 
 
 def is_moved_accent(character):
-    """Returns True for accents that decomposition would sort, one by one.
+    """Returns True for accents that decomposition would sort.
 
-    To drop them before it changes nothing, for they are dropped after it; a word of
-    them takes time that grows with the square of its length (80,000: 4 s).
+    Sorting takes time that grows with the square of their number (80,000: 4 s). All of
+    them are dropped afterwards, so dropping them first changes nothing.
     """
     return is_accent(character) and any(
         map(unicodedata.combining, unicodedata.normalize("NFD", character))
@@ -107,13 +110,13 @@ def is_moved_accent(character):
 
 
 def is_mark(character):
-    """Returns True for characters of which NFKD leaves nothing but combining ones."""
+    """Returns True for characters that NFKD turns into combining characters only."""
     decomposed = unicodedata.normalize("NFKD", character)
     return all(map(unicodedata.combining, decomposed))
 
 
 def is_mark_in_tokenizers(character):
-    """Returns True for marks in Hugging Face's tokenizers: also combining class 0."""
+    """Returns True for what Hugging Face's tokenizers call a mark: class 0, too."""
     decomposed = unicodedata.normalize("NFKD", character)
     return all(unicodedata.category(part)[0] == "M" for part in decomposed)
 
@@ -138,15 +141,15 @@ def lowered(text, one_by_one=False):
 
 
 def count_members(text, is_member):
-    """Counts a text's characters that are members, none of them of ASCII."""
+    """Counts the members in a text; ASCII has none."""
     return 0 if text.isascii() else sum(map(len, runs_of(is_member).findall(text)))
 
 
 CHINESE = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CHINESE_BLOCKS)
 CHINESE = f"[{CHINESE}]"
 """The class of the characters for which `is_chinese` is true."""
-# No combining character is below U+0300, and a class of one range is searched for
-# several times faster than the class of them all.
+# No combining character is below U+0300; matching one range is several times faster
+# than matching the class of all combining characters.
 _PERHAPS_COMBINING = re.compile("[\u0300-\U0010ffff]+")
 
 
@@ -157,10 +160,9 @@ def _strip_marks(text, is_mark):
 
 
 def _decompose(text, is_mark):
-    """Applies NFKD, and drops combining characters.
+    """Applies NFKD, and drops combining characters before and after it.
 
-    They are dropped before as well: NFKD sorts each run of them in a time that grows
-    with the square of its length.
+    NFKD sorts each run of them in time that grows with the square of its length.
     """
     text = _strip_marks(text, is_mark)
     if unicodedata.is_normalized("NFKD", text):

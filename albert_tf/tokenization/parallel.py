@@ -1,26 +1,13 @@
-"""Tokenizes many texts on all processors.
+"""Tokenizes many texts on all processors."""
 
-`python -m albert_tf.tokenization.parallel FD` is the worker: it reads a pickled
-(tokenizer, texts) from standard input and answers with the result of `encode_flat`. It
-ends when the other end of the pipe with the file descriptor FD is closed.
-Processes of `multiprocessing` would not do: forking a process that runs TensorFlow may
-deadlock, and spawned ones import the main program, TensorFlow included, once more.
-"""
-
-import concurrent.futures
 import contextlib
-import functools
-import multiprocessing.connection
 import os
-import pickle
-import subprocess
 import sys
+import types
 
 import numpy as np
 
-from albert_tf.errors import UserError
-from albert_tf.io.processes import end_with_parent
-from albert_tf.io.processes import signals_held
+from albert_tf.io.processes import calls_in_processes
 
 CHARACTERS_OF_A_WORKER = 4_000_000
 """Less text than this is done before a worker process has started."""
@@ -49,73 +36,30 @@ def encode_flat_in_parallel(tokenizer, texts):
         return tokenizer.encode_flat(texts)
     shares = np.arange(1, workers) * (characters / workers)
     bounds = [0, *np.searchsorted(ends, shares).tolist(), len(texts)]
-    parts = [texts[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-    with _worker_processes(workers) as processes:
-        answers = _ask_workers(processes, tokenizer, parts)
-    ids, lengths = zip(*answers, strict=True)
+    parts = [
+        (tokenizer, texts[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+    with contextlib.ExitStack() as processes:
+        with _without_main_program():
+            calls = calls_in_processes(_encode_flat, parts, workers)
+            answers = processes.enter_context(calls)
+        ids, lengths = zip(*(answer.result() for answer in answers), strict=True)
     return np.concatenate(ids), np.concatenate(lengths)
 
 
+def _encode_flat(tokenizer, texts):
+    return tokenizer.encode_flat(texts)
+
+
 @contextlib.contextmanager
-def _worker_processes(count):
-    """Starts `count` workers, which end with the block or with this process."""
-    lifeline, end_of_lifeline = os.pipe()
-    processes = []
-    with contextlib.ExitStack() as closed:
-        closed.callback(os.close, lifeline)
-        closed.callback(os.close, end_of_lifeline)
-        try:
-            with signals_held():
-                for _ in range(count):
-                    processes.append(closed.enter_context(_start_worker(lifeline)))
-            yield processes
-        finally:
-            _kill(processes)
+def _without_main_program():
+    """Keeps processes that start in the block from importing the main program.
 
-
-def _start_worker(lifeline):
-    return subprocess.Popen(
-        [sys.executable, "-m", "albert_tf.tokenization.parallel", str(lifeline)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        pass_fds=[lifeline],
-    )
-
-
-def _kill(processes):
-    for process in processes:
-        process.kill()
-
-
-def _ask_workers(processes, tokenizer, parts):
-    ask = functools.partial(_ask_worker, tokenizer)
-    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
-        try:
-            return list(pool.map(ask, processes, parts))
-        except BaseException:
-            _kill(processes)  # The pool waits for its threads, and they for these.
-            raise
-
-
-def _ask_worker(tokenizer, process, texts):
-    answer, _ = process.communicate(pickle.dumps((tokenizer, texts)))
-    if process.returncode:
-        raise UserError(
-            f"A tokenizing process ended with status {process.returncode} (is there "
-            "too little memory?); start the command again."
-        )
-    return pickle.loads(answer)
-
-
-def _work(lifeline):
-    end_with_parent(multiprocessing.connection.Connection(lifeline, writable=False))
+    With it, each of them would import TensorFlow, which takes longer than its texts.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
     try:
-        tokenizer, texts = pickle.load(sys.stdin.buffer)
-    except (EOFError, pickle.UnpicklingError):
-        sys.exit(1)  # Its parent has ended while it wrote.
-    pickle.dump(tokenizer.encode_flat(texts), sys.stdout.buffer)
-
-
-if __name__ == "__main__":
-    _work(int(sys.argv[1]))
+        yield
+    finally:
+        sys.modules["__main__"] = main

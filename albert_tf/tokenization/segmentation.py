@@ -1,4 +1,4 @@
-"""Choice among equally good sequences of pieces of a text, and the pieces' places.
+"""Segmentation: the pieces of a text and their places, by one rule for ties.
 
 A unigram model takes the sequence with the best sum of scores. Where two sums are equal
 ("ee" and "e", or "e" and "ee"), rounding decides, and so the order in which a program
@@ -16,25 +16,24 @@ import sentencepiece
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import sentencepiece_file as file
+from albert_tf.tokenization.tokenizer import WordCache
 from albert_tf.tokenization.word_starts import MARK
 
 SEGMENTATION = "sentencepiece 0.2.1"
 """The name of the order of additions, in fingerprints of vocabularies."""
 
 _LIBRARY_IS_THE_RULE = sentencepiece.__version__ == "0.2.1"
-_KNOWN_WORDS = 2**18
-_LONGEST_KNOWN = 64  # characters
 _UNKNOWN_PENALTY = 10
 
 
 def cutter(processor, model, source):
-    """Returns what cuts texts by a `SentencePieceProcessor` and its `ModelProto`.
+    """Returns the segmenter of a `SentencePieceProcessor` and its `ModelProto`.
 
     Models other than unigram ones (BPE, words, characters) merge in an order that all
     versions of the library share.
 
     Raises:
-        UserError: versions differ in the pieces of the model called `source`.
+        UserError: versions of the library segment by the model `source` differently.
     """
     is_unigram = model.trainer_spec.model_type == file.UNIGRAM
     if is_unigram and not _LIBRARY_IS_THE_RULE:
@@ -48,7 +47,7 @@ def cutter(processor, model, source):
 
 
 class Library:
-    """The cuts of the installed library."""
+    """Segments as the installed library does."""
 
     def __init__(self, processor, segmentation):
         self._processor = processor
@@ -83,7 +82,7 @@ class Library:
 
 
 class Unigram(Library):
-    """The cuts of a unigram model, equal to those of sentencepiece 0.2.1.
+    """Segments by a unigram model as sentencepiece 0.2.1 does.
 
     Each sum is rounded to float32 when it is kept, and, but for that of an unknown
     character, compared before. So the sum of all that stands before a word can decide
@@ -122,8 +121,8 @@ class Unigram(Library):
             piece[k : k + 2] for piece in self._ids for k in range(len(piece) - 1)
         }
         self._largest = max(map(abs, self._scores))
-        self._known_parts = _Known(self._cut_part)
-        self._known = _Known(lambda word: self._cut_word(MARK + word))
+        self._known_parts = WordCache(self._cut_part)
+        self._known = WordCache(lambda word: self._cut_word(MARK + word))
 
     def rows(self, texts):
         rows = []
@@ -213,7 +212,7 @@ class Unigram(Library):
         return tuple(ids), limit
 
     def _cut_part(self, part):
-        """Does the same for a part of a word whose characters pieces may join."""
+        """Cuts a part of a word, between whose characters pieces may reach."""
         ids, lead = self._search(part, [0.0] + [-math.inf] * len(part))
         # Both sums hold a score for each character or fewer, and each addition errs by
         # 2^-24 of the sum; half of the lead is kept for what that leaves out.
@@ -256,22 +255,6 @@ class Unigram(Library):
             ids.append(self._ids.get(word[start:end], self._unknown))
             end = start
         return tuple(reversed(ids)), lead
-
-
-class _Known(dict):
-    """Answers of a function by word; it begins anew when it is full."""
-
-    def __init__(self, function):
-        super().__init__()
-        self._function = function
-
-    def __missing__(self, word):
-        found = self._function(word)
-        if len(word) <= _LONGEST_KNOWN:
-            if len(self) >= _KNOWN_WORDS:
-                self.clear()
-            self[word] = found
-        return found
 
 
 def _rounded(number):

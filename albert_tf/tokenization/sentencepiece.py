@@ -9,9 +9,9 @@ from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import segmentation
 from albert_tf.tokenization import sentencepiece_file
-from albert_tf.tokenization.decoding import flat_ids
-from albert_tf.tokenization.rules import OFFICIAL
-from albert_tf.tokenization.rules import TextRules
+from albert_tf.tokenization.features import flat_ids
+from albert_tf.tokenization.tokenizer import OFFICIAL
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
 from albert_tf.tokenization.tokenizer import by_role
 from albert_tf.tokenization.word_starts import MARK
@@ -61,18 +61,16 @@ class SentencePieceTokenizer(Tokenizer):
         if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:
             self.special_pieces, self.model_type = _XLNET_PIECES, "XLNet"
             self.usual_layout = CLS_LAST
-        if do_lower_case is None:
-            do_lower_case = self.model_type != "XLNet"
         is_xlnet = self.model_type == "XLNet"  # whose official code joins quotes
-        is_usual = rules.joins_quotes in (None, is_xlnet)
-        self.joins_quotes = is_xlnet == is_usual
+        do_lower_case = not is_xlnet if do_lower_case is None else do_lower_case
+        joins, keeps = rules.joins_quotes, rules.keep_accents
         usually_keeps = file_bytes.endswith(KEEPS_ACCENTS)
-        keeps = rules.keep_accents
+        self.joins_quotes = is_xlnet if joins is None else joins
         self.keep_accents = usually_keeps if keeps is None else keeps
         # What `TextRules` leaves open is what older versions did.
         is_official = not (self.keep_accents or usually_keeps)
         rules = TextRules(
-            joins_quotes=None if is_usual else self.joins_quotes,
+            joins_quotes=None if self.joins_quotes == is_xlnet else self.joins_quotes,
             keep_accents=None if is_official else self.keep_accents,
             as_tokenizers=rules.as_tokenizers,
             truncation_side=rules.truncation_side,
@@ -100,11 +98,11 @@ class SentencePieceTokenizer(Tokenizer):
                 replaced[index] = self._split_comma(piece)
         for index in (self.pad_id, self.cls_id, self.sep_id, self.mask_id):
             replaced[index] = [self.pieces[self.unk_id]]
-        width = max(len(parts) for parts in replaced.values())
         self._replaced = replaced
-        self.replacement_lengths = np.zeros((self.vocab_size, width), np.int32)
+        shape = self.vocab_size, max(map(len, replaced.values()))
+        self.replacement_lengths = np.zeros(shape, np.int32)
         self.replacement_counts = np.ones(self.vocab_size, np.int32)
-        self.replacements = np.zeros((self.vocab_size, width), np.int32)
+        self.replacements = np.zeros(shape, np.int32)
         self.replacements[:, 0] = np.arange(self.vocab_size)
         self._is_replaced = np.zeros(self.vocab_size, np.bool_)
         self._is_replaced[list(replaced)] = True
@@ -142,13 +140,13 @@ class SentencePieceTokenizer(Tokenizer):
     def join(self, pieces):
         return self._processor.DecodePieces(pieces).strip()
 
-    def tokenize(self, text):
+    def _tokenize(self, text):
         found = []
         for index, piece in self._cutter.pieces(self.prepare(text)):
             found.extend(self._replaced.get(index, [piece]))
         return found
 
-    def encode_flat(self, texts):
+    def _encode_flat(self, texts):
         starts = range(0, len(texts), _SLICE)
         parts = [self._encode_slice(texts[k : k + _SLICE]) for k in starts]
         ids = np.concatenate([ids for ids, _ in parts] or [_NONE])
@@ -175,7 +173,7 @@ class SentencePieceTokenizer(Tokenizer):
             ids[places[has_part] + part] = self.replacements[old[has_part], part]
         return ids, lengths
 
-    def encode_with_offsets(self, text):
+    def _encode_with_offsets(self, text):
         joined = normalization.join_quotes(text) if self.joins_quotes else text
         prepared, origins = normalization.sentencepiece_text_with_spans(
             joined, *self._preparation
@@ -201,10 +199,9 @@ class SentencePieceTokenizer(Tokenizer):
                 spans.append(_original_span(origins, part_start, part_end))
         return ids, spans
 
-    def word_starts(self, official=False):
+    def _starts_word(self, piece, official):
         rule = starts_officially if official else starts_word
-        is_xlnet = self.model_type == "XLNet"
-        return np.array([rule(piece, is_xlnet) for piece in self.pieces], np.bool_)
+        return rule(piece, self.model_type == "XLNet")
 
 
 @functools.cache

@@ -1,7 +1,7 @@
-"""Reading of SentencePiece models, which may be damaged, or made to do damage.
+"""Reads SentencePiece models, which may be damaged, or made to do damage.
 
-What the library reads past the end of its memory is refused here: sentencepiece before
-0.2.3, and the copy of it in tensorflow-text, trust tables that a model holds.
+sentencepiece before 0.2.3, and the copy of it in tensorflow-text, trust the tables that
+a model holds and read past the end of their memory; such models are refused here.
 """
 
 import math
@@ -53,14 +53,14 @@ def _message_types():
             found.value.add(name=value, number=number)
     for message, fields in _FIELDS.items():
         found = file.message_type.add(name=message)
-        for name, (number, kind, *label) in fields.items():
+        for name, (number, type_, *label) in fields.items():
             label = f"LABEL_{(label or ['OPTIONAL'])[0]}"
             field = found.field.add(name=name, number=number, label=label)
-            if kind in _FIELDS or kind in _NUMBERED:
-                field.type = field.TYPE_MESSAGE if kind in _FIELDS else field.TYPE_ENUM
-                field.type_name = f".{_PACKAGE}.{kind}"
+            if type_ in _FIELDS or type_ in _NUMBERED:
+                field.type = field.TYPE_MESSAGE if type_ in _FIELDS else field.TYPE_ENUM
+                field.type_name = f".{_PACKAGE}.{type_}"
             else:
-                field.type = getattr(field, f"TYPE_{kind}")
+                field.type = getattr(field, f"TYPE_{type_}")
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     return message_factory.GetMessageClassesForFiles([_PACKAGE], pool)
@@ -103,16 +103,14 @@ def load(file_bytes, source):
 
 
 def _damage(model):
-    """Says in a few words what is wrong with a `ModelProto`, or returns None."""
+    """Returns in a few words what is wrong with a `ModelProto`, or None."""
     for piece in model.pieces:
         if not math.isfinite(piece.score):
             return f"the piece {piece.piece!r} has the score {piece.score}"
         if "\0" in piece.piece or len(piece.piece.encode()) >= _LONGEST_PIECE:
             return f"{piece.piece[:20]!r} … is no piece of a text"
     nested = []  # each the beginning of the next
-    for piece in sorted(
-        piece.piece for piece in model.pieces if piece.type == USER_DEFINED
-    ):
+    for piece in sorted(p.piece for p in model.pieces if p.type == USER_DEFINED):
         while nested and not piece.startswith(nested[-1]):
             nested.pop()
         nested.append(piece)

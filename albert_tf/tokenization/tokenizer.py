@@ -1,7 +1,9 @@
-"""The base of all tokenizers."""
+"""The base of all tokenizers, and the rules by which they prepare texts."""
 
 import abc
+import dataclasses
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -9,17 +11,20 @@ from typing import Any
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import of_tokenizer
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.tokenization import decoding
+from albert_tf.tokenization.added_tokens import AddedTokens
+from albert_tf.tokenization.added_tokens import pieces_with
 from albert_tf.tokenization.features import LONGEST
 from albert_tf.tokenization.features import PARAMETERS
-from albert_tf.tokenization.features import as_tensors
-from albert_tf.tokenization.features import check_return_tensors
+from albert_tf.tokenization.features import encode_around
 from albert_tf.tokenization.features import features_of
+from albert_tf.tokenization.features import flat_ids
 from albert_tf.tokenization.features import list_of_texts
+from albert_tf.tokenization.features import rows_of
 
 CONFIG_NAME = "tokenizer_config.json"
 # 9 of 20,969 paragraphs of Wikipedia, 34 of 3,253,225 tokens.
@@ -34,6 +39,96 @@ UNRECORDED = (
 _SAVED_ALONE = set()
 
 
+@dataclasses.dataclass(frozen=True)
+class TextRules:
+    """Departures from the official preparation of a text.
+
+    `tokenizer_config.json` records them by the names below.
+
+    Attributes:
+        joins_quotes: whether two grave accents, or two apostrophes, become one
+            quotation mark, before SentencePiece; None: for XLNet's vocabularies only.
+        counts_lines: whether the id of a WordPiece is the number of its line, the last
+            one of equal lines, and not the number of different lines before it.
+        keep_accents: whether accents, vowel signs and other combining characters stay,
+            before SentencePiece; None: if the vocabulary's file says so.
+        strip_accents: whether WordPiece drops them; None: where it lowers letters.
+        as_tokenizers: whether texts are read as by the package tokenizers, and so by
+            transformers 5. Letters are lowered one by one (the last sigma of a word
+            is one like others). WordPiece drops private characters and takes words of
+            more than 100 characters for unknown ones. SentencePiece keeps "1974,"
+            whole, drops signs that combine with nothing where accents go, and has its
+            user-defined pieces looked for in texts before all else.
+        add_prefix_space: whether byte-level BPE puts a space before a text that begins
+            with none, so that its first word is one like others.
+        truncation_side: "left" if texts that are too long lose their beginning, and
+            not their end: "right".
+    """
+
+    joins_quotes: bool | None = None
+    counts_lines: bool = False
+    keep_accents: bool | None = None
+    strip_accents: bool | None = None
+    as_tokenizers: bool = False
+    add_prefix_space: bool = False
+    truncation_side: str = "right"
+
+    @property
+    def keeps_ends(self):
+        """True if texts that are too long keep their end."""
+        return self.truncation_side == "left"
+
+    def settings(self):
+        """Returns the entries of `tokenizer_config.json`: a dict for JSON."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+
+OFFICIAL = TextRules()
+
+
+def read_rules(settings, path):
+    """Reads the rules from the entries of a `tokenizer_config.json`, at `path`.
+
+    Raises:
+        UserError: one of them is neither true nor false, or no side.
+    """
+    names = [field.name for field in dataclasses.fields(TextRules)]
+    # Hugging Face writes null for what it leaves open.
+    found = {n: settings[n] for n in names if settings.get(n) is not None}
+    for name, value in found.items():
+        is_side = name == "truncation_side"
+        if value not in ("left", "right") if is_side else type(value) is not bool:
+            expected = "'left' or 'right'" if is_side else "true or false"
+            raise UserError(f"{path} sets {name} to {value!r}, expected {expected}.")
+    return TextRules(**found)
+
+
+class WordCache(dict):
+    """The answers of a function by word; a full cache begins anew.
+
+    Long words are not kept: they seldom come back.
+    """
+
+    WORDS = 2**18
+    LONGEST = 64  # characters
+
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, word):
+        found = self._function(word)
+        if len(word) <= self.LONGEST:
+            if len(self) >= self.WORDS:
+                self.clear()
+            self[word] = found
+        return found
+
+
 def by_role(pad, unk, cls, sep, mask):
     """Returns the special pieces of a vocabulary by the names of their ids."""
     return {"pad_id": pad, "unk_id": unk, "cls_id": cls, "sep_id": sep, "mask_id": mask}
@@ -44,8 +139,8 @@ def was_saved_alone(directory):
     return os.path.realpath(directory) in _SAVED_ALONE
 
 
-class Tokenizer(decoding.IdsAndTokens, abc.ABC):
-    """Text to ids, with the official preprocessing.
+class Tokenizer(abc.ABC):
+    """Text to ids and back, with the official preprocessing.
 
     Args:
         file_bytes: the contents of the model or vocabulary file.
@@ -59,6 +154,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         file_name: name that `save` gives the model or vocabulary file.
         vocab_size, pad_id, unk_id, cls_id, sep_id, mask_id: int.
         layout: the `RowLayout` of the rows that a call makes.
+        added: the `AddedTokens` that texts are searched for, or None.
         segmentation: the name of the rule by which one of several equally good
             sequences of pieces is taken; None where there is always one best.
 
@@ -68,11 +164,11 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
 
     kind = file_name = None
     special_pieces = {}
-    # What models need these pieces, and the layout of their rows.
+    # The models that need these pieces, and the layout of their rows.
     model_type = "ALBERT"
     usual_layout = CLS_FIRST
     segmentation = None
-    added_ids = frozenset()  # of tokens beyond the vocabulary's pieces
+    added = None
     between_tokens = " "  # stands around special tokens in what `decode` returns
 
     def __init__(self, file_bytes, pieces, do_lower_case, source, rules):
@@ -92,11 +188,18 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             setattr(self, attribute, ids[piece])
 
     def __reduce__(self):
-        return type(self), self._arguments(), {"layout": self.layout}
+        arguments = self.file_bytes, self.do_lower_case, "given", self.rules
+        added = self.added and self.added.tokens
+        return _unpickled, (type(self), arguments, self.layout, added)
 
-    def _arguments(self):
-        """Returns the constructor's arguments that make an equal tokenizer."""
-        return self.file_bytes, self.do_lower_case, "given", self.rules
+    def __getattr__(self, name: str) -> Any:
+        """Gives other names of special pieces and ids, such as `mask_token_id`."""
+        attribute = name.replace("_token", "", 1).removesuffix("_id") + "_id"
+        if "_token" in name and attribute in self.special_pieces:
+            if name.endswith("_id"):
+                return getattr(self, attribute)
+            return self.special_pieces[attribute]
+        raise AttributeError(of_tokenizer(name))
 
     def _ids_of(self, pieces):
         """Returns the id of each piece: of equal ones, the first counts."""
@@ -105,6 +208,29 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     @property
     def vocab_size(self) -> int:
         return len(self.pieces)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Returns the id of each piece, a dict."""
+        return dict(self._ids)
+
+    @property
+    def vocab(self) -> dict[str, int]:
+        return self.get_vocab()
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        return [getattr(self, attribute) for attribute in self.special_pieces]
+
+    @property
+    def special_ids(self) -> dict[str, int]:
+        """The ids of the special pieces, by piece."""
+        pieces = self.special_pieces.values()
+        return dict(zip(pieces, self.all_special_ids, strict=True))
+
+    @property
+    def added_ids(self) -> frozenset[int]:
+        """The ids of the added tokens."""
+        return self.added.ids if self.added else frozenset()
 
     def __call__(
         self,
@@ -157,15 +283,34 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         refuse_arguments("The tokenizer", others, PARAMETERS)
         if text_pair is not None and text_pairs is not None:
             raise UserError("text_pair and text_pairs are the same; give one.")
-        check_return_tensors(return_tensors)
         pairs = text_pairs if text_pair is None else text_pair
         settings = max_length, padding, truncation, special_tokens_in_text
-        features = features_of(self, texts, pairs, *settings)
-        return as_tensors(features) if return_tensors == "tf" else features
+        return features_of(self, texts, pairs, *settings, return_tensors)
+
+    # What each kind of tokenizer does to texts in which no added token is.
+
+    @abc.abstractmethod
+    def _encode_flat(self, texts):
+        """Computes `encode_flat`."""
+
+    @abc.abstractmethod
+    def _encode_with_offsets(self, text):
+        """Computes `encode_with_offsets`."""
+
+    def _tokenize(self, text):
+        return [self.pieces[index] for index in self._encode_flat([text])[0]]
 
     @abc.abstractmethod
     def join(self, pieces: list[str]) -> str:
         """Returns the text of pieces, none of them special."""
+
+    @abc.abstractmethod
+    def count_stripped(self, text):
+        """Returns how many characters of `text` lose an accent or another mark."""
+
+    @abc.abstractmethod
+    def _starts_word(self, piece, official):
+        """Returns whether a piece starts a word; see `word_starts`."""
 
     def prepare(self, text):
         """Returns `text` as it is before it is split; the official `process_text`.
@@ -175,14 +320,6 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         """
         return text
 
-    def is_reserved(self, piece):
-        """Returns whether a piece cannot be an added token."""
-        return piece in self.special_pieces.values()
-
-    def looked_for(self, added):
-        """Returns the `AddedToken`s that texts are searched for."""
-        return [token for token in added if not self.is_reserved(token.content)]
-
     def as_word(self, word):
         """Returns a word of a sentence that was cut into words, as it is encoded."""
         return word
@@ -191,15 +328,25 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         """Returns `text` in the form in which two spellings of a word are equal."""
         return self.prepare(text)
 
-    @abc.abstractmethod
-    def count_stripped(self, text):
-        """Returns how many characters of `text` lose an accent or another mark."""
+    def is_reserved(self, piece):
+        """Returns whether a piece cannot be an added token."""
+        return piece in self.special_pieces.values()
+
+    def looked_for(self, added):
+        """Returns the `AddedToken`s that texts are searched for."""
+        return [token for token in added if not self.is_reserved(token.content)]
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of `text`, a list of str."""
-        return [self.pieces[index] for index in self.encode(text)]
+        if self.added is None:
+            return self._tokenize(text)
+        found = []
+        for index, (_, part) in enumerate(self.added.split(text)):
+            is_added = index % 2
+            piece = self.pieces[self.added.id_of(part)] if is_added else None
+            found += [piece] if is_added else self._tokenize(part)
+        return found
 
-    @abc.abstractmethod
     def encode_flat(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Encodes many texts at once.
 
@@ -211,25 +358,28 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             number of ids of each text. No text yields the id of a special piece
             other than the unknown one, but where it is among the `added_ids`.
         """
+        if self.added is None:
+            return self._encode_flat(texts)
+        rows = [[part for _, part in self.added.split(text)] for text in texts]
+        return flat_ids(encode_around(self._encode_flat, rows, self.added.id_of))
 
-    @abc.abstractmethod
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Returns ids and, for each, its (start, end) in `text`.
 
         A span covers the characters that the piece stems from, without white
         space around them; it is empty where a piece stems from a space alone.
         """
-
-    @abc.abstractmethod
-    def word_starts(self, official: bool = False) -> np.ndarray:
-        """Returns bool array [V]: which pieces start a word.
-
-        Args:
-            official: by the official rule of the model, which for ALBERT's
-                SentencePiece knows words of English letters only; else by one that
-                equals it in English and knows the letters of every script. For
-                WordPiece both are the same.
-        """
+        if self.added is None:
+            return self._encode_with_offsets(text)
+        ids, spans = [], []
+        for index, (begin, part) in enumerate(self.added.split(text)):
+            if index % 2:
+                found, places = [self.added.id_of(part)], [(0, len(part))]
+            else:
+                found, places = self._encode_with_offsets(part)
+            ids += found
+            spans += [(begin + start, begin + end) for start, end in places]
+        return ids, spans
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of `text`, a list of int.
@@ -250,15 +400,118 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         Raises:
             UserError: they are no texts.
         """
-        ids, lengths = self.encode_flat(list_of_texts("texts", texts))
-        return [part.tolist() for part in np.split(ids, np.cumsum(lengths))[:-1]]
+        return rows_of(*self.encode_flat(list_of_texts("texts", texts)))
+
+    def word_starts(self, official: bool = False) -> np.ndarray:
+        """Returns bool array [V]: which pieces start a word, as added tokens do.
+
+        Args:
+            official: by the official rule of the model, which for ALBERT's
+                SentencePiece knows words of English letters only; else by one that
+                equals it in English and knows the letters of every script. For
+                WordPiece both are the same.
+        """
+        added = self.added_ids
+        starts = [
+            index in added or self._starts_word(piece, official)
+            for index, piece in enumerate(self.pieces)
+        ]
+        return np.array(starts, np.bool_)
+
+    def decode(self, ids: Any, skip_special_tokens: bool = False) -> Any:
+        """Returns the text of ids: in lower case and with single spaces.
+
+        Byte-level BPE gives the very text back, as far as its letters are whole.
+
+        Args:
+            ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
+            skip_special_tokens: leave padding, `[CLS]`, `[SEP]` and `[MASK]` out.
+
+        Returns:
+            A str, or a list of str for a batch.
+
+        Raises:
+            UserError: an id outside the vocabulary.
+        """
+        if not isinstance(ids, list | tuple):
+            ids = np.atleast_1d(ids)
+        if len(ids) and np.ndim(ids[0]):
+            return [self.decode(row, skip_special_tokens) for row in ids]
+        unknown = self.pieces[self.unk_id]
+        skipped = self.special_ids.keys() - {unknown}
+        alone = {*skipped, unknown, *(self.pieces[index] for index in self.added_ids)}
+        dropped = skipped if skip_special_tokens else set()
+        tokens, parts = self.convert_ids_to_tokens(ids), []
+        for is_alone, run in itertools.groupby(tokens, alone.__contains__):
+            if is_alone:
+                parts += [token for token in run if token not in dropped]
+            else:
+                parts.append(self.join(list(run)))
+        return self.between_tokens.join(part for part in parts if part)
+
+    def batch_decode(
+        self, ids: Iterable[Any], skip_special_tokens: bool = False
+    ) -> list[str]:
+        """Returns a list of str; see `decode`."""
+        return [self.decode(row, skip_special_tokens) for row in ids]
+
+    def convert_ids_to_tokens(self, ids: Any) -> Any:
+        """Returns the piece of an int, or a list of pieces for ints `[tokens]`.
+
+        Raises:
+            UserError: an id outside the vocabulary.
+        """
+        ids = np.asarray(ids)
+        if ids.ndim > 1 or (ids.size and ids.dtype.kind not in "iu"):
+            raise UserError(f"ids must be an int or a list of int, got {ids!r}.")
+        wrong = ids[(ids < 0) | (ids >= self.vocab_size)]
+        if wrong.size:
+            raise UserError(
+                f"The id {wrong.flat[0]} is not in the vocabulary, whose "
+                f"{self.vocab_size} pieces have the ids 0 to {self.vocab_size - 1}."
+            )
+        if not ids.ndim:
+            return self.pieces[int(ids)]
+        return [self.pieces[index] for index in ids.tolist()]
+
+    def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
+        """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
+
+        Raises:
+            UserError: a token that is not a str.
+        """
+        if isinstance(tokens, str):
+            return self._ids.get(tokens, self.unk_id)
+        tokens = list_of_texts("tokens", tokens)
+        return [self._ids.get(token, self.unk_id) for token in tokens]
 
     def laid_out(self, layout):
         """Returns this tokenizer, or another like it, whose rows have a `RowLayout`."""
-        if layout == self.layout:
-            return self
-        twin = type(self)(*self._arguments())
-        twin.layout = layout
+        return self if layout == self.layout else self._twin(layout=layout)
+
+    def with_added(self, tokens, source="given"):
+        """Returns another tokenizer like this one, which also finds `AddedToken`s.
+
+        Raises:
+            UserError: ids that neither follow the vocabulary's nor name a piece of it;
+                the message calls the list of tokens by `source`.
+        """
+        twin = self.looking_for(tokens)
+        twin.pieces = pieces_with(self.pieces, tokens, source)
+        twin._ids = {**self._ids, **{token.content: token.id for token in tokens}}
+        return twin
+
+    def looking_for(self, tokens):
+        """Returns another tokenizer like this one, for which `AddedToken`s mean ids.
+
+        They need be no pieces of it.
+        """
+        known = self.added.tokens if self.added else ()
+        return self._twin(added=AddedTokens([*known, *tokens], self.fold))
+
+    def _twin(self, **changes):
+        twin = object.__new__(type(self))
+        vars(twin).update({**vars(self), **changes})
         return twin
 
     def settings(self):
@@ -266,6 +519,8 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         settings = {"do_lower_case": self.do_lower_case, **self.rules.settings()}
         if self.layout != self.usual_layout:
             settings["row_layout"] = self.layout.name
+        if self.added:
+            settings["added_tokens"] = [token._asdict() for token in self.added.tokens]
         return settings
 
     def save(self, directory: str | os.PathLike) -> None:
@@ -283,8 +538,8 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     def fingerprint(self) -> str:
         """Returns a hexadecimal SHA-256 of all that decides a text's pieces.
 
-        That is the kind, the casing, the rules, the file, and the `segmentation` where
-        there is one.
+        That is the kind, the casing, the rules, the file, the added tokens, and the
+        `segmentation` where there is one.
         """
         recorded = {"segmentation": self.segmentation} if self.segmentation else {}
         return self._digest(recorded)
@@ -298,4 +553,13 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         facts = {**lowers, **self.rules.settings(), **recorded}
         facts = " ".join(f"{name}={value}" for name, value in facts.items())
         head = f"{self.kind} {facts}\n".encode()
-        return hashlib.sha256(head + self.file_bytes).hexdigest()
+        digest = hashlib.sha256(head + self.file_bytes).hexdigest()
+        if not self.added:
+            return digest
+        tokens = [f"\n{t.id} {t.normalized} {t.content!r}" for t in self.added.tokens]
+        return hashlib.sha256("".join([digest, *tokens]).encode()).hexdigest()
+
+
+def _unpickled(tokenizer_class, arguments, layout, added):
+    tokenizer = tokenizer_class(*arguments).laid_out(layout)
+    return tokenizer if added is None else tokenizer.with_added(added)

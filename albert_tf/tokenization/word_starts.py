@@ -1,4 +1,4 @@
-"""SentencePiece pieces that start a word: the official rules, and in every script."""
+"""Decides which pieces start a word: by the official rules, and in every script."""
 
 import functools
 import re

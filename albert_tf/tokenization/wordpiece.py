@@ -4,20 +4,23 @@ import functools
 import re
 import unicodedata
 
-import numpy as np
-
 from albert_tf.tokenization import normalization
-from albert_tf.tokenization.decoding import flat_ids
-from albert_tf.tokenization.decoding import join_words
-from albert_tf.tokenization.rules import OFFICIAL
-from albert_tf.tokenization.rules import TextRules
+from albert_tf.tokenization.features import flat_ids
+from albert_tf.tokenization.tokenizer import OFFICIAL
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.tokenizer import WordCache
 from albert_tf.tokenization.tokenizer import by_role
 
 MAX_WORD_LENGTH = 200
 _THEIR_MAX_WORD_LENGTH = 100
-_CACHED_WORDS = 2**17
-_CHINESE = re.compile(normalization.CHINESE)
+# Chinese characters are words of their own.
+_WORDS = re.compile(
+    f"{normalization.CHINESE}"
+    f"|[^{re.escape(normalization.WHITE_SPACE)}{normalization.CHINESE[1:-1]}]+"
+)
+_BEFORE_ENGLISH_MARKS = re.compile(r" (?=[.,!?;:])")
+_FIRST_WIDE = "\u2e80"  # from here on, characters are written without spaces
 
 
 class WordPieceTokenizer(Tokenizer):
@@ -62,8 +65,9 @@ class WordPieceTokenizer(Tokenizer):
             self.is_removed = normalization.is_removed_or_private
         pieces = lines if counts_lines else pieces
         super().__init__(file_bytes, pieces, do_lower_case, source, rules)
+        self._vocabulary = self._ids  # without added tokens
         self._longest_piece = max(map(len, pieces))
-        self._cached_word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
+        self._known = WordCache(self._encode_word)
 
     def _ids_of(self, pieces):
         # Official pieces are different ones; of equal lines, the last counts.
@@ -71,9 +75,10 @@ class WordPieceTokenizer(Tokenizer):
 
     @property
     def distinct_pieces(self):
-        """Each piece, or where its id never comes out, one that no word has."""
+        """Each piece of the file, or where its id never comes out, one of no word."""
+        known = self._vocabulary
         return [
-            piece if piece and self._ids[piece] == index else f" {index}"
+            piece if piece and known.get(piece) == index else f" {index}"
             for index, piece in enumerate(self.pieces)
         ]
 
@@ -82,38 +87,47 @@ class WordPieceTokenizer(Tokenizer):
         return " ".join("".join(part for part, _ in word) for word in parts)
 
     def join(self, pieces):
-        return join_words(pieces)
+        # White space is lost: words are joined by one space, but not around characters
+        # that are written without, nor before English punctuation.
+        text = ""
+        for piece in pieces:
+            if piece.startswith("##") and len(piece) > 2:
+                text += piece[2:]
+                continue
+            close = not text or _is_wide(text[-1]) or _is_wide(piece[:1])
+            text += piece if close else f" {piece}"
+        return _BEFORE_ENGLISH_MARKS.sub("", text)
 
     def count_stripped(self, text):
         if not self.strip_accents:
             return 0
         return normalization.count_members(text, normalization.is_accented_in_words)
 
-    def encode_flat(self, texts):
-        return flat_ids([self._encode(text) for text in texts])
+    def _encode_flat(self, texts):
+        removed = normalization.runs_of(self.is_removed)
+        known = self._known
+        rows = []
+        for text in texts:
+            kept = removed.sub("", normalization.repaired(text))
+            rows.append([i for word in _WORDS.findall(kept) for i in known[word][0]])
+        return flat_ids(rows)
 
-    def _encode(self, text):
+    def _encode_with_offsets(self, text):
         text = normalization.repaired(text)
-        kept = normalization.runs_of(self.is_removed).sub("", text)
-        cleaned = _CHINESE.sub(r" \g<0> ", kept)
-        return [i for word in cleaned.split() for i in self._word(word)[0]]
-
-    def encode_with_offsets(self, text):
-        ids = []
-        spans = []
-        for word, indices in _words_with_indices(text, self.is_removed):
-            word_ids, word_spans = self._word(word)
-            ids.extend(word_ids)
-            spans.extend((indices[s], indices[e - 1] + 1) for s, e in word_spans)
+        places = [i for i, c in enumerate(text) if not self.is_removed(c)]
+        ids, spans = [], []
+        for match in _WORDS.finditer("".join(text[place] for place in places)):
+            word_ids, word_spans = self._known[match[0]]
+            begin = match.start()
+            ids += word_ids
+            spans += [
+                (places[begin + start], places[begin + end - 1] + 1)
+                for start, end in word_spans
+            ]
         return ids, spans
 
-    def word_starts(self, official=False):
-        return np.array([not p.startswith("##") for p in self.pieces], np.bool_)
-
-    def _word(self, word):
-        """Encodes as `_encode_word`, from a cache; longer words seldom come back."""
-        cached = len(word) <= MAX_WORD_LENGTH
-        return (self._cached_word if cached else self._encode_word)(word)
+    def _starts_word(self, piece, official):
+        return not piece.startswith("##")
 
     def _encode_word(self, word):
         """Returns the ids of a word and their spans in it."""
@@ -169,7 +183,7 @@ class WordPieceTokenizer(Tokenizer):
             prefix = "##" if start else ""
             longest = min(len(part), start + self._longest_piece)
             for end in range(longest, start, -1):
-                index = self._ids.get(prefix + part[start:end])
+                index = self._vocabulary.get(prefix + part[start:end])
                 if index is not None:
                     break
             else:
@@ -197,6 +211,12 @@ def _official_pieces(lines):
     return list(dict.fromkeys((line.split() or [" "])[0] for line in lines))
 
 
+def _is_wide(character):
+    return character >= _FIRST_WIDE and (
+        normalization.is_chinese(character) or normalization.is_punctuation(character)
+    )
+
+
 def _strip_accents(text):
     if text.isascii():
         return text
@@ -215,22 +235,3 @@ def _many_marks():
     """
     marks = normalization.character_class(unicodedata.combining)
     return re.compile(f"({marks}{{{MAX_WORD_LENGTH + 1},}})")
-
-
-def _words_with_indices(text, is_removed):
-    """Yields each word and the index in `text` of each of its characters."""
-    text = normalization.repaired(text)
-    word = []
-    for index, character in enumerate(text):
-        if is_removed(character):
-            continue
-        chinese = normalization.is_chinese(character)
-        if word and (chinese or character.isspace()):
-            yield "".join(text[i] for i in word), word
-            word = []
-        if chinese:
-            yield character, [index]
-        elif not character.isspace():
-            word.append(index)
-    if word:
-        yield "".join(text[i] for i in word), word

@@ -4,8 +4,8 @@ import json
 
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
-from albert_tf.tokenization.byte_bpe.files import pairs_of
-from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
+from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
+from albert_tf.tokenization.byte_bpe import tokenizer_json
 
 _PIECES = ByteBpeTokenizer.special_pieces
 # In the order of RoBERTa's ids; the mask is the last piece of all.
@@ -43,5 +43,5 @@ def train(lines, options):
             f"lines) has pieces for; pass {len(pieces) + 1} or less, or more text."
         )
     pieces[_MASK] = len(pieces)
-    pairs = pairs_of(model, "the vocabulary")
-    return ByteBpeTokenizer(pairs.file_bytes()), pairs.two_files()
+    tokenizer = ByteBpeTokenizer(tokenizer_json(pieces, model["merges"]))
+    return tokenizer, tokenizer.two_files()

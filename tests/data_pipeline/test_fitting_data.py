@@ -96,8 +96,8 @@ def test_files_that_hold_no_examples_are_named(make_dataset, tmp_path, kind):
 
 def test_other_tokenizer_is_refused(make_dataset, model_file):
     from albert_tf.tokenization import load_tokenizer
-    from albert_tf.tokenization.rules import TextRules
     from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+    from albert_tf.tokenization.tokenizer import TextRules
 
     cased = load_tokenizer(model_file, do_lower_case=False)
     with pytest.raises(UserError, match="was made with another tokenizer"):

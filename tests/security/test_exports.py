@@ -23,7 +23,7 @@ from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files.converting import name_by_place
+from albert_tf.token_files import name_by_place
 
 _PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the a film plot is good bad"
 _TEXTS = ["the film is good", "bad", "a plot", "is the plot bad"]

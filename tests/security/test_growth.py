@@ -29,13 +29,12 @@ from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import sentence_of_text
 from albert_tf.tokenization.added_tokens import AddedToken
-from albert_tf.tokenization.added_tokens import WithAddedTokens
-from albert_tf.tokenization.byte_bpe.files import CHARACTERS
-from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
+from albert_tf.tokenization.byte_bpe import CHARACTERS
+from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
-from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.text.corpus import Reader
 from data_pipeline.text.formats import split_sentences
@@ -149,7 +148,7 @@ def with_tokens(base, mask):
         AddedToken("<x>", first + 1),
         AddedToken("abab", first + 2, True),
     ]
-    return WithAddedTokens(base, added)
+    return base.with_added(added)
 
 
 def _wordpiece(**arguments):

@@ -20,7 +20,7 @@ from albert_tf.io import storage
 from albert_tf.io.files import find_recipe
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.io.whole_folder import writing
-from albert_tf.tokenization.saving import read_saved_config
+from albert_tf.tokenization.loading import read_saved_config
 from data_pipeline.records.dataset_info import check_description
 from data_pipeline.shards.resuming import FinishedShards
 

@@ -10,7 +10,7 @@ from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.serving_module import OPTIMIZATIONS
-from albert_tf.token_files.converting import WRITERS
+from albert_tf.token_files import WRITERS
 
 
 def test_the_flags_offer_what_there_is():

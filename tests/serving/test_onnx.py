@@ -20,11 +20,11 @@ from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.writing import _example_requests
 from albert_tf.tasks.registry import create_task
+from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files.converting import WRITERS
-from albert_tf.token_files.converting import check_token_file
-from albert_tf.token_files.converting import round_onnx
-from albert_tf.token_files.converting import write_onnx
+from albert_tf.token_files import check_token_file
+from albert_tf.token_files import round_onnx
+from albert_tf.token_files import write_onnx
 
 _TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
 _CLASSIFIER = albert_tf.AlbertForSequenceClassification

@@ -16,10 +16,10 @@ from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
+from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files.converting import WRITERS
-from albert_tf.token_files.converting import check_token_file
-from albert_tf.token_files.converting import write_onnx
+from albert_tf.token_files import check_token_file
+from albert_tf.token_files import write_onnx
 from tests.serving.answers import TEXTS
 from tests.serving.answers import assert_same
 from tests.serving.answers import labelled_file

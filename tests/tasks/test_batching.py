@@ -17,7 +17,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import truncated_lengths
-from albert_tf.tokenization.rules import OFFICIAL
+from albert_tf.tokenization.tokenizer import OFFICIAL
 
 _TASK = create_task("regression", "t")
 

@@ -8,10 +8,9 @@ import pytest
 
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.rules import TextRules
-from albert_tf.tokenization.saving import save_for_others
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import wordpiece as vocabulary
 
@@ -108,15 +107,6 @@ def test_places_of_kept_accents(model):
     parts = [text[start:end] for start, end in spans]
     assert "".join(parts).replace(" ", "") == text.replace(" ", "")
     assert "a\u0301" in parts or "a\u0301``" in parts
-
-
-@pytest.mark.parametrize("keeps", [False, True])
-def test_hugging_face_is_told(keeps, model, tmp_path):
-    tokenizer = SentencePieceTokenizer(model, rules=TextRules(keep_accents=keeps))
-    save_for_others(tokenizer, tmp_path, "huggingface")
-    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
-    assert config["keep_accents"] is keeps
-    assert load_tokenizer(tmp_path).fingerprint() == tokenizer.fingerprint()
 
 
 @pytest.mark.parametrize(

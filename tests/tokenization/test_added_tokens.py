@@ -9,9 +9,9 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.loading import tokenizer_of
-from albert_tf.tokenization.saving import save_for_others
 from tests.vocabularies import wordpiece as vocabulary
 
 # "new york" has white space, "caf\u00e9" an accent, "[E1]" what expressions mean.
@@ -157,13 +157,13 @@ def test_lists_that_cannot_be_followed(tmp_path):
     name = "added_tokens.json"
     _refused(tmp_path, name, {"b": 7}, "the id 7, but the next free one is 6")
     _refused(tmp_path, name, {"b": 5}, "the id 5, which is 'a' in the vocabulary")
-    _refused(tmp_path, name, {"b": "x"}, "damaged list of added tokens")
-    _refused(tmp_path, name, {"": 6}, "damaged list of added tokens")
+    _refused(tmp_path, name, {"b": "x"}, "damaged tokenizer")
+    _refused(tmp_path, name, {"": 6}, "damaged tokenizer")
     token = {"content": "b", "id": 6, "single_word": True}
     name = "tokenizer.json"
     whole = r"^[^(]*adds 'b' as a whole word only"
     _refused(tmp_path, name, {"added_tokens": [token]}, whole)
-    _refused(tmp_path, name, {"added_tokens": [{"id": 6}]}, "damaged list of added")
+    _refused(tmp_path, name, {"added_tokens": [{"id": 6}]}, "damaged tokenizer")
     (tmp_path / "added_tokens.json").write_text('{"b": 6}')
     token = {"content": "b", "id": 7}
     _refused(tmp_path, name, {"added_tokens": [token]}, "'b' the id 6, another .* 7")

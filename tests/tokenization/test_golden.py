@@ -13,26 +13,12 @@ def golden(request, shared):
     return request.getfixturevalue(tokenizer[request.param]), rows
 
 
-def test_pieces(golden):
+def test_pieces_and_ids(golden):
     tokenizer, rows = golden
-    assert [tokenizer.tokenize(r["text"]) for r in rows] == [r["pieces"] for r in rows]
-
-
-def test_ids_one_by_one(golden):
-    tokenizer, rows = golden
-    assert [tokenizer.encode(r["text"]) for r in rows] == [r["ids"] for r in rows]
-
-
-def test_ids_in_a_batch(golden):
-    tokenizer, rows = golden
-    ids = tokenizer.encode_batch([row["text"] for row in rows])
-    assert ids == [row["ids"] for row in rows]
-
-
-def test_ids_with_offsets(golden):
-    tokenizer, rows = golden
-    ids = [tokenizer.encode_with_offsets(row["text"])[0] for row in rows]
-    assert ids == [row["ids"] for row in rows]
+    texts, expected = [row["text"] for row in rows], [row["ids"] for row in rows]
+    assert [tokenizer.tokenize(text) for text in texts] == [r["pieces"] for r in rows]
+    assert tokenizer.encode_batch(texts) == expected
+    assert [tokenizer.encode_with_offsets(text)[0] for text in texts] == expected
 
 
 def test_readme_example_of_the_official_code(english):

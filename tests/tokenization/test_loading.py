@@ -15,19 +15,13 @@ from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 VOCABULARY = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n"
 
 
-def test_file_kinds(train_model, tmp_path):
-    (tmp_path / "x.model").write_bytes(train_model())
-    (tmp_path / "y").write_bytes(train_model())
-    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    kinds = [load_tokenizer(tmp_path / n).kind for n in ("x.model", "y", "vocab.txt")]
-    assert kinds == ["sentencepiece", "sentencepiece", "wordpiece"]
-
-
 @pytest.mark.parametrize("name", ["spiece.model", "30k-clean.model", "mine.model"])
 def test_directory_with_a_model(train_model, tmp_path, name):
     (tmp_path / name).write_bytes(train_model())
     (tmp_path / "30k-clean.vocab").write_text("<pad>\t0\n")
     assert load_tokenizer(tmp_path).kind == "sentencepiece"
+    (tmp_path / name).rename(tmp_path / "y")
+    assert load_tokenizer(tmp_path / "y").kind == "sentencepiece"
 
 
 def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
@@ -78,21 +72,6 @@ def test_remote_file(tmp_path):
         load_tokenizer(f"file://{tmp_path}/no.txt")
 
 
-@pytest.mark.parametrize(
-    "name", ["../vocab.txt", "/dev/null", "..", "", "a/vocab.txt", 3, None, "a\0b"]
-)
-def test_a_configuration_names_no_file_outside_its_directory(name, tmp_path):
-    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    folder = tmp_path / "model"
-    (folder / "a").mkdir(parents=True)
-    (folder / "a" / "vocab.txt").write_bytes(VOCABULARY)
-    (folder / "tokenizer_config.json").write_text(json.dumps({"file": name}))
-    with pytest.raises(UserError, match="sets file to .* a file beside it"):
-        load_tokenizer(folder)
-    with pytest.raises(UserError, match="sets file to"):
-        tokenizer_of(folder)
-
-
 def test_a_vocabulary_that_is_a_device(tmp_path):
     (tmp_path / "vocab.txt").symlink_to("/dev/null")
     with pytest.raises(
@@ -104,38 +83,10 @@ def test_a_vocabulary_that_is_a_device(tmp_path):
         load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("value", ["false", 0, None, []])
-def test_casing_is_true_or_false(value, tmp_path):
-    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    config = tmp_path / "tokenizer_config.json"
-    config.write_text(json.dumps({"do_lower_case": value}))
-    with pytest.raises(UserError, match="sets do_lower_case to .* true or false"):
-        load_tokenizer(tmp_path)
-
-
-def test_nothing_there(tmp_path):
-    with pytest.raises(UserError, match="There is no file or folder .*no.model"):
-        load_tokenizer(tmp_path / "no.model")
-    with pytest.raises(UserError, match="found none"):
-        load_tokenizer(tmp_path)
-
-
 def test_two_tokenizers(train_model, tmp_path):
     (tmp_path / "spiece.model").write_bytes(train_model())
     (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
     with pytest.raises(UserError, match=r"several \(spiece.model, vocab.txt\)"):
-        load_tokenizer(tmp_path)
-
-
-def test_readable_list_is_refused(tmp_path):
-    (tmp_path / "x.vocab").write_text("<pad>\t0\n")
-    with pytest.raises(UserError, match=r"pass the \.model file"):
-        load_tokenizer(tmp_path / "x.vocab")
-
-
-def test_broken_config(tmp_path):
-    (tmp_path / "tokenizer_config.json").write_text("{")
-    with pytest.raises(UserError, match="not valid JSON"):
         load_tokenizer(tmp_path)
 
 
@@ -155,7 +106,7 @@ def test_the_casing_of_a_normalizer(tmp_path, normalizer, lowers):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
     (tmp_path / "tokenizer.json").write_text(json.dumps({"normalizer": normalizer}))
     if lowers is None:
-        with pytest.raises(UserError, match=r"tokenizer\.json has the normalizer"):
+        with pytest.raises(UserError, match="holds a damaged tokenizer"):
             load_tokenizer(tmp_path)
     else:
         assert load_tokenizer(tmp_path).do_lower_case is lowers

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.normalization import is_chinese
-from albert_tf.tokenization.rules import TextRules
-from albert_tf.tokenization.saving import save_for_others
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import wordpiece as vocabulary
 from tools.fuzz.inputs import CHARACTERS
@@ -47,8 +47,9 @@ def _tokenizer(kind, do_lower_case, train_model):
     return SentencePieceTokenizer(model, do_lower_case)
 
 
-@pytest.mark.parametrize("do_lower_case", [True, False])
-@pytest.mark.parametrize("kind", ["wordpiece", "albert", "xlnet"])
+@pytest.mark.parametrize(
+    ("kind", "do_lower_case"), [("wordpiece", True), ("albert", False), ("xlnet", True)]
+)
 def test_transformers_reads_what_is_written(kind, do_lower_case, train_model, tmp_path):
     tokenizer = _tokenizer(kind, do_lower_case, train_model)
     save_for_others(tokenizer, tmp_path, "huggingface")
@@ -67,8 +68,7 @@ def test_transformers_reads_what_is_written(kind, do_lower_case, train_model, tm
 ACCENTED = ["má mà ma", "мой мои всё", "क्या कया", "かぎ かき パンダ", "schön İ Å"]
 
 
-@pytest.mark.parametrize("keeps", [True, False])
-@pytest.mark.parametrize("do_lower_case", [True, False])
+@pytest.mark.parametrize(("do_lower_case", "keeps"), [(True, True), (False, False)])
 def test_transformers_keeps_what_is_kept_here(
     do_lower_case, keeps, train_model, tmp_path
 ):
@@ -138,8 +138,9 @@ WITH_ADDED = [
 ]
 
 
-@pytest.mark.parametrize("do_lower_case", [True, False])
-@pytest.mark.parametrize("kind", ["wordpiece", "albert", "xlnet"])
+@pytest.mark.parametrize(
+    ("kind", "do_lower_case"), [("wordpiece", True), ("albert", False), ("xlnet", True)]
+)
 def test_added_tokens_travel_both_ways(kind, do_lower_case, train_model, tmp_path):
     tokenizer = _tokenizer(kind, do_lower_case, train_model)
     save_for_others(tokenizer, tmp_path / "1", "huggingface")

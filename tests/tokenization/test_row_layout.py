@@ -15,8 +15,8 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
-from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import OFFICIAL
 
 _TEXTS = ["good film", "the plot was bad not Very"]
 _PAIRS = ["it is", "a film was not bad the"]

@@ -16,6 +16,7 @@ from albert_tf.tokenization import segmentation
 from albert_tf.tokenization import sentencepiece_file as file
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import WordCache
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
@@ -129,7 +130,7 @@ def test_a_library_that_cuts_otherwise_changes_nothing(search, monkeypatch):
 
 
 def test_words_that_are_known_are_bounded(search, monkeypatch):
-    monkeypatch.setattr(segmentation, "_KNOWN_WORDS", 3)
+    monkeypatch.setattr(WordCache, "WORDS", 3)
     tokenizer = SentencePieceTokenizer(tie_pieces())
     known = tokenizer._cutter._known
     for text in ["a b c", "b", "d e", "a" * 100]:

@@ -17,11 +17,6 @@ def test_white_space_accents_and_case(small):
     assert small.unk_id not in small.encode("the cat")
 
 
-def test_cased_tokenizer_keeps_case(train_model):
-    cased = SentencePieceTokenizer(train_model(), do_lower_case=False)
-    assert cased.encode("THE") != cased.encode("the")
-
-
 def test_number_before_comma_is_split(train_model):
     text = ["in 2000, or 2000, and 2000, it was 2000 or 2000"] * 20
     model = train_model(
@@ -56,19 +51,6 @@ def test_raw_text_never_gives_special_ids(small, train_model):
         ids = tokenizer.encode(text)
         assert not special & set(ids)
         assert ids == tokenizer.encode_with_offsets(text)[0]
-
-
-def test_no_text_no_ids(small):
-    assert small.encode("") == []
-    assert small.encode(" \u0301 ") == []
-    assert small.encode_batch([]) == []
-    assert small.encode_with_offsets(" ") == ([], [])
-
-
-def test_vocabulary_without_mask_is_refused(train_model):
-    model = train_model(control_symbols=["[CLS]", "[SEP]"])
-    with pytest.raises(UserError, match=r"x\.model has no piece '\[MASK\]'"):
-        SentencePieceTokenizer(model, source="x.model")
 
 
 def test_garbage_is_refused():

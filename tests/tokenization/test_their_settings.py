@@ -10,8 +10,8 @@ import transformers
 from albert_tf.errors import UserError
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.in_graph.features import TextFeatures
-from albert_tf.tokenization.saving import save_for_others
 from tests.vocabularies import wordpiece as vocabulary
 
 WORDS = ["the", "cat", "sat", "on", "film", "is", "good", "mat", "caf\xe9", "cafe"]
@@ -146,5 +146,5 @@ def test_lower_case_of_sentence_transformers(bert, tmp_path):
         load_tokenizer(tmp_path)
     content["normalizer"]["normalizers"].append({"type": "NFC"})
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match="normalizers Lowercase, BertNormalizer, NFC"):
+    with pytest.raises(UserError, match="has the normalizers .*NFC"):
         load_tokenizer(tmp_path)

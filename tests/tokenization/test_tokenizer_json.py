@@ -70,8 +70,9 @@ def _compare(theirs, folder, texts=HOSTILE):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strips", [None, True, False])
-@pytest.mark.parametrize("lowers", [True, False])
+@pytest.mark.parametrize(
+    ("lowers", "strips"), [(True, None), (True, False), (False, True)]
+)
 def test_wordpiece(lowers, strips, tmp_path):
     theirs = _bert(tmp_path / "x", do_lower_case=lowers, strip_accents=strips)
     theirs.add_tokens(["[E1]", transformers.AddedToken("Covid", normalized=True)])
@@ -111,8 +112,7 @@ def _unigram(name, folder, special, charsmap, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keeps", [True, False])
-@pytest.mark.parametrize("lowers", [True, False])
+@pytest.mark.parametrize(("lowers", "keeps"), [(True, True), (False, False)])
 def test_albert(lowers, keeps, train_model, tmp_path):
     options = {"do_lower_case": lowers, "keep_accents": keeps}
     charsmap = _charsmap(train_model)
@@ -125,8 +125,7 @@ def test_albert(lowers, keeps, train_model, tmp_path):
     assert ours.tokenize("the cat.")[-1] == "."
 
 
-@pytest.mark.parametrize("lowers", [True, False])
-def test_xlnet(lowers, train_model, tmp_path):
+def test_xlnet(train_model, tmp_path):
     special = [
         "<unk>",
         "<s>",
@@ -140,7 +139,7 @@ def test_xlnet(lowers, train_model, tmp_path):
     ]
     charsmap = _charsmap(train_model)
     folder = tmp_path / "x"
-    theirs = _unigram("XLNetTokenizer", folder, special, charsmap, do_lower_case=lowers)
+    theirs = _unigram("XLNetTokenizer", folder, special, charsmap)
     ours = _compare(theirs, folder)
     assert ours.layout == CLS_LAST
 
@@ -161,21 +160,21 @@ def _change(folder, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda c: c["model"].update(type="WordLevel"),
-            "type 'WordLevel', .*; put the spiece.mo",
-        ),
+        (lambda c: c["model"].update(type="WordLevel"), 'the model "WordLevel"'),
         (lambda c: c["model"].update(unk_token="?"), "the model .*put the vocab.txt"),
         (
             lambda c: c["normalizer"].update(handle_chinese_chars=False),
-            "the normalizer .*put the vocab.txt",
+            "the normalizers .*put the vocab.txt",
         ),
         (lambda c: c["pre_tokenizer"].update(type="Whitespace"), "the pre_tokenizer"),
         (lambda c: c["model"]["vocab"].update(z=999), "gaps between its ids"),
-        (lambda c: c["model"]["vocab"].update({"a\nb": 64}), "gaps|of two lines"),
-        (lambda c: c.update(normalizer=None), "is a damaged tokenizer"),
-        (lambda c: c["model"].update(vocab=[]), "is a damaged tokenizer"),
-        (lambda c: c["normalizer"].update(lowercase=False), "copy the files again"),
+        (
+            lambda c: c["model"]["vocab"].update({"a\nb": len(c["model"]["vocab"])}),
+            "of two lines",
+        ),
+        (lambda c: c.update(normalizer=None), "holds a damaged tokenizer"),
+        (lambda c: c["model"].update(vocab=[]), "holds a damaged tokenizer"),
+        (lambda c: c["normalizer"].update(lowercase=False), "=true was asked for"),
     ],
 )
 def test_what_is_refused(change, message, tmp_path):
@@ -188,19 +187,11 @@ def test_what_is_refused(change, message, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda c: c["model"].update(byte_fallback=True),
-            "byte_fallback.*spiece.model",
-        ),
-        (lambda c: c["model"].update(unk_id=0), "the unknown piece '<pad>'"),
-        (lambda c: c["model"]["vocab"].append(["", -1.0]), "an empty one"),
-        (lambda c: c["model"].update(unk_id=None), "is a damaged tokenizer"),
+        (lambda c: c["model"].update(byte_fallback=True), "byte_fallback true"),
+        (lambda c: c["model"].update(unk_id=0), 'the unknown piece "<pad>"'),
+        (lambda c: c["model"]["vocab"].append(["", -1.0]), "pieces, empty or twice"),
         (lambda c: c["pre_tokenizer"]["pretokenizers"].pop(0), "the pre_tokenizer"),
-        (lambda c: c["normalizer"]["normalizers"].reverse(), "normalizers Lowercase"),
-        (
-            lambda c: c["normalizer"]["normalizers"].append({"type": "Strip"}),
-            "Lowercase, Strip, which .*; put the spiece.model beside it",
-        ),
+        (lambda c: c["normalizer"]["normalizers"].reverse(), "the normalizers"),
     ],
 )
 def test_what_is_refused_of_unigram(change, message, tmp_path):

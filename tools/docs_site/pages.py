@@ -14,7 +14,6 @@ _RELATED = (
     "albert_tf.model_config.ModelConfig",
     "albert_tf.checkpoints.assignment.LoadReport",
     "albert_tf.tokenization.tokenizer.Tokenizer",
-    "albert_tf.tokenization.decoding.IdsAndTokens",
     "data_pipeline.input_pipeline.pretraining_dataset",
 )
 _TOP_LEVEL = ("CHANGELOG.md", "CONTRIBUTING.md")

@@ -6,9 +6,9 @@ K windows of the R words.
 
 import tensorflow as tf
 
-from albert_tf.tokenization.byte_bpe import words
-from albert_tf.tokenization.byte_bpe.files import CHARACTERS
-from albert_tf.tokenization.byte_bpe.files import bytes_of
+from albert_tf.tokenization import byte_bpe
+from albert_tf.tokenization.byte_bpe import CHARACTERS
+from albert_tf.tokenization.byte_bpe import bytes_of
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import first_characters
@@ -25,21 +25,21 @@ _NOWHERE = tf.int64.max
 class ByteBpeInGraph(tf.Module):
     """A `ByteBpeTokenizer` for string `[batch]`; see `InGraphTokenizer`.
 
-    Words that are pieces are looked up. The pairs of the others are merged in a loop
-    over all of them at once, whose steps are as many as the merges of the longest; so
-    long words are cut into windows.
+    It looks up words that are pieces. A loop merges the pairs of all other words at
+    once; it takes as many steps as the longest word has merges, so long words are cut
+    into windows.
     """
 
     def __init__(self, tokenizer, max_characters):
         super().__init__()
         self._max_characters = max_characters
         self._add_prefix_space = tokenizer.rules.add_prefix_space
-        self._kinds = tf.constant(words.kinds())
+        self._classes = tf.constant(byte_bpe.classes())
         self._tabulate_words(tokenizer)
         self._tabulate_pairs(tokenizer)
 
     def _tabulate_words(self, tokenizer):
-        """Tabulates the pieces that are what their bytes become, by a hash of these."""
+        """Tabulates the pieces whose bytes are merged to themselves, by their hash."""
         pieces = [bytes_of(piece) or b"" for piece in tokenizer.pieces]
         apply = tokenizer.merges.apply
         whole = [i for i, data in enumerate(pieces) if data and apply(data) == [i]]
@@ -116,7 +116,7 @@ class ByteBpeInGraph(tf.Module):
         codes = tf.strings.unicode_decode(text, UTF8)
         code, row = codes.flat_values, codes.value_rowids()
         is_first = tf.concat([tf.ones_like(row[:1], tf.bool), row[1:] != row[:-1]], 0)
-        begins = _begins(code, tf.gather(self._kinds, code), is_first)
+        begins = _begins(code, tf.gather(self._classes, code), is_first)
         begin = tf.where(begins)[:, 0]
         found = tf.RaggedTensor.from_row_starts(code, begin, validate=False)
         counts = tf.math.unsorted_segment_sum(
@@ -145,12 +145,12 @@ class ByteBpeInGraph(tf.Module):
         return tf.gather(both, tf.where(is_piece, count, others) - 1)
 
     def _merge_long(self, texts):
-        """Merges as `_merge`, in a time that grows with the length of the texts.
+        """Merges as `_merge`, in time that grows with the length of the texts.
 
-        Windows of the texts, which overlap, are merged. Where two share a piece, the
-        pieces up to it and those behind it are what both windows' text becomes:
-        whether a border between pieces stays depends on the two beside it alone.
-        Windows that share none are united, and the loop goes on.
+        It merges overlapping windows of the texts. Where two windows share a piece,
+        the first one's pieces up to it and the second one's behind it are the pieces
+        of the text: whether a border between two pieces stays depends on these two
+        alone. Windows that share no piece are united, and the loop goes on.
         """
         characters = tf.strings.bytes_split(texts)
         begins = characters.row_splits
@@ -190,7 +190,7 @@ class ByteBpeInGraph(tf.Module):
         )
 
     def _cuts(self, found, first, last, is_first):
-        """Finds where each window goes on, and the pieces that count.
+        """Finds where each window takes over from the one before, and what it keeps.
 
         Args:
             found: ragged int32 `[K, (ids)]`.
@@ -198,8 +198,9 @@ class ByteBpeInGraph(tf.Module):
             is_first: bool `[K]`, those that begin a text.
 
         Returns:
-            int64 `[K]`, behind the first piece that it shares with the one before it,
-            or `_NOWHERE`; where a text begins, its begin. Bool `[ids]`.
+            int64 `[K]`, the place behind the first piece that a window shares with the
+            one before it, or `_NOWHERE`; the text's beginning for its first window.
+            bool `[ids]`, the pieces that are kept.
         """
         ids, row = found.flat_values, found.value_rowids()
         size = tf.gather(self._counts[:, 0], ids)
@@ -234,7 +235,7 @@ class ByteBpeInGraph(tf.Module):
         return tf.RaggedTensor.from_value_rowids(ids, rows, count, validate=False)
 
     def _step(self, ids, rows, count):
-        """Merges the pair of the lowest rank of each word, and says if there was one.
+        """Merges the pair of the lowest rank of each word; returns whether one had any.
 
         Args:
             ids: int32 `[N]`.
@@ -269,14 +270,14 @@ class ByteBpeInGraph(tf.Module):
 def _united(windows, is_open, is_first, block):
     """Marks windows to unite with the one before, bool `[K]`.
 
-    They are the open ones and, since what these become goes on with a run, all behind
-    one that repeat its bytes.
+    These are the open windows and, since a run goes on behind them, the windows after
+    an open one that repeat its bytes.
 
     Args:
         windows: string `[K]`.
         is_open: bool `[K]`, those that share no piece with the one before.
         is_first: bool `[K]`, those that begin a text.
-        block: int64 `[]`, of so many windows all are united if one is open.
+        block: int64 `[]`, the number of windows that are united if one is open.
     """
     repeats = tf.concat([[False], windows[1:] == windows[:-1]], axis=0)
     repeats |= tf.range(tf.size(windows, tf.int64)) % block > 0
@@ -286,23 +287,23 @@ def _united(windows, is_open, is_first, block):
     return is_open | (repeats & tf.gather(is_open_run, run))
 
 
-def _begins(code, kind, is_first):
-    """Marks characters that begin a word, as `words.words_of` cuts, bool `[C]`.
+def _begins(code, class_, is_first):
+    """Marks characters that begin a word, as `byte_bpe.words_of` cuts, bool `[C]`.
 
     Args:
         code: int32 `[C]`, the characters of all texts in a row.
-        kind: uint8 `[C]`, their kinds.
+        class_: uint8 `[C]`, their classes.
         is_first: bool `[C]`, those that begin a text.
     """
     none = tf.zeros_like(is_first)
     is_last = _ahead(is_first, 1, True)
-    is_space = kind == words.SPACE
+    is_space = class_ == byte_bpe.SPACE
     # The last of several spaces belongs to what follows them, U+0020 in one word.
     before_word = is_space & ~is_last & ~_ahead(is_space, 1, False)
     follows = _behind(before_word & (code == ord(" ")), 1)
-    begins = is_first | before_word | ((kind != _behind(kind, 1)) & ~follows)
+    begins = is_first | before_word | ((class_ != _behind(class_, 1)) & ~follows)
     # "'s" and others, unless a space or another sign stands before them.
-    after_word = is_first | ~(_behind(kind == words.OTHER, 1) | follows)
+    after_word = is_first | ~(_behind(class_ == byte_bpe.OTHER, 1) | follows)
     is_mark = (code == ord("'")) & after_word
     for letters in ("s", "t", "re", "ve", "m", "ll", "d"):
         matches = is_mark

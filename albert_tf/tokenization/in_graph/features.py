@@ -1,7 +1,8 @@
-"""Raw strings, with marks of tokens to guess or without, to features in a graph."""
+"""Features of raw strings, with or without masks to fill, in a graph."""
 
 import tensorflow as tf
 
+from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 MASK_MARK = "[MASK]"
@@ -10,7 +11,7 @@ MASK_MARK = "[MASK]"
 class TextFeatures(tf.Module):
     """Maps texts, or pairs of texts, to the features of fine-tuning.
 
-    Truncation is as by `truncated_lengths`; the batch is padded to its
+    Texts are truncated as by `features.truncated_lengths`; the batch is padded to its
     longest row.
 
     Args:
@@ -29,40 +30,30 @@ class TextFeatures(tf.Module):
 
     def __call__(self, text, text_pair=None):
         """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
-        first = self.tokenizer(text)  # [B, (tokens)]
-        if text_pair is None:
-            return self.of_one_text(first)
-        second = self.tokenizer(text_pair)
-        left = _truncated_lengths(first, second, self._room(has_pairs=True))
-        first, second = (
-            kept_tokens(ids, lengths, self._ends)
-            for ids, lengths in zip((first, second), left, strict=True)
+        second = None if text_pair is None else self.tokenizer(text_pair)
+        return self._features(self.tokenizer(text), second)
+
+    def _features(self, first, second=None):
+        """Makes the features of texts from their ids, ragged `[B, (tokens)]`."""
+        layout, lengths = self.layout, first.row_lengths()
+        special = tf.ones_like(lengths, tf.int32)[:, None]  # of each row
+        cls, sep = special * self.cls_id, special * self.sep_id
+        room = self._max_length - layout.special(second is not None)
+        if second is None:
+            between = 1
+            parts = [kept_tokens(first, tf.minimum(lengths, room), self._ends), sep]
+        else:
+            between, others = layout.between, second.row_lengths()
+            half = (room + 1) // 2
+            left = tf.minimum(lengths, tf.maximum(room - others, half))
+            parts = [kept_tokens(first, left, self._ends), *[sep] * between]
+            left = tf.minimum(others, room - left)
+            parts += [kept_tokens(second, left, self._ends), sep]
+        first_lengths = parts[0].row_lengths() + layout.before + between
+        rows = [*parts, cls] if layout.cls_last else [cls, *parts]
+        return dense_features(
+            tf.concat(rows, axis=1), first_lengths, layout, self.pad_id
         )
-        cls, sep = self._special(first)
-        between = self.layout.between
-        return self._features(cls, [first, *[sep] * between, second, sep], between)
-
-    def of_one_text(self, ids):
-        """Makes the features of single texts from their ids, ragged `[B, (tokens)]`."""
-        kept = tf.minimum(ids.row_lengths(), self._room(has_pairs=False))
-        cls, sep = self._special(ids)
-        return self._features(cls, [kept_tokens(ids, kept, self._ends), sep], 1)
-
-    def _special(self, rows):
-        """Returns `[CLS]` and `[SEP]` of each row, int32 `[B, 1]`."""
-        special = tf.ones_like(rows.row_lengths(), tf.int32)[:, None]
-        return special * self.cls_id, special * self.sep_id
-
-    def _features(self, cls, parts, between):
-        """Makes features of `[CLS]` and a row's parts, the first text before all."""
-        first_lengths = parts[0].row_lengths() + self.layout.before + between
-        parts = [*parts, cls] if self.layout.cls_last else [cls, *parts]
-        rows = tf.concat(parts, axis=1)
-        return dense_features(rows, first_lengths, self.layout, self.pad_id)
-
-    def _room(self, has_pairs):
-        special = self.layout.special(has_pairs)
-        return tf.constant(self._max_length - special, tf.int64)
 
 
 def dense_features(rows, first_lengths, layout, pad_id):
@@ -82,16 +73,8 @@ def dense_features(rows, first_lengths, layout, pad_id):
     }
 
 
-def _truncated_lengths(first, second, room):
-    """Computes `features.truncated_lengths` inside a graph."""
-    first_length, second_length = first.row_lengths(), second.row_lengths()
-    half = (room + 1) // 2
-    first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))
-    return first_left, tf.minimum(second_length, room - first_left)
-
-
 def kept_tokens(rows, lengths, ends=False):
-    """Takes the first `lengths` items, int64 `[batch]`, of each ragged row; or last."""
+    """Keeps the first (or last) `lengths` items, int64 `[batch]`, of ragged rows."""
     first = rows.row_lengths() - lengths if ends else tf.zeros_like(lengths)
     return tf.gather(rows, tf.ragged.range(first, first + lengths), batch_dims=1)
 
@@ -134,7 +117,7 @@ def segments(number, lengths, first_lengths, layout):
 
 
 def moved_right(values, lengths):
-    """Rows that are padded after their tokens as rows that are padded before them.
+    """Moves the padding of rows from behind their tokens to before them.
 
     Args:
         values: `[B, T]`.
@@ -147,13 +130,16 @@ def moved_right(values, lengths):
 
 
 def mark_of(tokenizer):
-    """Returns the mark of a token to guess: a tokenizer may look for its own."""
+    """Returns the text that stands for a mask: `[MASK]`, or the tokenizer's own."""
     looks = tokenizer.mask_id in tokenizer.added_ids
     return tokenizer.special_pieces["mask_id"] if looks else MASK_MARK
 
 
 def mask_positions(input_ids, mask_id, nowhere):
-    """Finds the masks of rows `[B, T]`: int32 `[B, masks]`; `nowhere` where fewer."""
+    """Returns the places of masks in rows `[B, T]`, int32 `[B, masks]`.
+
+    Rows with fewer masks than another end with `nowhere`.
+    """
     places = tf.broadcast_to(tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids))
     return tf.ragged.boolean_mask(places, input_ids == mask_id).to_tensor(nowhere)
 
@@ -171,9 +157,10 @@ class MaskedTextFeatures(TextFeatures):
     """
 
     def __init__(self, tokenizer, max_length):
-        super().__init__(tokenizer, max_length, tokenizer.layout.padded_after)
-        self.mask_id = tokenizer.mask_id
-        self.finds_masks = mark_of(tokenizer) != MASK_MARK
+        marked, self.mask_id = tokenizer, tokenizer.mask_id
+        if mark_of(tokenizer) == MASK_MARK:
+            marked = tokenizer.looking_for([AddedToken(MASK_MARK, self.mask_id)])
+        super().__init__(marked, max_length, tokenizer.layout.padded_after)
 
     def __call__(self, text):
         """Features `[batch, tokens]` and int32 `masked_lm_positions` `[batch, marks]`.
@@ -181,22 +168,8 @@ class MaskedTextFeatures(TextFeatures):
         A row with fewer marks than another has its layout's `nowhere` in the places
         left over.
         """
-        ids = self.tokenizer(text) if self.finds_masks else self._marked(text)
-        features = self.of_one_text(ids)
+        features = super().__call__(text)
         positions = mask_positions(
             features["input_ids"], self.mask_id, self.layout.nowhere
         )
         return {**features, "masked_lm_positions": positions}
-
-    def _marked(self, text):
-        """Returns ids of texts, ragged `[batch, (tokens)]`, with their marks' ids."""
-        parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
-        # A part yields a token at least, the mask after it.
-        most = self._max_length
-        parts = parts[:, -most:] if self._ends else parts[:, :most]
-        ids = self.tokenizer(parts.flat_values)  # [all parts, (tokens)]
-        mask = tf.fill([ids.nrows(), 1], tf.constant(self.mask_id, tf.int32))
-        ids = parts.with_flat_values(tf.concat([ids, mask], axis=1))
-        ids = ids.merge_dims(1, 2)  # [B, (parts), (tokens)] -> [B, (tokens)]
-        # Every part was followed by a mask, but only those between parts are marks.
-        return tf.gather(ids, tf.ragged.range(ids.row_lengths() - 1), batch_dims=1)

@@ -1,6 +1,6 @@
-"""Origins in the original texts of prepared texts' characters, in a graph.
+"""Finds, in a graph, the original characters that prepared characters stem from.
 
-The graph twins of `sentencepiece_text_with_spans` and of the bookkeeping in
+These are the graph twins of `sentencepiece_text_with_spans` and of the bookkeeping in
 `WordPieceTokenizer`. All rows of a batch lie one after the other: C characters of the
 original texts, P of the prepared ones.
 """

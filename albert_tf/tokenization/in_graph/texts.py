@@ -46,7 +46,7 @@ def cut(text, pattern):
 
 
 def _spelt(text, back=False):
-    """Spells U+0000, which some operations take for the end, by other characters."""
+    """Replaces U+0000, at which some operations end, by other characters, or back."""
     for pair in reversed(_SPELLINGS.items()) if back else _SPELLINGS.items():
         text = tf.strings.regex_replace(text, *(reversed(pair) if back else pair))
     return text

@@ -4,34 +4,34 @@ import re
 
 import tensorflow as tf
 
-from albert_tf.tokenization.byte_bpe.words import SPACES
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.byte_bpe import ByteBpeInGraph
 from albert_tf.tokenization.in_graph.sentencepiece import SentencePieceInGraph
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import cut
 from albert_tf.tokenization.in_graph.wordpiece import WordPieceInGraph
+from albert_tf.tokenization.normalization import SPACES
 
 CHARACTERS_OF_A_TOKEN = 256
 """More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
 
 
 class AddedInGraph(tf.Module):
-    """Looks for added tokens in strings `[batch]`, and has the rest tokenized.
+    """Finds added tokens in strings `[batch]`; `base` tokenizes the text between.
 
     Args:
-        tokenizer: a `WithAddedTokens`.
-        base: the tokenizer of its vocabulary in a graph.
+        added: the `AddedTokens`.
+        base: the tokenizer of the vocabulary in a graph.
         max_tokens: how many ids of each text are of use; None: all.
     """
 
-    def __init__(self, tokenizer, base, max_tokens):
+    def __init__(self, added, base, max_tokens):
         super().__init__()
-        self._base, self._pattern = base, tokenizer.spaced_pattern
-        self._strips = bool(tokenizer.stripping)
+        self._base, self._pattern = base, added.spaced_pattern
+        self._strips = bool(added.stripping)
         # Of two neighbours among the parts of a text, one is a token.
         self._max_parts = None if max_tokens is None else 2 * max_tokens + 1
-        self._exact, self._prepared = tokenizer.exact, tokenizer.prepared
+        self._exact, self._prepared = added.exact, added.prepared
 
     def prepare(self, text):
         return self._base.prepare(text)
@@ -129,8 +129,8 @@ class InGraphTokenizer(tf.Module):
         # Where quotes are joined, U+0000 marks a place. It is as unknown as U+FFFF.
         self._takes_nul = not getattr(tokenizer, "joins_quotes", False)
         self._spaces_words = tokenizer.as_word("a") != "a"
-        if tokenizer.added_ids:
-            self._encode = AddedInGraph(tokenizer, self._encode, max_tokens)
+        if tokenizer.added:
+            self._encode = AddedInGraph(tokenizer.added, self._encode, max_tokens)
 
     def __call__(self, strings):
         return self._encode(self._valid(strings))

@@ -1,4 +1,4 @@
-"""The windows of long texts inside a graph: the twin of `tasks.windows`, for serving.
+"""Cuts long texts into windows inside a graph, as `tasks.windows` does, for serving.
 
 B texts, W windows, T tokens of a window.
 """
@@ -10,13 +10,14 @@ from albert_tf.tokenization.in_graph.features import segments
 
 
 class InGraphLayout:
-    """The windows of a batch of texts of any length, as `tasks.windows.Layout`.
+    """The windows of a batch of texts of any length; see `tasks.windows.Layout`.
 
     Args:
-        row_layout, others: as of `Layout.of`, the latter int64 `[B]`.
+        row_layout: the `RowLayout` of the windows.
+        others: int64 `[B]`, the tokens of a window that are not the text's.
         ids: ragged int32 `[B, (tokens)]`, the texts.
         max_length: tokens of a window at most, all counted.
-        doc_stride: as of `Layout.of`.
+        doc_stride: tokens between the beginnings of two windows of a text.
         min_tokens: length to which windows are padded at least.
 
     Attributes:

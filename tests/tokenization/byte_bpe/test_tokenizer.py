@@ -8,9 +8,9 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.byte_bpe import tokenizer as module
-from albert_tf.tokenization.byte_bpe import words
-from albert_tf.tokenization.byte_bpe.words import Merges
+from albert_tf.tokenization.byte_bpe import Merges
+from albert_tf.tokenization.byte_bpe import words_of
+from albert_tf.tokenization.tokenizer import WordCache
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ from albert_tf.tokenization.byte_bpe.words import Merges
     ],
 )
 def test_words(text, expected):
-    assert words.words_of(text) == expected
+    assert words_of(text) == expected
 
 
 def test_words_of_ascii_are_those_of_any_text():
     text = "".join(chr(a) + chr(b) for a in range(128) for b in range(128))
-    assert words.words_of(text) == words.words_of(f"{text}\u00e9")[:-1]
+    assert words_of(text) == words_of(f"{text}\u00e9")[:-1]
 
 
 def test_merges_go_by_rank_and_from_the_left():
@@ -179,9 +179,9 @@ def test_pickling(small_bpe):
 
 
 def test_the_cache_holds_few_words_and_no_long_ones(small_files, monkeypatch):
-    monkeypatch.setattr(module, "_CACHED_WORDS", 4)
+    monkeypatch.setattr(WordCache, "WORDS", 4)
     tokenizer = load_tokenizer(small_files)
-    cache = tokenizer.base._cache
+    cache = tokenizer._known
     for size in range(1, 80):
         ids = tokenizer.encode("x" * size)
         assert len(cache) <= 4

@@ -41,7 +41,7 @@ def test_running_text(name, text, request, shared):
     assert ids == tokenizer.encode_batch(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["english", "chinese"])
 def test_every_character(name, request):
     tokenizer = request.getfixturevalue(name)
@@ -56,14 +56,6 @@ def test_every_character(name, request):
     expected = tokenizer.encode_batch(texts)
     pairs = zip(characters, ids, expected, strict=True)
     assert [f"U+{ord(c):04X}" for c, a, b in pairs if a != b] == []
-
-
-@pytest.mark.parametrize("do_lower_case", [True, False])
-def test_small_sentencepiece(train_model, do_lower_case):
-    tokenizer = SentencePieceTokenizer(train_model(), do_lower_case)
-    texts = ["The CAT sat [SEP]", "", " é\u0301 \t x ", "no such: Ж"]
-    ids = InGraphTokenizer(tokenizer)(tf.constant(texts))
-    assert ids.to_list() == tokenizer.encode_batch(texts)
 
 
 def test_small_wordpiece():
@@ -106,18 +98,6 @@ def test_null_characters_are_unknown_or_dropped(train_model, is_cased):
         ids = tokenizer.convert_tokens_to_ids(expected.split(" "))
         assert tokenizer.encode("a\0b \0") == ids
         assert InGraphTokenizer(tokenizer)(["a\0b \0"]).to_list() == [ids]
-
-
-def test_export(small, tmp_path):
-    module = tf.Module()
-    module.tokenizer = InGraphTokenizer(small)
-    signature = tf.function(
-        lambda text: {"ids": module.tokenizer(text).to_tensor()}, input_signature=SPEC
-    )
-    tf.saved_model.save(module, tmp_path, signatures=signature)
-    loaded = tf.saved_model.load(tmp_path).signatures["serving_default"]
-    ids = loaded(tf.constant(["The cat, 2000,"]))["ids"]
-    assert ids.numpy().tolist() == [small.encode("The cat, 2000,")]
 
 
 def test_in_tf_data(small):

@@ -6,15 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
-from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces
 from tools.fuzz.inputs import CHARACTERS
 from tools.fuzz.inputs import TEXTS_WITH_NUL
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-SENTENCEPIECE = ["char", "char cased", "bpe", "ties"]
+KINDS = ["char", "ties", "wordpiece", "accents", "stripped words"]
+MORE_KINDS = ["char cased", "bpe", "accents cased", "marked words"]
 SPEC = [tf.TensorSpec([None], tf.string)]
 TRICKY = [
     "",
@@ -60,10 +61,7 @@ def check(tokenizer, in_graph, texts):
 
 @pytest.fixture(
     scope="module",
-    params=[
-        *["char", "char cased", "bpe", "ties", "wordpiece"],
-        *["accents", "accents cased", "marked words", "stripped words"],
-    ],
+    params=[*KINDS, *(pytest.param(k, marks=pytest.mark.nightly) for k in MORE_KINDS)],
 )
 def both(request, train_model):
     """A tokenizer and its twin."""

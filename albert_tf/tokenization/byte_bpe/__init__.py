@@ -1,1 +1,0 @@
-"""Byte-level byte-pair encoding: the tokenizer of RoBERTa, and of GPT-2 before it."""
