@@ -1,6 +1,7 @@
 """Turns text into TFRecord files for pretraining; options.py lists its options."""
 
 import functools
+import os
 import signal
 import sys
 
@@ -28,29 +29,24 @@ def create_pretraining_data(options, write_shards=None):
             came out.
     """
     # Imported here, so that --help does not wait for TensorFlow.
-    from data_pipeline import data_set
+    from data_pipeline.shards import making
     from data_pipeline.shards import workers
 
     default = functools.partial(workers.write_shards, workers=options.workers)
-    return data_set.make(options, write_shards or default)
+    return making.make(options, write_shards or default)
 
 
 def _command(options):
-    from data_pipeline import data_set
     from data_pipeline.shards import workers
 
     workers.use_one_cpu()
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         create_pretraining_data(options)
     except (KeyboardInterrupt, SystemExit):
-        folder = data_set.folder_of(data_set.shard_paths(options)["train"])
+        folder = os.path.dirname(options.paths()["train"][0]) or "."
         print(f"\nstopped: finished files are kept in {folder}", file=sys.stderr)
         raise
-
-
-def _stop(number, frame):
-    sys.exit(128 + number)
 
 
 def main(argv=None):

@@ -1,7 +1,8 @@
-"""A data set for pretraining: its shards, and the description beside them."""
+"""A data set for pretraining: its files, and the descriptions of their folders."""
 
-import collections
-import dataclasses
+import concurrent.futures
+import fnmatch
+import functools
 import hashlib
 import json
 import os
@@ -9,197 +10,303 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.cli.command_line import group_of
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.io.folder_lock import folder_lock
-from data_pipeline.options import DataOptions
-from data_pipeline.options import RecordFlags
-from data_pipeline.options import check
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.tokenization.tokenizer import UNRECORDED
 from data_pipeline.records import dataset_info
-from data_pipeline.shards.resuming import FinishedShards
-from data_pipeline.shards.resuming import remove_leftovers
-from data_pipeline.text import quality
-from data_pipeline.text.formats import WITHOUT_TEXT
+from data_pipeline.records.dataset_info import PERMUTATION
+from data_pipeline.text import input_files
 
-# Options that no shard depends on.
-_CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
-
-
-def make(options, write_shards):
-    """Makes a data set; takes the arguments of `create_pretraining_data`."""
-    check(options)
-    files = options.files()
-    records = group_of(RecordFlags, options)
-    records.masking_options()  # A bad vocabulary is reported before any work.
-    paths = shard_paths(options)
-    folder = folder_of(paths["train"])
-    quality.check_sample(records, options.max_unknown, files)
-    try:
-        tf.io.gfile.makedirs(folder)
-        with folder_lock(folder):
-            return _create(options, records, files, paths, write_shards)
-    except (tf.errors.OpError, OSError) as error:
-        reason = getattr(error, "message", None) or error.strerror or error
-        raise UserError(
-            f"The data set {options.output_file} cannot be made: {reason}."
-        ) from error
+# Entries that must agree in data sets which are read together.
+_ALIKE = (
+    "kind",
+    "max_pairs_per_row",
+    "max_seq_length",
+    "masking",
+    "sentence_objective",
+)
+# A bucket takes tens of milliseconds to answer; more readers are no faster on a disk.
+_QUESTIONS = 16
+_READERS = 4
+_AGAIN = "copy the file again, or make the data again."
 
 
-def _create(options, records, files, paths, write_shards):
-    directories = {split: folder_of(paths[split]) for split in paths}
-    digest = _digest(options, records, files, paths["train"])
-    done = FinishedShards(paths, directories["train"], digest)
-    for split, directory in directories.items():
-        tf.io.gfile.makedirs(directory)
-        remove_leftovers(paths[split])
-    waiting = [k for k in range(len(paths["train"])) if done.parts(k) is None]
-    try:
-        write_shards(records, files, paths, waiting, done.mark)
-    finally:
-        for split_paths in paths.values():
-            remove_leftovers(split_paths)
-    totals = _finish(options, records, paths, directories, done)
-    _summarize(totals, paths)
-    quality.warn(sum(totals.values(), collections.Counter()), records, files)
-    return totals
+class DataSet:
+    """The files of create_pretraining_data, or of the official script.
 
+    Args:
+        input_file: a comma list of TFRecord files, globs and folders; of a folder,
+            the files that its dataset_info.json lists or, without one, all with
+            `.tfrecord` in their names. A file that is named twice is read once.
 
-def _finish(options, records, paths, directories, done):
-    """Describes the shards, once they are all there; returns their counts."""
-    parts = [done.parts(shard) for shard in range(len(paths["train"]))]
-    if None in parts:
-        raise UserError(
-            f"{paths['train'][parts.index(None)]} changed or vanished while the data "
-            "set was made; run the command again to make it again."
-        )
-    totals = _totals(parts, paths)
-    # Refused data stay, for the same command with another --max_unknown.
-    counts = sum(totals.values(), collections.Counter())
-    quality.refuse(counts, records, options.max_unknown)
-    if not totals["train"]["sequences"]:
-        done.forget()
-        for path in (path for split_paths in paths.values() for path in split_paths):
-            tf.io.gfile.remove(path)
-        raise UserError(_why_nothing(options, totals))
-    for split, directory in directories.items():
-        if totals[split]["sequences"]:
-            names = map(os.path.basename, paths[split])
-            facts = (part[split]["file"] for part in parts)
-            held = dict(zip(names, facts, strict=True))
-            dataset_info.write(directory, records, totals[split], held)
-    done.forget()
-    return totals
+    Attributes:
+        paths: list of the files' paths, in the order of `input_file`.
+        descriptions: dict of each folder to the contents of its dataset_info.json,
+            None for a folder without one.
 
-
-def _why_nothing(options, totals):
-    held_out = totals.get("held_out", {}).get("documents")
-    if held_out:
-        return (
-            f"--held_out_fraction={options.held_out_fraction} took all {held_out} "
-            f"documents of {options.input_file} and left none to train on; lower it."
-        )
-    without = totals["train"][WITHOUT_TEXT]
-    if without:
-        return (
-            f"{options.input_file} holds no text: {without} JSON lines lack the field "
-            f"{options.text_field!r}; name the right one with --text_field."
-        )
-    if options.objective == "permutation_lm":
-        return (
-            f"{options.input_file} holds too little text for a stream: "
-            f"{totals['train']['text tokens']} tokens in {options.num_shards} file(s), "
-            f"for sequences of {options.max_seq_length}; pass more text, a smaller "
-            "--max_seq_length or fewer --num_shards."
-        )
-    return f"{options.input_file} holds no text to make sequences of."
-
-
-def shard_paths(options):
-    """Returns dict of split to the list of its files' paths."""
-    names = [name.strip() for name in options.output_file.split(",") if name.strip()]
-    if not names:
-        raise UserError(f"--output_file={options.output_file} names no file; name one.")
-    repeated = [name for name, count in collections.Counter(names).items() if count > 1]
-    if repeated:
-        raise UserError(
-            f"--output_file names {repeated[0]} twice; name each file once."
-        )
-    if len(names) > 1 and options.num_shards not in (1, len(names)):
-        raise UserError(
-            f"--output_file names {len(names)} files but --num_shards is "
-            f"{options.num_shards}; pass one of the two."
-        )
-    if len(names) == 1 and options.num_shards > 1:
-        stem, extension = os.path.splitext(names[0])
-        count = options.num_shards
-        names = [f"{stem}-{k:05d}-of-{count:05d}{extension}" for k in range(count)]
-    paths = {"train": names}
-    if options.held_out_fraction:
-        paths["held_out"] = [
-            os.path.join(os.path.dirname(name), "held_out", os.path.basename(name))
-            for name in names
-        ]
-    return paths
-
-
-def folder_of(paths):
-    """Returns the folder of the files of a split; they must lie in one."""
-    directories = {os.path.dirname(path) for path in paths}
-    if len(directories) > 1:
-        raise UserError(
-            "--output_file names files in several directories; name all of them in one."
-        )
-    return directories.pop() or "."
-
-
-def _digest(options, records, files, paths):
-    """Names all that a shard depends on, so that shards of another run are not taken.
-
-    The folder that holds the shards may be another one: it was moved.
+    Raises:
+        UserError: no such file, a description that cannot be used, or a file without
+            one that holds no records.
     """
-    names = {field.name for field in dataclasses.fields(DataOptions)} - _CHANGE_NOTHING
-    values = {name: getattr(options, name) for name in names}
-    for name, default in (("across_documents", True), ("break_sentences", False)):
-        if values[name] == default:  # as versions without the flag did
-            del values[name]
-    values["files"] = [
-        (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
-    ]
-    values["tokenizer"] = records.tokenizer.fingerprint()
-    values["token_counts"] = records.token_counts
-    values["shards"] = list(map(os.path.basename, paths))
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
+    def __init__(self, input_file):
+        self.paths = input_files.find(input_file, _of_pattern, "pretraining data")
+        self.descriptions = _describe(self.paths)
+        self._name = input_file
+        others = [p for p in self.paths if not self.descriptions[os.path.dirname(p)]]
+        with concurrent.futures.ThreadPoolExecutor(_QUESTIONS) as pool:
+            list(pool.map(_check_records, others))
 
-def _totals(parts, paths):
-    totals = {split: collections.Counter() for split in paths}
-    for part in parts:
-        for split, total in totals.items():
-            counts = part[split]["counts"]
-            total.update(counts)
-            total["empty shards"] += not counts.get("sequences")
-    return totals
+    @property
+    def described(self):
+        """The descriptions that there are, by folder."""
+        return {folder: info for folder, info in self.descriptions.items() if info}
 
+    @functools.cached_property
+    def digest(self):
+        """Identity of the contents, wherever they lie; None where nothing describes it.
 
-def _summarize(totals, paths):
-    for split, counts in totals.items():
-        repeats = ""
-        if repeated := counts["tokens repeated"]:
-            repeats = f" ({repeated} of them repeats, of broken sentences)"
-        logging.info(
-            "%s: %d sequences, %d tokens%s, from %d documents, in %d files",
-            split,
-            counts["sequences"],
-            counts["tokens"],
-            repeats,
-            counts["documents"],
-            len(paths[split]),
-        )
-        if counts["empty shards"]:
+        It covers what the descriptions say of the files that are used, their checksums
+        among it, and the order of the files.
+        """
+        if not self.described:
+            return None
+        names = {folder: [] for folder in self.descriptions}
+        for path in self.paths:
+            folder, name = os.path.split(path)
+            names[folder].append(name)
+        facts = [
+            info and {**info, "files": _only(names[folder], info["files"])}
+            for folder, info in self.descriptions.items()
+        ]
+        if any(used != sorted(used) for used in names.values()):
+            facts += names.values()
+        text = json.dumps(facts, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @functools.cached_property
+    def _facts(self):
+        """The facts of each path that a description lists."""
+        facts = {}
+        for path in self.paths:
+            folder, name = os.path.split(path)
+            info = self.descriptions[folder]
+            if info is None:
+                continue
+            if name not in info["files"]:
+                raise UserError(
+                    f"{path} is not among the files that {_info(path)} lists; take it "
+                    "out of the folder, or name the others."
+                )
+            if isinstance(info["files"], dict):
+                facts[path] = info["files"][name]
+        return facts
+
+    def check(self, objective, tokenizer):
+        """Refuses files that were cut or made for another model.
+
+        Args:
+            objective: "masked_lm" or "permutation_lm".
+            tokenizer: the model's; None for records that are masked already.
+
+        Raises:
+            UserError: a file has another size than its description says or is not
+                listed there, or a data set has another objective or tokenizer.
+        """
+        self._check_sizes()
+        for folder, info in self.described.items():
+            _check_objective(info, folder or ".", objective)
+            _check_tokenizer(info, folder or ".", tokenizer)
+
+    def _check_sizes(self):
+        with (
+            storage.os_errors(),
+            concurrent.futures.ThreadPoolExecutor(_QUESTIONS) as pool,
+        ):
+            found = pool.map(tf.io.gfile.stat, self._facts)
+            for (path, facts), stat in zip(self._facts.items(), found, strict=True):
+                if stat.length != facts["bytes"]:
+                    raise UserError(
+                        f"{path} has {stat.length:,} bytes, but {_info(path)} says "
+                        f"{facts['bytes']:,}; {_AGAIN}"
+                    )
+
+    def verify(self):
+        """Reads all files and compares their checksums.
+
+        Raises:
+            UserError: a file is missing or has changed since the data was made.
+        """
+        self._check_sizes()
+        if len(self._facts) < len(self.paths):
             logging.warning(
-                "%s: %d of %d files are empty; there is too little text for so many "
-                "files",
-                split,
-                counts["empty shards"],
-                len(paths[split]),
+                "%s: %d of %d files have no checksum in a %s and are not verified",
+                self._name,
+                len(self.paths) - len(self._facts),
+                len(self.paths),
+                dataset_info.NAME,
             )
+        total = sum(facts["bytes"] for facts in self._facts.values())
+        with (
+            storage.os_errors(),
+            Progress(total, "bytes", "verifying data") as progress,
+            concurrent.futures.ThreadPoolExecutor(_READERS) as pool,
+        ):
+            digests = pool.map(checksums.of_file, self._facts)
+            for (path, facts), digest in zip(self._facts.items(), digests, strict=True):
+                progress.update(progress.done + facts["bytes"])
+                if digest != facts["sha256"]:
+                    raise UserError(
+                        f"{path} has another SHA-256 than {_info(path)} says: its "
+                        f"contents have changed; {_AGAIN}"
+                    )
+
+    def in_common(self):
+        """Returns the description that all folders share; None if one has none.
+
+        Raises:
+            UserError: two descriptions differ in how their records are read.
+        """
+        infos = list(self.descriptions.values())
+        if None in infos:
+            logging.warning(
+                "%s: there is no %s, so nothing checks that the files fit the "
+                "tokenizer",
+                ", ".join(self.descriptions),
+                dataset_info.NAME,
+            )
+            return None
+        for info in infos[1:]:
+            for name in _ALIKE:
+                if info.get(name) != infos[0].get(name):
+                    raise UserError(
+                        f"The input files belong to data sets that differ in {name}: "
+                        f"{infos[0].get(name)} and {info.get(name)}; name the files of "
+                        "one."
+                    )
+        return infos[0]
+
+
+def _only(names, files):
+    """Selects the files of a description, a dict or a list, that have these names."""
+    if isinstance(files, dict):
+        return {name: facts for name, facts in files.items() if name in names}
+    return [name for name in files if name in names]
+
+
+def _info(path):
+    return os.path.join(os.path.dirname(path), dataset_info.NAME)
+
+
+def _describe(paths):
+    folders = dict.fromkeys(map(os.path.dirname, paths))
+    return {folder: dataset_info.read(folder) for folder in folders}
+
+
+def _check_records(path):
+    """Refuses a file that is no TFRecord file; TensorFlow's own error names no file."""
+    try:
+        next(iter(tf.data.TFRecordDataset(path)), None)
+    except tf.errors.DataLossError as error:
+        raise UserError(
+            f"{path} is not a TFRecord file of examples; leave it out, or make it "
+            "again."
+        ) from error
+    except tf.errors.OpError:
+        pass  # the reader of all of it reports the mistake
+
+
+def _of_pattern(pattern):
+    with storage.remote_files() as gfile:
+        is_folder = gfile.isdir(pattern)
+        return _files_of(pattern) if is_folder else _files_matching(pattern)
+
+
+def _files_of(folder):
+    """Lists the files of a folder's data set; guesses without a description."""
+    there = sorted(tf.io.gfile.listdir(folder))
+    info = dataset_info.read(folder)
+    if info is None:
+        paths = [os.path.join(folder, name) for name in there if ".tfrecord" in name]
+        return list(filter(_may_hold_records, paths))
+    _check_present(folder, info["files"], there)
+    return [os.path.join(folder, name) for name in sorted(info["files"])]
+
+
+def _files_matching(pattern):
+    """Lists the files of a name or glob; refuses a glob that would miss one."""
+    paths = input_files.matching(pattern)
+    descriptions = {} if paths == [pattern] else _describe(paths)
+    for folder, info in descriptions.items():
+        names = fnmatch.filter(info["files"] if info else [], os.path.basename(pattern))
+        there = [name for place, name in map(os.path.split, paths) if place == folder]
+        _check_present(folder, names, there)
+    return list(filter(_may_hold_records, paths))
+
+
+def _check_present(folder, names, there):
+    missing = sorted({*names} - {*there})
+    if missing:
+        raise UserError(
+            f"{os.path.join(folder, dataset_info.NAME)} lists {missing[0]}, which is "
+            "missing; copy it there, or make the data again."
+        )
+
+
+def _may_hold_records(path):
+    name = os.path.basename(path)
+    others = (dataset_info.NAME, checksums.NAME)
+    if name in others or name.startswith(".") or name.endswith(dataset_info.UNFINISHED):
+        return False
+    return not tf.io.gfile.isdir(path)
+
+
+def _check_objective(info, where, objective):
+    made_for = "permutation_lm" if info["kind"] == PERMUTATION else "masked_lm"
+    if made_for != objective:
+        raise UserError(
+            f"The data set in {where} was made with --objective={made_for}, but this "
+            f"run trains with --objective={objective}; pass "
+            f"--objective={made_for} and a configuration for it, or make the data with "
+            f"--objective={objective}."
+        )
+
+
+def _check_tokenizer(info, where, tokenizer):
+    """Refuses data of another tokenizer; warns of data that predates the check."""
+    if tokenizer is None:
+        if info["kind"] in ("dynamic", PERMUTATION):
+            raise UserError(
+                f"The data set in {where} is masked while training, which needs the "
+                "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
+                "tokenizer)."
+            )
+        return
+    made_with = info["tokenizer"]["fingerprint"]
+    if made_with == tokenizer.fingerprint():
+        return
+    if made_with != tokenizer.earlier_fingerprint():
+        raise UserError(
+            f"The data set in {where} was made with another tokenizer "
+            f"({_in_words(info['tokenizer'])}) than the model's "
+            f"({_in_words(dataset_info.of_tokenizer(tokenizer))}); make it again with "
+            "the model's."
+        )
+    logging.warning("The data set in %s: %s.", where, UNRECORDED)
+
+
+def _in_words(facts):
+    """Describes a tokenizer by its recorded facts, without the fingerprint."""
+    unnamed = ("kind", "vocab_size", "fingerprint")
+    rules = (f", {name}={facts[name]}" for name in facts if name not in unnamed)
+    return f"{facts['kind']}, {facts['vocab_size']} pieces{''.join(rules)}"
+
+
+def refuse_length(where, name, made, wanted):
+    """Raises a `UserError`: training asks for another length than the data has."""
+    raise UserError(
+        f"The data set in {where} was made with {name}={made}, but training "
+        f"asks for {wanted}; pass {name}={made} or make the data set again."
+    )

@@ -4,12 +4,10 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.tokenization.tokenizer import UNRECORDED
+from data_pipeline.data_set import DataSet
+from data_pipeline.data_set import refuse_length
 from data_pipeline.records import examples
-from data_pipeline.records import folders
 from data_pipeline.records.dataset_info import MASKING
-from data_pipeline.records.dataset_info import PERMUTATION
-from data_pipeline.records.dataset_info import of_tokenizer
 from data_pipeline.records.schema import PAIRS
 from data_pipeline.records.schema import PREDICTIONS
 from data_pipeline.records.schema import TOKENS
@@ -44,9 +42,7 @@ def pretraining_dataset(
     """Reads the files of create_pretraining_data, or of the official script.
 
     Args:
-        input_file: a comma list of TFRecord files, globs and folders; of a folder,
-            the files that its dataset_info.json lists or, without one, all with
-            `.tfrecord` in their names. A file that is named twice is read once.
+        input_file: a comma list of TFRecord files, globs and folders; see `DataSet`.
         tokenizer: the model's tokenizer; None, if it is unknown, for records that are
             masked already.
         batch_size: sequences a batch, of this input pipeline.
@@ -69,29 +65,26 @@ def pretraining_dataset(
         [batch, T], masked_lm_positions, masked_lm_ids [batch, P],
         sentence_order_labels [batch]; float32 masked_lm_weights [batch, P]. Its
         iterator can be checkpointed. Dynamic data gets a new mask in every epoch.
-        Packed data, of K pairs a row at most, has int32 pair_ids [batch, T] and
-        cls_positions [batch, K] besides; its int32 sentence_order_labels are
-        [batch, K] and have float32 sentence_order_weights [batch, K].
+        Packed data, of at most K pairs a row, also has int32 pair_ids [batch, T] and
+        cls_positions [batch, K], float32 sentence_order_weights [batch, K], and int32
+        sentence_order_labels [batch, K].
 
     Raises:
         UserError: no such file, or a data set that does not fit these arguments.
         tf.errors.InvalidArgumentError: from the batches, for bytes that are not a
-            record, or numbers out of range; see `schema.out_of_range`.
+            record, or numbers out of range; see `schema.sentence_on`.
     """
     if vocab_size is None and tokenizer is not None:
         vocab_size = tokenizer.vocab_size
     lengths = {TOKENS: max_seq_length, PREDICTIONS: max_predictions_per_seq}
-    paths, descriptions = folders.open_data(input_file)
-    for folder, info in descriptions.items():
-        if info is not None:
-            where = folder or "."
-            check_objective(info, where, "masked_lm")
-            check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
-            _check_share(info, where, share_flag, masked_lm_prob, lengths)
-            _check_lengths(info, where, lengths, masked_lm_prob, training)
-    info = folders.in_common(descriptions, paths)
+    data = DataSet(input_file)
+    data.check("masked_lm", tokenizer)
+    for folder, info in data.described.items():
+        _check_share(info, folder or ".", share_flag, masked_lm_prob, lengths)
+        _check_lengths(info, folder or ".", lengths, masked_lm_prob, training)
+    info = data.in_common()
     share = num_input_pipelines, input_pipeline_id
-    dataset = _batches(paths, batch_size, seed, training, share)
+    dataset = _batches(data.paths, batch_size, seed, training, share)
     if info is not None and info["kind"] == "dynamic":
         masking = _masking_options(
             info, tokenizer, max_predictions_per_seq, masked_lm_prob
@@ -114,7 +107,7 @@ def pretraining_dataset(
 def _check_lengths(info, where, lengths, masked_lm_prob, training):
     made = lengths_of(info, masked_lm_prob)
     for (name, least), wanted in zip(made.items(), lengths.values(), strict=True):
-        # Dynamic records are not padded and not masked yet: more is not wrong.
+        # Dynamic records are padded and masked here, so there may be more room.
         if wanted < least or (wanted > least and info["kind"] != "dynamic"):
             refuse_length(where, name, least, wanted)
     if training and lengths[TOKENS] > info["max_seq_length"]:
@@ -128,9 +121,9 @@ def _check_lengths(info, where, lengths, masked_lm_prob, training):
 
 
 def _check_share(info, where, flag, share, lengths):
-    """Refuses a share of dynamic data's tokens that there is no room to predict."""
+    """Refuses to mask more tokens of dynamic data than there are predictions."""
     needed, most = lengths_of(info, share)[_ROOM], lengths[PREDICTIONS]
-    # Rows that are too long are at fault themselves; `_check_lengths` says so.
+    # `_check_lengths` reports rows that are too long.
     is_at_fault = lengths[TOKENS] >= info["max_seq_length"] and needed > most
     if share is None or info["kind"] != "dynamic" or not is_at_fault:
         return
@@ -170,12 +163,12 @@ def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
 
 
 def _passes(masking):
-    # Tokens that change places are predicted besides those that are masked.
+    # Shuffled tokens are predicted, too.
     return 2 if masking["do_permutation"] else 1
 
 
 def _batches(paths, batch_size, seed, training, share):
-    """Batches the serialized records of a `share`: (of how many, which).
+    """Batches serialized records; `share` is the number of pipelines and this one's.
 
     In training, files and their records come in a new order in each epoch.
     """
@@ -195,7 +188,7 @@ def _batches(paths, batch_size, seed, training, share):
 
 
 def _parse(dataset, lengths, vocab_size, info):
-    """Parses batches that are masked already; `info` describes them, if anybody has."""
+    """Parses batches of masked records; without `info` they are official ones."""
     info = info or {"kind": "static", "sentence_objective": None}
     kind, objective = info["kind"], info["sentence_objective"]
     lengths = {**lengths, PAIRS: info.get("max_pairs_per_row")}
@@ -207,7 +200,7 @@ def _parse(dataset, lengths, vocab_size, info):
 
 
 def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):
-    """Masks each batch by its number, which goes on counting from epoch to epoch."""
+    """Masks each batch with a seed from its number, which counts across epochs."""
 
     def parse_and_mask(number, batch):
         features = examples.parse_dynamic(
@@ -226,68 +219,3 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):
         return {**features, **masked}
 
     return dataset.enumerate().map(parse_and_mask, num_parallel_calls=tf.data.AUTOTUNE)
-
-
-def check_objective(info, where, objective):
-    """Raises `UserError` for data that is for another objective.
-
-    Args:
-        info: the contents of dataset_info.json.
-        where: its folder.
-        objective: "masked_lm" or "permutation_lm".
-    """
-    made_for = "permutation_lm" if info["kind"] == PERMUTATION else "masked_lm"
-    if made_for != objective:
-        raise UserError(
-            f"The data set in {where} was made with --objective={made_for}, but this "
-            f"run trains with --objective={objective}; pass "
-            f"--objective={made_for} and a configuration of "
-            f"{'XLNet' if made_for == 'permutation_lm' else 'ALBERT'}, or make the "
-            f"data with --objective={objective}."
-        )
-
-
-def check_tokenizer(info, where, tokenizer, is_needed):
-    """Raises `UserError` for data of another tokenizer than the model's.
-
-    Data of a version that did not record the segmentation is read, with a warning.
-
-    Args:
-        info, where: as of `check_objective`.
-        tokenizer: the model's, or None.
-        is_needed: whether the data cannot be read without.
-    """
-    if tokenizer is None:
-        if is_needed:
-            raise UserError(
-                f"The data set in {where} is masked while training, which needs the "
-                "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
-                "tokenizer)."
-            )
-        return
-    made_with = info["tokenizer"]["fingerprint"]
-    if made_with == tokenizer.fingerprint():
-        return
-    if made_with != tokenizer.earlier_fingerprint():
-        raise UserError(
-            f"The data set in {where} was made with another tokenizer "
-            f"({_in_words(info['tokenizer'])}) than the model's "
-            f"({_in_words(of_tokenizer(tokenizer))}); make it again with "
-            "the model's."
-        )
-    logging.warning("The data set in %s: %s.", where, UNRECORDED)
-
-
-def _in_words(facts):
-    """Describes a tokenizer by its recorded facts, without the fingerprint."""
-    unnamed = ("kind", "vocab_size", "fingerprint")
-    rules = (f", {name}={facts[name]}" for name in facts if name not in unnamed)
-    return f"{facts['kind']}, {facts['vocab_size']} pieces{''.join(rules)}"
-
-
-def refuse_length(where, name, made, wanted):
-    """Raises the `UserError` on a length that differs from the length of the data."""
-    raise UserError(
-        f"The data set in {where} was made with {name}={made}, but training "
-        f"asks for {wanted}; pass {name}={made} or make the data set again."
-    )

@@ -11,6 +11,7 @@ Re-running the same command resumes an interrupted run at its first unfinished s
 
 import dataclasses
 import functools
+import os
 
 from absl import logging
 
@@ -25,21 +26,28 @@ from data_pipeline.sequences.masking_options import MaskingFlags
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
 from data_pipeline.sequences.masking_options import read_token_counts
-from data_pipeline.sequences.streams import default_predictions
 from data_pipeline.text.corpus import CorpusFlags
+from data_pipeline.xlnet.streams import default_predictions
 
 OBJECTIVES = ["masked_lm", "permutation_lm"]
 OFFICIAL_DUPE_FACTOR = 40
-_FOR_BOTH = {"max_seq_length", "max_predictions_per_seq"}
-_FOR_MASKED_LM = {
+_FOR_MASKED_LM = (
     "masking",
     "pack",
     "max_pairs_per_row",
     "token_counts_file",
     *(field.name for field in dataclasses.fields(PairingFlags)),
     *(field.name for field in dataclasses.fields(MaskingFlags)),
-} - _FOR_BOTH
-_FOR_PERMUTATION_LM = ("bi_data",)
+)
+_FOR_ANY = ("max_seq_length", "max_predictions_per_seq")
+# (flag, value, flags that have no effect unless it has that value)
+_NEEDS = (
+    ("objective", "masked_lm", {*_FOR_MASKED_LM} - {*_FOR_ANY}),
+    ("objective", "permutation_lm", {"bi_data"}),
+    ("masking", "static", {"pack"}),
+    ("sentence_objective", "sop", {"official_sop"}),
+    ("sentence_objective", "none", {"across_documents", "break_sentences"}),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,25 +76,18 @@ class VocabularyFlags:
         """The tokenizer of the file.
 
         Raises:
-            UserError: there is none, or it is of the other kind.
+            UserError: there is none, or it is no vocabulary.
         """
         if not self.vocabulary:
             raise UserError(
                 "There is no vocabulary; pass --spm_model_file or --vocab_file."
             )
-        tokenizer = load_tokenizer(self.vocabulary, self.do_lower_case)
-        if self.spm_model_file and tokenizer.kind != "sentencepiece":
-            kind = "byte-level BPE" if tokenizer.kind == "byte_bpe" else "WordPiece"
-            raise UserError(
-                f"--spm_model_file={self.spm_model_file} is a {kind} vocabulary, "
-                "expected a SentencePiece model; pass it as --vocab_file."
-            )
-        return tokenizer
+        return load_tokenizer(self.vocabulary, self.do_lower_case)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
-    """The records: all that a shard depends on, besides its number."""
+class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
+    """The flags of create_pretraining_data."""
 
     objective: str = option(
         "Objective. masked_lm: ALBERT's masked LM and "
@@ -141,48 +142,6 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
     )
     random_seed: int = option("Seed of everything random.", 12345)
 
-    @functools.cached_property
-    def token_counts(self):
-        """Of each id, where --mask_smoothing needs them; otherwise nothing."""
-        if not self.mask_smoothing:
-            return ()
-        return read_token_counts(self.token_counts_file, self.tokenizer)
-
-    @property
-    def pair_objective(self):
-        """The sentence objective; streams have none."""
-        return "none" if self.objective == "permutation_lm" else super().pair_objective
-
-    @property
-    def passes(self):
-        """Number of times that each training document is used."""
-        if self.dupe_factor is not None:
-            return self.dupe_factor
-        is_static = self.objective == "masked_lm" and self.masking == "static"
-        return OFFICIAL_DUPE_FACTOR if is_static else 1
-
-    @property
-    def predictions(self):
-        """Predictions of a sequence at most."""
-        if self.max_predictions_per_seq is not None:
-            return self.max_predictions_per_seq
-        if self.objective == "permutation_lm":
-            return default_predictions(self.max_seq_length)
-        return default_max_predictions(self.max_seq_length, self.masked_lm_prob)
-
-    def masking_options(self):
-        """Returns the `MaskingOptions`, the law of the mask."""
-        law = {
-            **vars(group_of(MaskingFlags, self)),
-            "max_predictions_per_seq": self.predictions,
-        }
-        return MaskingOptions.of(self.tokenizer, **law, token_counts=self.token_counts)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DataOptions(RecordFlags):
-    """The flags of create_pretraining_data."""
-
     output_file: str = option(
         "TFRecord files to write: one name per shard, separated by commas, or one "
         "name x.tfrecord, of which --num_shards=N makes x-00000-of-0000N.tfrecord "
@@ -208,84 +167,106 @@ class DataOptions(RecordFlags):
         minimum=1,
     )
 
+    @functools.cached_property
+    def token_counts(self):
+        """Occurrences of each id, for --mask_smoothing; () without it."""
+        if not self.mask_smoothing:
+            return ()
+        return read_token_counts(self.token_counts_file, self.tokenizer)
 
-def check(options):
-    """Raises `UserError` for values that make no sense, and warns of unwise ones."""
-    _check_ranges(options)
-    if options.held_out_fraction == 1:
-        raise UserError(
-            "--held_out_fraction=1 leaves nothing to train on: expected less than 1; "
-            "to make held-out data alone, run the command on that text without the "
-            "flag."
-        )
-    if options.objective == "permutation_lm":
-        _refuse(options, _FOR_MASKED_LM, "masked_lm")
-        length = options.max_seq_length
-        if length % 2:
+    @property
+    def pair_objective(self):
+        """The sentence objective; streams have none."""
+        return "none" if self.objective == "permutation_lm" else super().pair_objective
+
+    @property
+    def passes(self):
+        """Number of times that each training document is used."""
+        if self.dupe_factor is not None:
+            return self.dupe_factor
+        is_static = self.objective == "masked_lm" and self.masking == "static"
+        return OFFICIAL_DUPE_FACTOR if is_static else 1
+
+    @property
+    def predictions(self):
+        """Largest number of predictions in a sequence."""
+        if self.max_predictions_per_seq is not None:
+            return self.max_predictions_per_seq
+        if self.objective == "permutation_lm":
+            return default_predictions(self.max_seq_length)
+        return default_max_predictions(self.max_seq_length, self.masked_lm_prob)
+
+    def masking_options(self):
+        """Returns the `MaskingOptions` for the tokenizer."""
+        law = {
+            **vars(group_of(MaskingFlags, self)),
+            "max_predictions_per_seq": self.predictions,
+        }
+        return MaskingOptions.of(self.tokenizer, **law, token_counts=self.token_counts)
+
+    def paths(self):
+        """Returns a dict of split ("train", perhaps "held_out") to its files' paths.
+
+        Raises:
+            UserError: the names are not those of different files in one folder.
+        """
+        names = [name.strip() for name in self.output_file.split(",") if name.strip()]
+        count = self.num_shards
+        if len(names) == 1 and count > 1:
+            stem, extension = os.path.splitext(names[0])
+            names = [f"{stem}-{k:05d}-of-{count:05d}{extension}" for k in range(count)]
+        folders = {os.path.dirname(name) for name in names}
+        if (
+            len(folders) != 1
+            or len({*names}) < len(names)
+            or count not in (1, len(names))
+        ):
             raise UserError(
-                f"--max_seq_length={length} is odd, but --objective=permutation_lm "
-                f"cuts a sequence into two halves; pass {length + 1}."
+                f"--output_file={self.output_file} with --num_shards={count}: expected "
+                "one name, or names of different files in one folder, a name a shard."
             )
-        return
-    _refuse(options, _FOR_PERMUTATION_LM, "permutation_lm")
-    _check_together(options)
-    wanted = default_max_predictions(options.max_seq_length, options.masked_lm_prob)
-    given = options.max_predictions_per_seq
-    if given is not None and given < wanted:
-        logging.warning(
-            "--max_predictions_per_seq=%d predicts fewer than %g%% of the tokens of a "
-            "full sequence; pass %d to predict all of them",
-            given,
-            100 * options.masked_lm_prob,
-            wanted,
-        )
+        paths = {"train": names}
+        if self.held_out_fraction:
+            paths["held_out"] = [
+                os.path.join(os.path.dirname(name), "held_out", os.path.basename(name))
+                for name in names
+            ]
+        return paths
 
+    def check(self):
+        """Refuses values that contradict each other, and warns of unwise ones.
 
-def _check_ranges(options):
-    for field in dataclasses.fields(options):
-        check_range(field, getattr(options, field.name))
-    most, given = options.max_seq_length, options.max_predictions_per_seq
-    if given is not None and given > most:
-        raise UserError(
-            f"--max_predictions_per_seq={given}: expected at least 1 and at most "
-            f"{most}."
-        )
-
-
-def _check_together(options):
-    """Refuses values that exclude each other."""
-    if bool(options.mask_smoothing) != bool(options.token_counts_file):
-        raise UserError(
-            "--mask_smoothing and --token_counts_file need each other; pass both, or "
-            "none. python -m data_pipeline.count_tokens writes the counts."
-        )
-    if options.official_sop and options.pair_objective != "sop":
-        raise UserError(
-            "--official_sop needs --sentence_objective=sop; leave one of the two out."
-        )
-    if not options.across_documents and options.pair_objective != "none":
-        raise UserError(
-            "--across_documents=false needs --sentence_objective=none: pairs of "
-            "segments are of one document anyway; leave it out."
-        )
-    if options.break_sentences and options.pair_objective != "none":
-        raise UserError(
-            "--break_sentences needs --sentence_objective=none: pairs consist of whole "
-            "sentences; leave it out."
-        )
-    if options.pack and options.masking == "dynamic":
-        raise UserError(
-            "--pack puts masked pairs together and needs --masking=static; leave out "
-            "--pack or --masking=dynamic."
-        )
-
-
-def _refuse(options, names, objective):
-    """Refuses flags that say something about another objective."""
-    for field in dataclasses.fields(options):
-        value = getattr(options, field.name)
-        if field.name in names and value != field.default:
+        Raises:
+            UserError: a value is out of range, or would have no effect.
+        """
+        chosen = {**vars(self), "sentence_objective": self.pair_objective}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            check_range(field, value)
+            for other, wanted, names in _NEEDS:
+                is_set = field.name in names and value != field.default
+                if is_set and chosen[other] != wanted:
+                    raise UserError(
+                        f"--{field.name}={value} needs --{other}={wanted}; leave one "
+                        "of the two out."
+                    )
+        if self.objective == "permutation_lm" and self.max_seq_length % 2:
             raise UserError(
-                f"--{field.name}={value} needs --objective={objective}; leave one of "
-                "the two out."
+                f"--max_seq_length={self.max_seq_length} is odd, but "
+                "--objective=permutation_lm cuts a sequence into two halves; pass "
+                f"{self.max_seq_length + 1}."
+            )
+        if bool(self.mask_smoothing) != bool(self.token_counts_file):
+            raise UserError(
+                "--mask_smoothing and --token_counts_file need each other; pass both, "
+                "or none. python -m data_pipeline.count_tokens writes the counts."
+            )
+        wanted = default_max_predictions(self.max_seq_length, self.masked_lm_prob)
+        if self.objective == "masked_lm" and self.predictions < wanted:
+            logging.warning(
+                "--max_predictions_per_seq=%d predicts fewer than %g%% of the tokens "
+                "of a full sequence; pass %d to predict all of them",
+                self.predictions,
+                100 * self.masked_lm_prob,
+                wanted,
             )

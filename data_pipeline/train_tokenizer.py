@@ -15,9 +15,9 @@ says more.
 import collections
 import dataclasses
 import io
+import json
 import os
 import random
-import re
 
 import sentencepiece
 from absl import logging
@@ -26,8 +26,11 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.errors import of_extra
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
+from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
+from albert_tf.tokenization.byte_bpe import tokenizer_json
 from albert_tf.tokenization.normalization import count_members
 from albert_tf.tokenization.normalization import is_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
@@ -35,7 +38,6 @@ from albert_tf.tokenization.parallel import available_cores
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.word_starts import JOINERS
-from data_pipeline.text import byte_bpe
 from data_pipeline.text import quality
 from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
 from data_pipeline.text.corpus import CorpusFlags
@@ -51,7 +53,7 @@ _UNLIKE_DEFAULTS = {
     "pad_piece": "<pad>",
     "unk_piece": "<unk>",
 }
-# Flags of spm_train, by the value that vocabularies of ALBERT have.
+# Flags of spm_train, with the values of every ALBERT vocabulary.
 _SPM_TRAIN = {
     **{name: str(value) for name, value in _UNLIKE_DEFAULTS.items()},
     "control_symbols": ",".join(_CONTROL_SYMBOLS),
@@ -141,14 +143,16 @@ def train_tokenizer(options):
         raise UserError(f"--input_file={options.input_file} holds no text.")
     if options.is_byte_level:
         folder = options.output_prefix
-        tokenizer, files = byte_bpe.train(lines, options)
+        tokenizer, files = _train_byte_bpe(lines, options)
     else:
         folder, name = os.path.split(options.output_prefix)
         model = _train(lines, options)
         _warn_of_changes(model, counts, options)
         tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
         files = {f"{name}.vocab": _listing(model, tokenizer), f"{name}.model": model}
-    _write(folder, files)
+    with replacing(folder) as new, ChecksummedFolder(new) as written:
+        for file, contents in files.items():
+            written.write(file, contents)
     report = _report(tokenizer, lines)
     logging.info(
         "%s: %d pieces from %d lines; %.2f characters a piece, %.4f%% unknown",
@@ -194,12 +198,18 @@ def _segments(options, counts):
 
 
 def _warn_of_changes(model, counts, options):
-    """Warns of characters that are there in the text and not in the vocabulary."""
+    """Warns of characters of the text that the vocabulary cannot tell apart."""
     if not options.keep_accents:
-        quality.warn_of_accents(counts["accented"], counts, "pass --keep_accents")
+        what = f"{quality.ACCENTS}; pass --keep_accents"
+        quality.warn_of_changes(counts["accented"], counts, what)
     normalize = sentencepiece.SentencePieceProcessor(model_proto=model).Normalize
     lost = (joiner for joiner in JOINERS if joiner not in normalize(f"क{joiner}ष"))
-    quality.warn_of_joiners(sum(counts[joiner] for joiner in lost), counts)
+    quality.warn_of_changes(
+        sum(counts[joiner] for joiner in lost),
+        counts,
+        "are joiners (U+200C, U+200D) and become spaces, which cut words in two; "
+        "pass --normalization=nfkc to keep them",
+    )
 
 
 def _train(lines, options):
@@ -223,8 +233,38 @@ def _train(lines, options):
             minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:
-        raise UserError(_why_not(str(error), len(lines), options)) from error
+        # SentencePiece says which --vocab_size would do.
+        reason = " ".join(str(error).split()).split("] ")[-1]
+        raise UserError(
+            f"SentencePiece cannot make --vocab_size={options.vocab_size} pieces of "
+            f"{options.input_file} ({len(lines)} lines): {reason}"
+        ) from error
     return writer.getvalue() + (KEEPS_ACCENTS if options.keep_accents else b"")
+
+
+def _train_byte_bpe(lines, options):
+    """Returns the `ByteBpeTokenizer`, and the contents of its files by name."""
+    with of_extra("bpe", "--model_type=byte_bpe needs the package tokenizers"):
+        import tokenizers
+    special = ByteBpeTokenizer.special_pieces
+    # In the order of RoBERTa's ids; the mask is the last piece of all.
+    first = [special[name] for name in ("cls_id", "pad_id", "sep_id", "unk_id")]
+    trained = tokenizers.ByteLevelBPETokenizer()
+    size = options.vocab_size
+    trained.train_from_iterator(
+        lines, size - 1, special_tokens=first, show_progress=False
+    )
+    model = json.loads(trained.to_str())["model"]
+    pieces = model["vocab"]
+    pieces[special["mask_id"]] = len(pieces)
+    if len(pieces) != size:
+        raise UserError(
+            f"--vocab_size={size}: {options.input_file} ({len(lines)} lines) makes "
+            f"{len(pieces)} pieces, one for each byte and the special ones among them; "
+            "pass that number, or more text."
+        )
+    tokenizer = ByteBpeTokenizer(tokenizer_json(pieces, model["merges"]))
+    return tokenizer, tokenizer.two_files()
 
 
 def _listing(model, tokenizer):
@@ -234,36 +274,6 @@ def _listing(model, tokenizer):
         f"{piece}\t{processor.GetScore(index):g}\n"
         for index, piece in enumerate(tokenizer.pieces)
     )
-
-
-def _write(directory, files):
-    try:
-        with replacing(directory) as new, ChecksummedFolder(new) as folder:
-            for name, contents in files.items():
-                folder.write(name, contents)
-    except OSError as error:
-        raise UserError(
-            f"{error.filename or directory} cannot be written: {error.strerror}."
-        ) from error
-
-
-def _why_not(message, lines, options):
-    """Explains an error of SentencePiece in the flags of this command."""
-    text = f"{options.input_file} ({lines} lines)"
-    most = re.search(r"set it to a value <= (\d+)", message)
-    if most:
-        return (
-            f"--vocab_size={options.vocab_size} is more than {text} has pieces for; "
-            f"pass {most[1]} or less, or more text."
-        )
-    least = re.search(r"smaller than required_chars. \d+ vs (\d+)", message)
-    if least:
-        return (
-            f"--vocab_size={options.vocab_size} is less than the {least[1]} "
-            f"characters of {text}; raise it, or lower --character_coverage."
-        )
-    reason = " ".join(message.split()).split("] ")[-1]
-    return f"SentencePiece cannot train on {text}: {reason}"
 
 
 def _report(tokenizer, lines):

@@ -19,8 +19,8 @@ from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.pretraining.initial_model import first_model
 from albert_tf.pretraining.initial_model import initial_model
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.sequences.streams import reused_length
-from data_pipeline.stream_pipeline import stream_dataset
+from data_pipeline.xlnet.dataset import stream_dataset
+from data_pipeline.xlnet.streams import reused_length
 
 # Beginnings of official names that another checkpoint need not hold.
 _OF_REPLACED_TOKENS = ("discriminator_predictions", "generator", "bert/pooler")

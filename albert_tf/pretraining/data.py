@@ -2,8 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 
 import tensorflow as tf
 from absl import logging
@@ -12,9 +10,8 @@ from albert_tf.engine.device_loop import Stage
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.by_objective import KINDS
+from data_pipeline.data_set import DataSet
 from data_pipeline.input_pipeline import lengths_of
-from data_pipeline.records.folders import describe_data
-from data_pipeline.records.folders import verify_data
 from data_pipeline.records.schema import sentence_on
 
 # What TensorFlow raises for records that are damaged, of other lengths or gone.
@@ -66,7 +63,7 @@ class PretrainingData:
         flags = self._flags
         if flags.verify_data:
             files = [self.input_files, flags.eval_file]
-            verify_data(",".join(filter(None, files)))
+            DataSet(",".join(filter(None, files))).verify()
         phases = {(p.input_file, p.lengths): p for p in self._phases}
         for phase in phases.values():
             sizes = phase.input_file, phase, flags.eval_batch_size
@@ -128,11 +125,7 @@ class PretrainingData:
 
     def digest(self):
         """Tells these data sets from others; None where no description says."""
-        descriptions = list(describe_data(self.input_files).values())
-        if not any(descriptions):
-            return None
-        text = json.dumps(descriptions, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return DataSet(self.input_files).digest
 
     def stages(self):
         """Makes the `Stage`s of training, one a phase, each with its own order."""
@@ -178,8 +171,8 @@ class PretrainingData:
         phase = self._phases[-1]
         needed = [
             info["max_predictions_per_seq"]
-            for info in describe_data(self.eval_files).values()
-            if info is not None and info["kind"] == "dynamic"
+            for info in DataSet(self.eval_files).described.values()
+            if info["kind"] == "dynamic"
         ]
         most = max([phase.max_predictions_per_seq, *needed])
         return self._dataset(
@@ -223,9 +216,8 @@ def described_lengths(input_file, masked_lm_prob):
     Raises:
         UserError: no such file, or a description that is none.
     """
-    for info in describe_data(input_file).values():
-        if info is not None:
-            return lengths_of(info, masked_lm_prob)
+    for info in DataSet(input_file).described.values():
+        return lengths_of(info, masked_lm_prob)
     return {}
 
 
@@ -238,7 +230,7 @@ def _check_batch(input_file, dataset):
 
 def _sentence_objectives(input_file):
     """Reads each folder's sentence objective; None where no description tells it."""
-    infos = describe_data(input_file).values()
+    infos = DataSet(input_file).descriptions.values()
     return [info and info["sentence_objective"] for info in infos]
 
 
@@ -255,7 +247,7 @@ def naming_unreadable(input_file):
     except _UNREADABLE as error:
         if isinstance(error, tf.errors.DataLossError):
             logging.warning("%s is damaged; searching for the file.", input_file)
-            verify_data(input_file)
+            DataSet(input_file).verify()
         # TensorFlow's words on bytes that are no text are an error of their own.
         reason = getattr(error, "message", str(error)).splitlines()[0]
         raise UserError(

@@ -32,7 +32,7 @@ from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.plan import steps_of_budget
 from albert_tf.pretraining.settings import resolve
-from data_pipeline.records.folders import describe_data
+from data_pipeline.data_set import DataSet
 
 _TERA = 1e12
 
@@ -225,7 +225,7 @@ def training_info(flags, input_files):
     return {
         "step": 0,
         "random_seed": flags["random_seed"],
-        "data": describe_data(input_files),
+        "data": DataSet(input_files).descriptions,
         "evaluations": [],
         "options": flags,
         "versions": versions(),

@@ -11,6 +11,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.costs import albert
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
+from albert_tf.io.text_files import opened
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.xlnet.config import XLNetConfig
 from benchmarks.measuring import kept_runs
@@ -23,7 +24,6 @@ from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
 from data_pipeline.text.corpus import find_files
 from data_pipeline.text.input_files import matching
-from data_pipeline.text.input_files import opened
 
 _DATA = {
     "held_out_fraction": 0.02,

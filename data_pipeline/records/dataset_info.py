@@ -1,8 +1,6 @@
 """dataset_info.json: the description of a directory of shards."""
 
-import math
 import os
-import re
 import reprlib
 
 from albert_tf.errors import UserError
@@ -24,115 +22,91 @@ _RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
 _SHOWN = (*_RESULTS, *quality.COUNTS)
 _COUNTS = _RESULTS[:4]
 
-
-def _is_number(value):
-    return type(value) in (int, float)
-
-
-def _is_text(value):
-    return isinstance(value, str)
-
-
-# What a field has to hold: a test of its value, and the words for it.
-_SIZE = (lambda value: type(value) is int and value >= 0, "a whole number")
-_COUNT = (lambda value: type(value) is int and value > 0, "a positive whole number")
-_SHARE = (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1")
-_POWER = (lambda value: _is_number(value) and 0 < value < math.inf, "a number above 0")
-_BOOL = (lambda value: type(value) is bool, "true or false")
-_TEXT = (_is_text, "a string")
-_SHA256 = (
-    lambda value: _is_text(value) and re.fullmatch("[0-9a-f]{64}", value),
-    "a SHA-256 in hexadecimal",
-)
-_FIELDS = {
-    ("kind",): (_KINDS.__contains__, f"one of {', '.join(_KINDS)}"),
-    ("max_seq_length",): _COUNT,
-    ("max_predictions_per_seq",): _COUNT,
-    # Objectives list them (`albert_tf.objectives.masked_lm`).
-    ("sentence_objective",): _TEXT,
-    ("tokenizer", "kind"): _TEXT,
-    ("tokenizer", "fingerprint"): _TEXT,
-    ("tokenizer", "vocab_size"): _COUNT,
-    ("tokenizer", "do_lower_case"): _BOOL,
-}
 MASKING = {
-    "masked_lm_prob": _SHARE,
-    "ngram": _COUNT,
-    "favor_shorter_ngram": _BOOL,
-    "do_whole_word_mask": _BOOL,
-    "do_permutation": _BOOL,
+    "masked_lm_prob": 0.15,
+    "ngram": 3,
+    "favor_shorter_ngram": True,
+    "do_whole_word_mask": True,
+    "do_permutation": False,
 }
-"""The law of the mask, by the names of `MaskingOptions`."""
-_FACTS = {"bytes": _SIZE, "records": _SIZE, "sha256": _SHA256}
+"""The fields of `MaskingOptions` that a description holds, with example values."""
+_EXAMPLE = {
+    "max_seq_length": 512,
+    "max_predictions_per_seq": 77,
+    # Objectives list them (`albert_tf.objectives.masked_lm`).
+    "sentence_objective": "sop",
+    "tokenizer": {
+        "kind": "sentencepiece",
+        "fingerprint": "0123456789abcdef",
+        "vocab_size": 30000,
+        "do_lower_case": True,
+    },
+}
 
 
 def check_description(path, info):
-    """Refuses a description, the dict of a file, that its readers could not use.
+    """Refuses a description that its readers could not use.
 
     Raises:
         UserError: it names the file, the mistake in it and the expected value.
     """
-    fields = dict(_FIELDS)
-    if info.get("kind") == "packed":
-        fields[("max_pairs_per_row",)] = _COUNT
-    if info.get("kind") != PERMUTATION:
-        fields.update({("masking", name): kind for name, kind in MASKING.items()})
-        if _get(info, ("masking", "mask_smoothing")) is not None:
-            fields.update(_of_smoothing(_get(info, ("tokenizer", "vocab_size"))))
-    files = info.get("files")
+    files, kind = info.get("files"), info.get("kind")
+    if not isinstance(files, dict | list) or not all(map(storage.is_name, files)):
+        _refuse(path, "files", files, "names of files beside it")
+    if kind not in _KINDS:
+        _refuse(path, "kind", kind, f"one of {', '.join(_KINDS)}")
+    example = dict(_EXAMPLE)
+    if kind == "packed":
+        example["max_pairs_per_row"] = 16
+    if kind != PERMUTATION:
+        example["masking"] = MASKING
     if isinstance(files, dict):
-        for name in files:
-            fields.update({("files", name, fact): _FACTS[fact] for fact in _FACTS})
-    elif not isinstance(files, list):
-        _refuse(path, ("files",), files, "the names of the files")
-    for name in files:
-        if not storage.is_name(name):
-            _refuse(path, ("files",), name, "names of files beside it")
-    for keys, (is_good, expected) in fields.items():
-        value = _get(info, keys)
-        if not is_good(value):
-            _refuse(path, keys, value, expected)
+        # A file without records has no bytes.
+        facts = {"bytes": 0, "sha256": "0123456789abcdef"}
+        example["files"] = dict.fromkeys(files, facts)
+    _check_like(path, info, example)
 
 
-def _of_smoothing(vocab_size):
-    def are_counts(value):
-        good = _is_text(value) and re.fullmatch(r"\d+( \d+)*", value)
-        return good and value.count(" ") + 1 == vocab_size
+def _check_like(path, value, example, place=""):
+    """Refuses a value that has another type than the example or is out of range."""
+    if isinstance(example, dict):
+        for name, part in example.items():
+            found = value.get(name) if isinstance(value, dict) else None
+            # The name of a file may hold a line break.
+            name = name if name.isprintable() else repr(name)
+            _check_like(path, found, part, f"{place}.{name}" if place else name)
+        return
+    if isinstance(example, float):
+        fits = type(value) in (int, float) and 0 <= value <= 1
+    else:
+        fits = type(value) is type(example)
+        if fits and type(example) is int:
+            fits = value >= min(example, 1)  # only what may be 0 has 0 as its example
+    if not fits:
+        _refuse(path, place, value, f"a value such as {example!r}")
 
-    return {
-        ("masking", "mask_smoothing"): _POWER,
-        ("masking", "token_counts"): (are_counts, f"{vocab_size} counts"),
-    }
 
-
-def _get(info, keys):
-    for key in keys:
-        info = info.get(key) if isinstance(info, dict) else None
-    return info
-
-
-def _refuse(path, keys, value, expected):
+def _refuse(path, place, value, expected):
     found = "nothing" if value is None else reprlib.repr(value)
-    # The name of a file may hold a line break.
-    place = ".".join(key if key.isprintable() else repr(key) for key in keys)
     raise UserError(
         f"{path} holds {found} for {place}, expected {expected}; copy it "
         "again from where the data was made, or make the data again."
     )
 
 
-def write(directory, options, counts, files):
+def write(directory, options, of_objective, counts, files):
     """Writes the description of a finished data set.
 
     Args:
         directory: where the shards lie.
-        options: the `RecordFlags` that they were made by.
+        options: the `DataOptions` that they were made by.
+        of_objective: dict of what the objective says of its records, the kind first.
         counts: dict of the counts of all shards together.
-        files: dict of the shards' names to `facts_of` each.
+        files: dict of the shards' names to their bytes, records and sha256.
     """
     info = {
         "schema_version": SCHEMA_VERSION,
-        **_OF_OBJECTIVE[options.objective](options),
+        **of_objective,
         "max_seq_length": options.max_seq_length,
         "word_boundaries": options.word_boundaries,
         "tokenizer": of_tokenizer(options.tokenizer),
@@ -156,41 +130,9 @@ def of_tokenizer(tokenizer):
     }
 
 
-def _of_masked_lm(options):
-    masking = options.masking_options()
-    law = {name: getattr(masking, name) for name in MASKING}
-    if masking.mask_smoothing:
-        law["mask_smoothing"] = masking.mask_smoothing
-        law["token_counts"] = " ".join(map(str, masking.token_counts))
-    return {
-        "kind": "packed" if options.pack else options.masking,
-        **({"max_pairs_per_row": options.max_pairs_per_row} if options.pack else {}),
-        "max_predictions_per_seq": masking.num_predictions,
-        "sentence_objective": options.pair_objective,
-        "official_sop": options.official_sop,
-        **({} if options.across_documents else {"across_documents": False}),
-        **({"break_sentences": True} if options.break_sentences else {}),
-        "short_seq_prob": options.short_seq_prob,
-        "masking": law,
-    }
-
-
-def _of_permutation_lm(options):
-    return {
-        "kind": PERMUTATION,
-        "max_predictions_per_seq": options.predictions,
-        "sentence_objective": options.pair_objective,
-        "bi_data": options.bi_data,
-    }
-
-
-_OF_OBJECTIVE = {"masked_lm": _of_masked_lm, "permutation_lm": _of_permutation_lm}
-
-
 def _results(options, counts):
     sequences, rows = counts["sequences"], counts["rows"]
     full_rows = counts["tokens"] / options.max_seq_length
-    special = {n: c for n, c in sorted(counts.items()) if n not in _SHOWN}
     results = {
         **{name: counts[name] for name in _COUNTS},
         "fill_rate": round(full_rows / rows, 4),
@@ -202,15 +144,15 @@ def _results(options, counts):
     return {
         "counts": results,
         "shares": quality.shares(counts, options.pair_objective),
-        "special_cases": special,
+        "special_cases": {n: c for n, c in sorted(counts.items()) if n not in _SHOWN},
     }
 
 
 def read(directory):
     """Returns the description of the data set in `directory`, or None.
 
-    Its `files` are a dict of names to `facts_of` each, or a list of names where an
-    earlier version has written it.
+    Its `files` are a dict of names to facts (bytes, records, sha256), or a list of
+    names where an earlier version has written it.
 
     Raises:
         UserError: it is no valid description, or is gone.

@@ -28,17 +28,10 @@ from data_pipeline.records import schema
 from data_pipeline.records.schema import LARGEST_INT32
 from data_pipeline.records.schema import within
 
-DESCRIBED = {
-    "pair_ids": "packed",
-    "word_starts": "dynamic",
-    "stream_starts": "permutation",
-}
-"""Features that only records of a kind have which dataset_info.json must describe."""
-
 _INT64_FIELD = b"\x1a"
 _FLOAT_FIELD = b"\x12"
 _BYTES_FIELD = b"\x0a"
-# By the number of bytes of a varint, less one: its "more follow" bits, its bytes.
+# Indexed by the bytes of a varint less one: its continuation bits, its used bytes.
 _MORE = np.array([0, 0x80, 0x8080, 0x808080], "<u4")
 _USED = np.tri(4, dtype=np.bool_)
 _BYTES = [bytes([value]) for value in range(256)]
@@ -89,7 +82,7 @@ def _varints(values, lengths):
         extra = (
             (values >> 7 > 0) * np.uint8(1) + (values >> 14 > 0) + (values >> 21 > 0)
         )
-        # Seven bits go to each byte of a word; the highest bit says "more follow".
+        # Seven bits go to each byte of a word; the highest bit says that more follow.
         words = values & 0x7F
         for byte in range(1, 4):
             words |= (values & (0x7F << 7 * byte)) << byte
@@ -141,8 +134,12 @@ def parse_padded(kind, serialized, lengths, vocab_size, objective=None):
         tf.errors.InvalidArgumentError: records of other lengths or of something
             else, or numbers out of range, see `schema.within`.
     """
-    features = {f.record_name or f.name: f for f in schema.features_of(kind, objective)}
-    # A feature of one number a row is a list of one in records.
+    features = {
+        feature.record_name or feature.name: feature
+        for feature in schema.FEATURES[kind]
+        if feature.objective in (None, objective)
+    }
+    # Records hold a single number as a list of one.
     lengths = {**lengths, schema.ONE: 1}
     largest = {
         schema.AN_ID: _largest_id(vocab_size),
@@ -213,7 +210,7 @@ def parse_dynamic(serialized, tokens, pad_id, vocab_size):
 
 
 def _unpack_bits(packed, lengths, tokens):
-    """Unpacks strings of `lengths[i]` bits, of which padding fills the last byte.
+    """Unpacks strings of `lengths[i]` bits, padded to whole bytes.
 
     Returns:
         bool `[B, S]`, anything behind the first `lengths[i]`.

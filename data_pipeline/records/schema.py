@@ -1,7 +1,8 @@
 """Schema of a batch of pretraining data: each feature's name, length and type.
 
-Here alone: records are parsed by it, the model is given its inputs, and objectives find
-their labels and weights by name (`albert_tf.objectives.masked_lm`).
+The schema stands here alone: it says how records are parsed and which features the
+model gets; objectives find their labels and weights by name
+(`albert_tf.objectives.masked_lm`).
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ AN_ID, A_POSITION, A_PAIR = "an id", "a position", "a pair"
 
 
 def within(name, values, highest):
-    """Passes numbers through that all lie between 0 and a bound, in any shape.
+    """Returns numbers of any shape unchanged, if all lie between 0 and a bound.
 
     Args:
         name: their name in errors.
@@ -32,7 +33,7 @@ def within(name, values, highest):
 
     Raises:
         tf.errors.InvalidArgumentError: a number is outside, or is none; see
-            `out_of_range`. In a graph, the reader of the result gets the error.
+            `sentence_on`. In a graph, the reader of the result gets the error.
     """
     in_range = tf.reduce_all((values >= 0) & (values <= highest))
     found = [tf.reduce_min(values), tf.reduce_max(values)]
@@ -45,22 +46,8 @@ def within(name, values, highest):
     return tf.cast(values, tf.int32) if values.dtype == tf.int64 else values
 
 
-def out_of_range(error):
-    """Reads the finding of `within` from the error of TensorFlow that it became.
-
-    Returns:
-        The name, the first number that is outside as a str, and the highest that is
-        allowed as an int; None for an error of something else.
-    """
-    match = _FAILED.search(str(error))
-    if match is None:
-        return None
-    name, highest, smallest, largest = match.groups()
-    return name, largest if float(smallest) >= 0 else smallest, int(highest)
-
-
 def sentence_on(input_file, error):
-    """Writes a sentence for users on records with values that are not allowed.
+    """Explains an error of reading records in one sentence for users.
 
     Args:
         input_file: the files that were read.
@@ -76,14 +63,15 @@ def sentence_on(input_file, error):
             f"{input_file} holds a record that is not an example; a file is damaged "
             "or of another kind: make it again."
         )
-    found = out_of_range(error)
-    if found is None:
+    match = _FAILED.search(str(error))
+    if match is None:
         return None
-    name, number, highest = found
+    name, highest, smallest, largest = match.groups()
+    number = largest if float(smallest) >= 0 else smallest
     if name in _IDS:
         return (
             f"{input_file} holds the id {number}, but the model has vocab_size "
-            f"{highest + 1} (ids 0 to {highest}); make the data with the model's "
+            f"{int(highest) + 1} (ids 0 to {highest}); make the data with the model's "
             "vocabulary."
         )
     return (
@@ -148,11 +136,6 @@ DRAWN = (
     Feature("target_weights", PREDICTIONS, dtype=tf.float32),
 )
 """Further features of batches of permutation records, drawn anew in each epoch."""
-
-
-def features_of(kind, objective):
-    """Returns the `Feature`s of records of a kind and an objective, or None."""
-    return [f for f in FEATURES[kind] if f.objective in (None, objective)]
 
 
 def model_inputs(batch):

@@ -116,7 +116,7 @@ class _Pairing:
         self.counts = collections.Counter()
 
     def add_pairs(self, document):
-        """Chunks of about the target length, each split into A and B."""
+        """Cuts a document into chunks of about the target length, each into A and B."""
         segments = self._window.segments
         first, last = self._window.documents[document : document + 2]
         target = self._target_length()
@@ -126,7 +126,7 @@ class _Pairing:
             first = self._add_pair(document, first, end, target)
 
     def add_full_sentences(self):
-        """Runs of as many whole sentences as fit, across documents or within them.
+        """Makes runs of as many whole sentences as fit, across or within documents.
 
         Documents are joined by [SEP] (RoBERTa, section 4.2: FULL-SENTENCES); a run
         that ends where a document does leaves it out.
@@ -152,7 +152,7 @@ class _Pairing:
             first = end
 
     def _add_filled_runs(self, first, last):
-        """Cuts the segments first..last into full runs, which break the last one.
+        """Cuts the segments first..last into full runs that may break a segment.
 
         A run begins with the segment that the one before broke or, where that one held
         nothing else, with the rest of it.
@@ -206,7 +206,7 @@ class _Pairing:
         self._add(start, middle, middle, end, self._coin() < 0.5)
 
     def _add_random_next(self, document, first, end, target):
-        """Adds a pair whose B comes from a random other document; label 1."""
+        """Adds a pair with label 1, whose B comes from another document at random."""
         window = self._window
         for _ in range(10):
             other = self._rng.randrange(len(window.documents) - 1)

@@ -51,7 +51,7 @@ def mask_tokens(input_ids, word_starts, options, seed, masked_lm_prob=None):
     if options.do_permutation:
         both = _cover(words, covered, budget, options, seeds[2])
         permuted = _covered_tokens(words, both, special) & ~selected
-        # The official labels: the tokens there before they changed places.
+        # The official labels are the tokens before the shuffle.
         masked = _permute(masked, permuted, seeds[3])
         selected |= permuted
     return {"input_ids": masked, **_predictions(labels, selected, options)}
@@ -63,7 +63,7 @@ def is_among(input_ids, ids):
 
 
 def _budget(input_ids, options, masked_lm_prob):
-    """Counts the tokens to predict: at least 1; `round` to even as Python does."""
+    """Counts the tokens to predict, at least 1, rounded as Python's `round` does."""
     lengths = tf.reduce_sum(
         tf.cast(tf.not_equal(input_ids, options.pad_id), tf.int32), axis=1
     )
@@ -106,10 +106,10 @@ def _find_words(word_starts, special, ngram):
 
 
 def _word_weights(input_ids, words, options):
-    """Returns the mean token weight of each unit, float32 [B, W]; 0 where none is."""
+    """Returns the mean token weight of each unit, float32 [B, W]; 0 for no unit."""
     rows, size = tf.shape(input_ids)[0], input_ids.shape[1]
     weights = tf.gather(tf.constant(options.token_weights), input_ids)  # [B, S]
-    # One segment for each unit of each row; padding behind the last is its own unit.
+    # One segment for each unit of each row, padding included.
     places = words["index"] + size * tf.range(rows)[:, None]
     means = tf.math.unsorted_segment_mean(weights, places, rows * size)
     return tf.reshape(means, [rows, size])
@@ -128,8 +128,8 @@ def _cover(words, covered, budget, options, seed):
     shape = tf.shape(longest)
     keys = tf.random.stateless_uniform(shape, order_seed)
     if "weights" in words:
-        # The next word is each that is left with a probability proportional to its
-        # weight (Efraimidis and Spirakis, 2006).
+        # Draws words without replacement, in proportion to their weights (Efraimidis
+        # and Spirakis, 2006).
         keys = -tf.math.log1p(-keys) / words["weights"]
     # Special tokens come last and end a sequence's visits.
     order = tf.argsort(tf.where(longest > 0, keys, np.inf), axis=1)  # [B, W]

@@ -1,4 +1,4 @@
-"""The law of the mask, the predictions that it needs, and the token counts."""
+"""Options of masking, the number of predictions, and the token counts."""
 
 import dataclasses
 import json
@@ -54,10 +54,10 @@ class MaskingFlags:
 
 @dataclasses.dataclass(frozen=True)
 class MaskingOptions(MaskingFlags):
-    """The law of the mask.
+    """Options of masking with the ids of a tokenizer.
 
-    There are `max_predictions_per_seq` predictions of a sequence at most, and twice
-    as many with `do_permutation`.
+    A sequence has at most `max_predictions_per_seq` predictions, and twice as many with
+    `do_permutation`.
 
     Attributes:
         vocab_size: random replacements are drawn from all its ids.
@@ -74,7 +74,7 @@ class MaskingOptions(MaskingFlags):
 
     @classmethod
     def of(cls, tokenizer, **law):
-        """Returns the law for a tokenizer's ids; `law` holds the other fields."""
+        """Makes the options for a tokenizer's ids; `law` holds the other fields."""
         names = ("vocab_size", "mask_id", "cls_id", "sep_id", "pad_id")
         return cls(**{name: getattr(tokenizer, name) for name in names}, **law)
 
@@ -100,33 +100,24 @@ def default_max_predictions(tokens, masked_lm_prob):
 
 
 def write_token_counts(path, tokenizer, counts):
-    """Writes the counts of a corpus, ints, one for each id of its tokenizer."""
+    """Writes how often each id of a tokenizer occurs in a corpus, as a list of int."""
     found = {_FINGERPRINT: tokenizer.fingerprint(), _COUNTS: [int(n) for n in counts]}
     write_atomically(path, json.dumps(found))
 
 
 def read_token_counts(path, tokenizer):
-    """Reads the counts of a file, a tuple of ints, one for each id of `tokenizer`.
+    """Reads how often each id of `tokenizer` occurs, as a tuple of int.
 
     Raises:
-        UserError: the file is damaged, or of another vocabulary.
+        UserError: the file is of another vocabulary, or holds no counts.
     """
     found = read_json_object(path)
-    counts = found.get(_COUNTS)
-    if not _are_counts(counts):
-        raise UserError(
-            f"{path} does not hold the counts of tokens; make it with python -m "
-            "data_pipeline.count_tokens."
-        )
-    # Counts choose how often a token is masked: ties between pieces change nothing.
+    counts = found.get(_COUNTS) or ()
+    # Another choice among equally good segmentations hardly changes the counts.
     known = (tokenizer.fingerprint(), tokenizer.earlier_fingerprint())
     if found.get(_FINGERPRINT) not in known or len(counts) != tokenizer.vocab_size:
         raise UserError(
-            f"{path} counts the tokens of another vocabulary; count them again with "
-            "this one."
+            f"{path} does not count the tokens of this vocabulary; make it with python "
+            "-m data_pipeline.count_tokens and the same vocabulary."
         )
     return tuple(counts)
-
-
-def _are_counts(value):
-    return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)

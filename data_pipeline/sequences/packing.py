@@ -1,7 +1,7 @@
 """Several short pairs in one row: a packing of masked, padded sequences.
 
 Pairs lie one after the other in a row, each whole and with its own [CLS], segments
-and mask; `pair_ids` tells which pair a token belongs to, so that the model can keep
+and mask; `pair_ids` numbers the pair of each token, so that the model can keep
 them apart. Predictions, and their contexts, are the same as without packing.
 
 Shapes: N pairs, R rows, S tokens, P predictions, K pairs of a row at most.
@@ -68,7 +68,7 @@ def assign_rows(sizes, limits):
     rows = np.empty(len(sizes), np.int64)
     for item in np.argsort(-sizes[:, 0], kind="stable"):
         fits = (left >= sizes[item]).all(axis=1)
-        # Rows that are still empty have the most left, so they are the last resort.
+        # Empty rows have the most room, so they come last.
         row = np.argmin(np.where(fits, left[:, 0], limits[0] + 1))
         left[row] -= sizes[item]
         rows[item] = row

@@ -26,38 +26,36 @@ def write_shards(options, files, paths, shards, finished, workers=1):
     total, count = sum(file.size for file in files), len(paths["train"])
     share = sum(total * (k + 1) // count - total * k // count for k in shards)
     with Progress(share, unit="bytes", label="creating data") as progress:
-        report = _Report(progress)
+        report = _reporter(progress)
         if workers == 1 or len(shards) <= 1:
             for shard in shards:
                 finished(shard, write_shard(options, files, shard, paths, report))
         else:
             work = [(options, files, shard, paths) for shard in shards]
-            _write_in_processes(work, workers, shards, finished, report)
+            _write_in_processes(work, workers, finished, report)
 
 
-class _Report:
-    """Adds up the work done and shows it."""
+def _reporter(progress):
+    """Returns a function that adds up bytes and tokens of the work and shows them."""
+    started, tokens = time.monotonic(), 0
 
-    def __init__(self, progress):
-        self._progress = progress
-        self._started = time.monotonic()
-        self._bytes = 0
-        self._tokens = 0
+    def report(new_bytes, new_tokens):
+        nonlocal tokens
+        tokens += new_tokens
+        rate = tokens / max(time.monotonic() - started, 1e-9)
+        done = min(progress.done + new_bytes, progress.total)
+        progress.update(done, [f"{rate:,.0f} tokens/s"])
 
-    def __call__(self, new_bytes, new_tokens):
-        self._bytes += new_bytes
-        self._tokens += new_tokens
-        rate = self._tokens / max(time.monotonic() - self._started, 1e-9)
-        done = min(self._bytes, self._progress.total)
-        self._progress.update(done, [f"{rate:,.0f} tokens/s"])
+    return report
 
 
-def _write_in_processes(work, workers, shards, finished, report):
+def _write_in_processes(work, workers, finished, report):
     reports = processes.CONTEXT.Queue()
     with processes.calls_in_processes(
         _write_in_worker, work, workers, initializer=_start_worker, initargs=(reports,)
     ) as futures:
-        waiting, shard_of = set(futures), dict(zip(futures, shards, strict=True))
+        shard_of = {f: shard for f, (_, _, shard, _) in zip(futures, work, strict=True)}
+        waiting = set(futures)
         while waiting:
             done, waiting = concurrent.futures.wait(
                 waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED

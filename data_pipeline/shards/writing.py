@@ -6,41 +6,45 @@ any machine may write it.
 
 import collections
 import contextlib
+import os
+import uuid
 
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.errors import UserError
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from data_pipeline.records.dataset_info import UNFINISHED
 from data_pipeline.seeds import derive_fraction
+from data_pipeline.sequences import records as pair_records
 from data_pipeline.sequences.instances import Window
-from data_pipeline.shards.records import pair_records
-from data_pipeline.shards.records import stream_records
-from data_pipeline.shards.resuming import facts_of
-from data_pipeline.shards.resuming import publish
-from data_pipeline.shards.resuming import temporary_name
 from data_pipeline.text import quality
+from data_pipeline.xlnet import records as stream_records
 
 # Instances are shuffled within a window of about a million tokens, and streams are as
 # long, which bounds the memory of a worker.
 _WINDOW_CHARACTERS = 2**22
-_RECORDS = {"masked_lm": pair_records, "permutation_lm": stream_records}
+OBJECTIVES = {"masked_lm": pair_records, "permutation_lm": stream_records}
+"""Modules by `--objective`: `records` makes records of a window, `describe` names the
+options that decide on them."""
 
 
 def write_shard(options, files, shard, paths, report):
     """Writes shard number `shard`, to temporary names first.
 
     Args:
-        options: `RecordFlags`.
+        options: `DataOptions`.
         files: list of `corpus.File`.
         shard: int, which share of the corpus to take.
         paths: dict of split ("train", perhaps "held_out") to list of all paths.
         report: called with (bytes read, tokens written) since its last call.
 
     Returns:
-        A dict of split to a dict: `counts`, and `file`, see `facts_of`.
+        A dict of split to a dict: `counts`, and `file`, its bytes, records and sha256.
 
     Raises:
-        UserError: a file cannot be read or written.
+        UserError: a file cannot be read.
+        OSError, tf.errors.OpError: one cannot be written.
     """
     reader = options.reader(files)
     splits = {
@@ -58,10 +62,6 @@ def write_shard(options, files, shard, paths, report):
             report(reader.bytes_read - reported, split.write_window())
             reported = reader.bytes_read
             split.close()
-    except (OSError, tf.errors.OpError) as error:
-        where = f"Shard {shard} ({paths['train'][shard]})"
-        reason = getattr(error, "message", None) or error
-        raise UserError(f"{where} cannot be made: {reason}") from error
     finally:
         for split in splits.values():
             split.discard()
@@ -75,6 +75,15 @@ def write_shard(options, files, shard, paths, report):
 def _split_of(key, options):
     held_out = derive_fraction(options.random_seed, "held out", key)
     return "held_out" if held_out < options.held_out_fraction else "train"
+
+
+def temporary_name(path):
+    """Returns a name beside `path` to write to, which no other process uses.
+
+    A worker that outlives its run, on this machine or another, must not write into
+    the file of the rerun.
+    """
+    return f"{path}.{uuid.uuid4().hex}{UNFINISHED}"
 
 
 class _Split:
@@ -112,7 +121,7 @@ class _Split:
         self._windows += 1
         before = self.counts["tokens"]
         if len(window.ids):
-            records = _RECORDS[self._options.objective]
+            records = OBJECTIVES[self._options.objective].records
             for serialized in records(
                 window, self._options, self._passes, seed, self.counts
             ):
@@ -122,7 +131,7 @@ class _Split:
         return self.counts["tokens"] - before
 
     def _tokenize(self):
-        # A sentence goes on behind the one before it.
+        # A sentence follows the one before it, as after a space.
         segments = [
             self._tokenizer.as_word(segment) if place else segment
             for document in self._documents
@@ -135,7 +144,7 @@ class _Split:
             word_starts = self._word_starts[ids]
         quality.count_tokens(ids, self._tokenizer.unk_id, self.counts)
         ends = np.concatenate([[0], np.cumsum(lengths)])
-        # Segments without tokens and documents without segments leave no trace.
+        # Segments without tokens and documents without segments are dropped.
         segment_ends = np.flatnonzero(np.diff(ends)) + 1
         sizes = np.fromiter(map(len, self._documents), np.int64, len(self._documents))
         places = np.searchsorted(segment_ends, np.cumsum(sizes), side="right")
@@ -152,17 +161,27 @@ class _Split:
         return window
 
     def close(self):
-        """Gives the finished file its name, and fills `facts`."""
+        """Gives the finished file its name once the disk holds it; fills `facts`.
+
+        Without `fsync` a power failure could leave the name and half of the contents.
+        """
         self._writer.close()
-        self.facts = facts_of(self._temporary, self.counts["rows"])
-        publish(self._temporary, self._path)
+        self.facts = {
+            "bytes": tf.io.gfile.stat(self._temporary).length,
+            "records": self.counts["rows"],
+            "sha256": checksums.of_file(self._temporary),
+        }
+        if not storage.is_remote(self._temporary):
+            with open(self._temporary, "rb") as file:
+                os.fsync(file.fileno())
+        tf.io.gfile.rename(self._temporary, self._path, overwrite=True)
         self._writer = None
 
     def discard(self):
         """Removes the unfinished file, if there is one."""
         if self._writer is None:
             return
-        # On a full disk; the first error is being reported.
+        # A full disk fails again; the first error is being reported.
         with contextlib.suppress(tf.errors.OpError):
             self._writer.close()
         with contextlib.suppress(tf.errors.NotFoundError):
@@ -170,7 +189,7 @@ class _Split:
 
 
 def _encode_spaced(tokenizer, segments):
-    """Encodes as `encode_flat`; tells the tokens that follow a space of the text."""
+    """Encodes like `encode_flat`, and marks the tokens that follow a space."""
     all_ids, lengths, starts = [], [], []
     for text in segments:
         ids, spans = tokenizer.encode_with_offsets(text)
@@ -179,7 +198,7 @@ def _encode_spaced(tokenizer, segments):
         alone = None
         for start, end in spans:
             starts.append(start != alone and (start == 0 or text[start - 1].isspace()))
-            # A piece may stem from the space alone; the next one continues it.
+            # A piece may stand for the space alone; the next one belongs to it.
             alone = start if start == end else None
     return (
         np.array(all_ids, np.int32),

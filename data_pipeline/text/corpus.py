@@ -44,30 +44,26 @@ class CorpusFlags:
 
     def files(self):
         """Returns the list of `find_files`."""
-        return find_files(self.input_file, self.input_format)
+        return find_files(self.input_file)
 
     def reader(self, files):
         """Returns a `Reader` of some of the files."""
         return Reader(files, self.input_format, self.text_field)
 
 
-def find_files(patterns, input_format="auto"):
-    """Finds the files of `patterns` as `input_files.find`, with the folders in folders.
+def find_files(patterns):
+    """Finds the files of `patterns`; a folder stands for everything below it.
 
     Returns:
         A list of `File(path, size)`.
 
     Raises:
-        UserError: as `input_files.find`; or a file is no text, though `input_format`,
-            as of `Reader`, is; or all are empty.
+        UserError: as `input_files.find`; or all files are empty.
     """
     import tensorflow as tf
 
-    files = []
-    for path in input_files.find(patterns, input_files.of_pattern, "input file"):
-        if FORMATS[format_of(path, input_format)].is_text:
-            input_files.require_text(path)
-        files.append(File(path, tf.io.gfile.stat(path).length))
+    paths = input_files.find(patterns, input_files.of_pattern, "input file")
+    files = [File(path, tf.io.gfile.stat(path).length) for path in paths]
     if not sum(file.size for file in files):
         raise UserError(f"The input {patterns!r} is empty: there is no text to read.")
     return files
@@ -132,12 +128,12 @@ class Reader:
         self.counts[f"{problem} in {self._path}"] += 1
 
     def segments_of(self, text):
-        """Returns the sentences of a document held by one str, a paragraph a line."""
+        """Splits a document, a paragraph a line, into sentences."""
         paragraphs = filter(str.strip, self._encodable(text).split("\n"))
         return self.cut(s for p in paragraphs for s in split_sentences(p))
 
     def cut(self, sentences):
-        """Returns the sentences; one that is too long comes in several parts."""
+        """Returns the sentences, those that are too long in several parts."""
         return [part for s in sentences for part in self._cut(s)]
 
     def _encodable(self, text):
@@ -159,7 +155,7 @@ class Reader:
         self.counts["segments cut because they are very long"] += 1
         parts, start = [], 0
         while start < len(data):
-            # One byte more tells whether all is within the limit.
+            # One byte more shows whether the rest is within the limit.
             following = data[start : start + MAX_SEGMENT_BYTES + 1]
             end = start + _cut_point(following, MAX_SEGMENT_BYTES)
             parts.append(data[start:end].decode("utf-8").strip())
@@ -204,7 +200,7 @@ class Reader:
 
 
 def _cut_point(data, limit):
-    """Returns the cut: after the last space within `limit`, or between characters."""
+    """Returns where to cut: after the last space within `limit`, or at a character."""
     if len(data) <= limit:
         return len(data)
     space = data.rfind(b" ", 1, limit)

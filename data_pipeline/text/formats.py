@@ -24,7 +24,7 @@ _MAX_LINE_BYTES, _MAX_JSON_BYTES = 2**20, 2**26
 _MAX_DOCUMENT_CHARACTERS = 2**22
 _CLOSING = "\"'”’)\\]»"
 _CHINESE_CLOSING = "”’」』）》\"'"
-# From the first mark of several: where that ends no sentence, none of them does.
+# Several marks in a row end a sentence together or not at all.
 _END = re.compile(
     rf"(?<![.!?])[.!?]+[{_CLOSING}]*\s+(?=[\"'“‘(\[«]*[A-Z0-9À-ÖØ-Þ])"
     rf"|(?:[。！？；]|……)+[{_CHINESE_CLOSING}]*\s*"
@@ -44,11 +44,10 @@ class Format(typing.NamedTuple):
     documents: Callable
     help: str  # its part of the flag's
     suffixes: tuple[str, ...] = ()  # of files that "auto" takes for it
-    is_text: bool = True  # its files are UTF-8
 
 
 def _lines(sentences, reader, file, low, high):
-    """Yields the share's documents; the blank line before one decides.
+    """Yields the documents whose preceding blank line lies within the bounds.
 
     A blank line stands between documents; `sentences` cuts any other line.
     """
@@ -71,7 +70,7 @@ def _lines(sentences, reader, file, low, high):
 
 
 def _json_lines(reader, file, low, high):
-    """Yields the share's documents, an object a line, whose start decides for each."""
+    """Yields the documents, an object a line, that start within the bounds."""
     for position, line in reader.lines(file.path, low, _MAX_JSON_BYTES):
         if position >= high:
             return
@@ -80,10 +79,9 @@ def _json_lines(reader, file, low, high):
         try:
             text = parse_json(line)[reader.text_field]
         except RepeatedNameError as error:
-            lines = enumerate(reader.lines(file.path, 0, _MAX_JSON_BYTES), 1)
-            number = next(number for number, (at, _) in lines if at >= position)
             raise UserError(
-                f"{file.path}, line {number}: {error}; correct it, or leave it out."
+                f"{file.path}, the line at byte {position}: {error}; correct it, or "
+                "leave it out."
             ) from error
         except (ValueError, KeyError, TypeError):
             text = None
@@ -94,7 +92,7 @@ def _json_lines(reader, file, low, high):
 
 
 def _parquet(reader, file, low, high):
-    """Yields the share's documents; rows share the bytes of their file evenly."""
+    """Yields the rows within the bounds, as if all rows had the same size."""
     with opened(file.path) as stream:
         table = parquet_rows.open_parquet(file.path, stream)
         count = table.metadata.num_rows
@@ -155,7 +153,6 @@ FORMATS = {
         _parquet,
         "parquet: one document per row, in the column --text_field.",
         (parquet_rows.SUFFIX,),
-        is_text=False,
     ),
 }
 NAMES = ["auto", *FORMATS]

@@ -11,9 +11,6 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
 from albert_tf.io.near_misses import did_you_mean
-from albert_tf.io.text_files import checked_beginning
-from albert_tf.io.text_files import is_compressed
-from albert_tf.io.text_files import opened
 
 
 def find(patterns, files_of, kind):
@@ -31,27 +28,28 @@ def find(patterns, files_of, kind):
     Raises:
         UserError: one matches no file, or a pipe or a device.
     """
-    paths = []
-    for pattern in filter(None, map(str.strip, patterns.split(","))):
+    paths = {}  # by the file that a spelling or a link leads to
+    named = [name.strip() for name in patterns.split(",") if name.strip()]
+    for pattern in named or [patterns]:
         found = files_of(pattern)
         if not found:
             meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
             raise UserError(f"No {kind} matches {pattern!r}{meant}")
-        paths.extend(found)
-    paths = each_once(paths)
-    for path in paths:
+        for path in found:
+            paths.setdefault(storage.identity(path), path)
+    for path in paths.values():
         try:
             storage.require_regular(path)
         except OSError as error:
             raise unreadable(path, error) from error
-    return paths
+    return list(paths.values())
 
 
 def matching(pattern):
-    """Returns the paths that a name or glob stands for, sorted; none where nothing is.
+    """Returns the existing paths that a name or glob stands for, sorted.
 
-    A path that exists is taken by its name: in `corpus[1].txt` and `data[old]/*.txt`
-    the brackets are no glob where there is such a file or folder.
+    A path that exists is no glob: `corpus[1].txt` and the folder in `data[old]/*.txt`
+    are taken literally.
     """
     with storage.remote_files() as gfile:
         if gfile.exists(pattern):
@@ -63,10 +61,10 @@ def matching(pattern):
 
 
 def of_pattern(pattern):
-    """Lists the files that a name, glob or folder stands for; none where nothing is.
+    """Lists the existing files that a name, glob or folder stands for.
 
     A folder stands for all files in it and in the folders within it. Files and folders
-    whose names begin with a dot, as .DS_Store, count where a name or glob says so only.
+    that begin with a dot, like .DS_Store, count only if a name or glob asks for them.
     """
     found = matching(pattern)
     if found != [pattern] and not os.path.basename(pattern).startswith("."):
@@ -96,26 +94,3 @@ def _shown(paths):
     if hidden:
         logging.info("hidden files that are not read: %s", ", ".join(hidden))
     return [path for path in paths if path not in hidden]
-
-
-def each_once(paths):
-    """Returns the paths without those of a file that an earlier path leads to.
-
-    Two spellings of a path and links to a file lead to one file.
-    """
-    first = {}
-    for path in paths:
-        first.setdefault(storage.identity(path), path)
-    return list(first.values())
-
-
-def require_text(path):
-    """Refuses a file on a disk that is no text, before others are read for hours.
-
-    Raises:
-        UserError: as `check_beginning`, or the file cannot be read.
-    """
-    if storage.is_remote(path) or is_compressed(path):
-        return
-    with opened(path) as file:
-        checked_beginning(path, file)

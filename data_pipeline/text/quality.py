@@ -12,7 +12,6 @@ from absl import logging
 from albert_tf.errors import UserError
 from data_pipeline.text import corpus
 from data_pipeline.text.formats import WITHOUT_TEXT
-from data_pipeline.text.formats import format_of
 
 REPLACEMENT = "\ufffd"
 """Character in decoded text for bytes that are not UTF-8."""
@@ -36,27 +35,27 @@ _MANY_TRUNCATED = 0.1
 _MANY_DOCUMENTS = 0.5
 # English text has some 0.05%, French 4%, Russian 1%.
 _MANY_CHANGED = 0.002
+ACCENTS = (
+    "lose an accent, a vowel sign or another mark, whatever their case: é is read as "
+    "e, й as и, が as か"
+)
 _REMEDY = {
     "sentencepiece": "train a vocabulary with --keep_accents to keep them",
     "wordpiece": "to keep them, name a folder that holds vocab.txt and a "
     'tokenizer_config.json with {"do_lower_case": true, "strip_accents": false}',
 }
 # The sample, read before the work begins, takes a second or less.
-_NAMED_FILES = 3
-_A_LINE = "does each line hold one sentence"
-_AN_END = "do documents hold several sentences, each with a period or such at its end"
 _SAMPLED_FILES = 16
 _SAMPLED_CHARACTERS = 2**20
 
 
 def shares(counts, objective):
-    """Computes the shares of the text of shards that are not as they should be.
+    """Computes the shares of a text that are too bad to learn from.
 
     Returns:
-        A dict of numbers from 0 to 1: `unknown` tokens of the text's, `replaced`
-        characters of all, `truncated` tokens of all that sequences were made of,
-        documents with a single sentence, `one_sentence_documents`, and, if there are
-        any, tokens of sequences that the one before has, too, `repeated`.
+        A dict of numbers from 0 to 1: the `unknown` tokens, the `replaced` characters,
+        the `truncated` tokens, the `one_sentence_documents` and, if there are any, the
+        `repeated` tokens, which the sequence before holds as well.
     """
     special = 2 if objective == "none" else 3
     kept = counts["tokens"] - special * counts["sequences"]
@@ -88,13 +87,8 @@ def count_tokens(ids, unk_id, counts):
     counts["unknown tokens"] += int((ids == unk_id).sum())
 
 
-def check_sample(options, max_unknown, files):
+def check_sample(options, files):
     """Judges a corpus by the beginnings of some files, before hours of work.
-
-    Args:
-        options: `RecordFlags`.
-        max_unknown: as `refuse`.
-        files: list of `corpus.File`.
 
     Raises:
         UserError: as `refuse`, or a file cannot be read.
@@ -113,61 +107,60 @@ def check_sample(options, max_unknown, files):
         counts.update(reader.counts)
     tokenizer = options.tokenizer
     stripped = sum(map(tokenizer.count_stripped, texts))
-    warn_of_accents(stripped, counts, _REMEDY.get(tokenizer.kind))
+    warn_of_changes(stripped, counts, f"{ACCENTS}; {_REMEDY.get(tokenizer.kind)}")
     ids, lengths = tokenizer.encode_flat(texts)
     count_tokens(ids, tokenizer.unk_id, counts)
-    refuse(counts, options, max_unknown)
-    if options.objective != "permutation_lm":
+    refuse(counts, options)
+    if options.objective == "masked_lm":
         cut = np.maximum(lengths - options.max_seq_length, 0).sum()
-        _warn_of_cuts(_share(int(cut), len(ids)), options, files, "will be")
+        _warn_of_cuts(_share(int(cut), len(ids)), options, "will be")
 
 
-def refuse(counts, options, max_unknown):
+def refuse(counts, options):
     """Refuses text that no model can learn from.
 
     Raises:
         UserError: the share of unknown tokens, or of characters which are not UTF-8,
-            exceeds `max_unknown`.
+            exceeds `--max_unknown`.
     """
+    max_unknown = options.max_unknown
     limit = f"more than --max_unknown={max_unknown:g} allows"
     _refuse_encoding(counts, options.input_file, max_unknown, limit)
-    found = shares(counts, options.pair_objective)
-    if found["unknown"] > max_unknown:
+    unknown = shares(counts, options.pair_objective)["unknown"]
+    if unknown > max_unknown:
         raise UserError(
-            f"{found['unknown']:.1%} of the tokens of {options.input_file} are unknown "
+            f"{unknown:.1%} of the tokens of {options.input_file} are unknown "
             f"to {options.vocabulary}, {limit}; pass a vocabulary of the text's "
             "language and casing."
         )
 
 
-def _refuse_encoding(counts, input_file, max_replaced, limit):
-    """Refuses text with a larger share of characters that are not UTF-8."""
-    replaced = _share(counts["replaced characters"], counts["characters"])
-    if replaced > max_replaced:
-        raise UserError(
-            f"{replaced:.1%} of the characters of {input_file} are not UTF-8"
-            f"{_where(counts, corpus.INVALID, [input_file])}, {limit}; convert the "
-            "text, for example with iconv -f GBK -t UTF-8."
-        )
-
-
 def check_encoding(counts, input_file, purpose):
-    """Refuses text most of which cannot be read, and warns if some cannot.
+    """Refuses text with many characters that are not UTF-8, and warns of some.
 
     Args:
-        counts: dict with the counts of `count_text` and of the `Reader`.
-        input_file: where the text is from, for the message.
-        purpose: the verb for the use of the text, for the message.
+        counts: the counts of `count_text` and of the reader.
+        input_file: the names of the text.
+        purpose: what the text is too bad for, such as "train on".
 
     Raises:
-        UserError: too many characters are not UTF-8.
+        UserError: more than 30% are not.
     """
     _refuse_encoding(counts, input_file, _MAX_REPLACED, f"too many to {purpose}")
     _warn_of_encoding(counts)
 
 
+def _refuse_encoding(counts, input_file, most, limit):
+    replaced = _share(counts["replaced characters"], counts["characters"])
+    if replaced > most:
+        raise UserError(
+            f"{replaced:.1%} of the characters of {input_file} are not UTF-8"
+            f"{_where(counts, corpus.INVALID, input_file)}, {limit}; convert the text, "
+            "for example with iconv -f GBK -t UTF-8."
+        )
+
+
 def _warn_of_encoding(counts):
-    """Logs a line if a line, or more than a few characters, are not UTF-8."""
     replaced = _share(counts["replaced characters"], counts["characters"])
     if counts[corpus.INVALID] or replaced > _MANY_REPLACED:
         logging.warning(
@@ -178,68 +171,36 @@ def _warn_of_encoding(counts):
         )
 
 
-def warn_of_accents(stripped, counts, remedy):
-    """Logs a line, with a remedy, if many of the counted characters lose an accent."""
-    what = "lose an accent, a vowel sign or another mark, whatever their case: é is "
-    what += f"read as e, й as и, が as か; {remedy}"
-    _warn_of_changes(stripped, counts, what)
-
-
-def warn_of_joiners(joiners, counts):
-    """Logs a line if many characters are joiners that become spaces."""
-    what = "are joiners (U+200C, U+200D) and become spaces, which cut words in two; "
-    what += "pass --normalization=nfkc to keep them"
-    _warn_of_changes(joiners, counts, what)
-
-
-def _warn_of_changes(changed, counts, what):
+def warn_of_changes(changed, counts, what):
+    """Warns if many of the counted characters are changed; `what` says how."""
     share = _share(changed, counts["characters"])
     if share > _MANY_CHANGED:
         logging.warning("%.1f%% of the characters %s", 100 * share, what)
 
 
-def _where(counts, problem, known=()):
-    """Names the files with most lines of a problem, in brackets; "" if all known."""
+def _where(counts, problem, known=""):
+    """Names the file with the most lines of a problem, in brackets, unless known."""
     start = f"{problem} in "
-    found = {k.removeprefix(start): n for k, n in counts.items() if k.startswith(start)}
-    if not found or list(found) == list(known):
-        return ""
-    most = sorted(found, key=lambda path: (-found[path], path))[:_NAMED_FILES]
-    more = f" and {len(found) - len(most)} more files" if len(found) > len(most) else ""
-    return f" ({', '.join(f'{path}: {found[path]} lines' for path in most)}{more})"
+    found = {key: n for key, n in counts.items() if key.startswith(start)}
+    worst = max(found, key=found.get, default=start).removeprefix(start)
+    return f" (most in {worst})" if worst not in ("", known) else ""
 
 
-def _warn_of_cuts(share, options, files, when):
-    """Logs a line if a large share of the tokens is cut off."""
-    if share <= _MANY_TRUNCATED:
-        return
-    advice = "raise it, or split long sentences"
-    if _takes_lines(options, files):
-        advice = f"{_A_LINE}? (--input_format=paragraphs splits them.)"
-    logging.warning(
-        "%.1f%% of the tokens %s cut off, because sentences are too long for "
-        "--max_seq_length=%d; %s",
-        100 * share,
-        when,
-        options.max_seq_length,
-        advice,
-    )
+def _warn_of_cuts(share, options, when):
+    """Warns if a large share of the tokens is cut off."""
+    if share > _MANY_TRUNCATED:
+        logging.warning(
+            "%.1f%% of the tokens %s cut off, because sentences are too long for "
+            "--max_seq_length=%d; raise it, or split long sentences, as "
+            "--input_format=paragraphs does with lines",
+            100 * share,
+            when,
+            options.max_seq_length,
+        )
 
 
-def _takes_lines(options, files):
-    """Returns whether lines of some files are taken for sentences as they are."""
-    formats = {format_of(file.path, options.input_format) for file in files}
-    return "lines" in formats
-
-
-def warn(counts, options, files):
-    """Logs a line for each share that is higher than it should be.
-
-    Args:
-        counts: dict of the counts of all shards.
-        options: `RecordFlags`.
-        files: list of `corpus.File`.
-    """
+def warn(counts, options):
+    """Warns of each share that is higher than it should be, given all counts."""
     found = shares(counts, options.pair_objective)
     if found["unknown"] > _MANY_UNKNOWN:
         logging.warning(
@@ -256,20 +217,13 @@ def warn(counts, options, files):
             options.text_field,
             _where(counts, WITHOUT_TEXT),
         )
-    _warn_of_cuts(found["truncated"], options, files, "were")
-    lines = _takes_lines(options, files)
-    alone = found["one_sentence_documents"]
-    if alone > _MANY_DOCUMENTS and options.pair_objective != "none":
-        between = ", and do blank lines stand only between documents"
+    _warn_of_cuts(found["truncated"], options, "were")
+    alone = found["one_sentence_documents"] > _MANY_DOCUMENTS
+    if options.pair_objective != "none" and (
+        alone or counts["pairs cut from one sentence"] > counts["sequences"] / 2
+    ):
         logging.warning(
-            "%.1f%% of the documents hold a single sentence, so the model cannot learn "
-            "the order of sentences; %s?",
-            100 * alone,
-            _A_LINE + between if lines else _AN_END,
-        )
-    elif counts["pairs cut from one sentence"] > counts["sequences"] / 2:
-        logging.warning(
-            "most pairs were cut from a single sentence, so their order is easy to "
-            "tell; %s?",
-            _A_LINE + ", and each document several" if lines else _AN_END,
+            "most %s a single sentence, so the model learns little of the order of "
+            "sentences; does each line hold one sentence, and each document several?",
+            "documents hold" if alone else "pairs were cut from",
         )

@@ -1,7 +1,9 @@
 """A small corpus and a tokenizer trained on it."""
 
 import hashlib
+import json
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -61,41 +63,52 @@ def tokenizer(model_file):
     return load_tokenizer(model_file)
 
 
+def _options(corpus_file, model_file, folder, changes):
+    values = {
+        "input_file": str(corpus_file),
+        "output_file": str(folder / "x.tfrecord"),
+        "spm_model_file": model_file,
+        "max_seq_length": 32,
+        "workers": 1,
+    }
+    return DataOptions(**{**values, **changes})
+
+
 @pytest.fixture
-def make_options(corpus_file, model_file, tmp_path):
-    """Makes Options for a quick run; arguments change them."""
+def make_options(corpus_file, model_file, out):
+    """Makes options for a quick run; arguments change them."""
 
     def make(**changes):
-        values = {
-            "input_file": str(corpus_file),
-            "output_file": str(tmp_path / "out" / "x.tfrecord"),
-            "spm_model_file": model_file,
-            "max_seq_length": 32,
-            "dupe_factor": 2,
-            "workers": 1,
-        }
-        return DataOptions(**{**values, **changes})
+        return _options(corpus_file, model_file, out, {"dupe_factor": 2, **changes})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory, corpus_file, model_file):
+    """Makes data with some options, once a session, in a folder that nobody changes."""
+    folders = {}
+
+    def make(**changes):
+        key = json.dumps(changes, sort_keys=True)
+        if key not in folders:
+            folders[key] = tmp_path_factory.mktemp("made")
+            create_pretraining_data(
+                _options(corpus_file, model_file, folders[key], changes)
+            )
+        return folders[key]
 
     return make
 
 
 @pytest.fixture
-def make_dataset(make_options, tokenizer, tmp_path):
-    """Creates data of a kind, once, and reads it."""
-    made = set()
+def make_dataset(made, tokenizer, tmp_path):
+    """Reads a copy of data of a kind, in a folder of that name."""
 
     def make(kind="static", **changes):
         folder = tmp_path / kind
-        if kind not in made:
-            made.add(kind)
-            create_pretraining_data(
-                make_options(
-                    output_file=str(folder / "x"),
-                    masking=kind,
-                    num_shards=2,
-                    dupe_factor=1,
-                )
-            )
+        if not folder.exists():
+            shutil.copytree(made(masking=kind, num_shards=2, dupe_factor=1), folder)
         arguments = {
             "input_file": f"{folder}/x-*",
             "tokenizer": tokenizer,

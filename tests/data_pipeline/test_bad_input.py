@@ -1,6 +1,5 @@
 """Each bad input has one clear outcome and leaves nothing half-written."""
 
-import errno
 import json
 import math
 
@@ -9,7 +8,6 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import check
 
 
 def test_existing_output_is_kept(make_options, out, digests):
@@ -18,15 +16,6 @@ def test_existing_output_is_kept(make_options, out, digests):
     with pytest.raises(UserError, match="already holds a data set"):
         create_pretraining_data(make_options(random_seed=1))
     assert digests(out) == before
-
-
-def test_a_full_disk_at_the_end_is_one_sentence(make_options, monkeypatch):
-    def write(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("data_pipeline.data_set._finish", write)
-    with pytest.raises(UserError, match="cannot be made: No space left on device"):
-        create_pretraining_data(make_options())
 
 
 def test_full_disk_leaves_nothing_half_written(make_options, out, monkeypatch):
@@ -48,19 +37,9 @@ def test_full_disk_leaves_nothing_half_written(make_options, out, monkeypatch):
 def test_text_without_a_pair(make_options, out, tmp_path, text):
     (tmp_path / "blank.txt").write_text(text)
     options = make_options(input_file=str(tmp_path / "blank.txt"), num_shards=2)
-    with pytest.raises(UserError, match="holds no text to make sequences of"):
+    with pytest.raises(UserError, match="holds too little text to train on: [04] tok"):
         create_pretraining_data(options)
     assert list(out.iterdir()) == []
-
-
-def test_all_documents_are_held_out_by_chance(make_options, out, tmp_path):
-    (tmp_path / "one.txt").write_text("the cat\nthe dog\n")
-    options = make_options(
-        input_file=str(tmp_path / "one.txt"), held_out_fraction=0.999
-    )
-    with pytest.raises(UserError, match="=0.999 took all 1 documents of .*; lower it"):
-        create_pretraining_data(options)
-    assert not [path for path in out.rglob("*") if path.is_file()]
 
 
 def test_fewer_sequences_than_shards(make_options, out, tmp_path, caplog):
@@ -82,33 +61,16 @@ def test_invalid_utf8_is_reported(make_options, out, tmp_path):
     assert info["special_cases"][f"lines with invalid UTF-8 in {path}"] == 20
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_utf16_is_refused(make_options, out, tmp_path, encoding):
-    path = tmp_path / "wide.txt"
-    mark = "" if encoding == "utf-16" else "\ufeff"  # which "utf-16" adds itself
-    path.write_bytes((mark + "the cat\n" * 20).encode(encoding))
-    with pytest.raises(UserError, match=r"wide\.txt is UTF-16, expected UTF-8"):
-        create_pretraining_data(make_options(input_file=str(path)))
-    assert not list(out.glob("*.tfrecord"))
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"max_seq_length": 4}, "--max_seq_length=4: expected at least 8"),
-        ({"masked_lm_prob": 1.5}, "at least 0 and at most 1"),
         ({"masked_lm_prob": math.nan}, "--masked_lm_prob=nan: expected at least 0"),
-        ({"max_unknown": -0.1}, "--max_unknown=-0.1: expected at least 0 and at most"),
-        ({"ngram": 0}, "--ngram=0"),
-        ({"num_shards": 0}, "--num_shards=0"),
-        ({"max_predictions_per_seq": 33}, "at most 32"),
-        ({"official_sop": True, "random_next_sentence": True}, "--official_sop needs"),
-        ({"across_documents": False}, "--across_documents=false needs"),
-        ({"break_sentences": True}, "--break_sentences needs"),
-        (
-            {"held_out_fraction": 1.0},
-            "leaves nothing to train on",
-        ),
+        ({"official_sop": True, "random_next_sentence": True}, "_sop=True needs"),
+        ({"across_documents": False}, "--across_documents=False needs"),
+        ({"break_sentences": True}, "--break_sentences=True needs"),
+        ({"pack": True, "masking": "dynamic"}, "--pack=True needs --masking=static;"),
+        ({"held_out_fraction": 1.0}, "too little .* in 0 documents, besides 120 held"),
         ({"spm_model_file": None}, "pass --spm_model_file or --vocab_file"),
     ],
 )
@@ -118,10 +80,10 @@ def test_bad_options(make_options, changes, message):
 
 
 def test_few_predictions_are_warned_of(make_options, caplog):
-    check(make_options(max_seq_length=512, max_predictions_per_seq=20))
+    make_options(max_seq_length=512, max_predictions_per_seq=20).check()
     assert "pass 77 to predict" in caplog.text
     caplog.clear()
-    check(make_options(max_seq_length=512, max_predictions_per_seq=77))
+    make_options(max_seq_length=512, max_predictions_per_seq=77).check()
     assert not caplog.text
 
 
@@ -130,31 +92,6 @@ def test_output_that_cannot_be_written(make_options, tmp_path):
     options = make_options(output_file=str(tmp_path / "file" / "x.tfrecord"))
     with pytest.raises(UserError, match="x.tfrecord cannot be made"):
         create_pretraining_data(options)
-
-
-def test_vocabulary_without_mask(make_options, out, tmp_path):
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n")
-    changes = {"spm_model_file": None, "vocab_file": str(tmp_path / "vocab.txt")}
-    with pytest.raises(UserError, match=r"no piece '\[MASK\]'"):
-        create_pretraining_data(make_options(**changes))
-    assert not out.exists()
-
-
-def test_empty_corpus(make_options, out, tmp_path):
-    (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(UserError, match="is empty"):
-        create_pretraining_data(make_options(input_file=str(tmp_path / "empty.txt")))
-    assert not out.exists()
-
-
-def test_line_of_ten_megabytes(make_options, tmp_path):
-    (tmp_path / "long.txt").write_text("the cat sat " * 900_000 + "\nthe end\n")
-    options = make_options(
-        input_file=str(tmp_path / "long.txt"), masking="dynamic", dupe_factor=1
-    )
-    counts = create_pretraining_data(options)["train"]
-    assert counts["segments cut because they are very long"] == 10
-    assert counts["sequences"] > 1000
 
 
 def test_worker_error_reaches_the_user(make_options, tmp_path):

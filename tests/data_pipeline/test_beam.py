@@ -2,20 +2,12 @@
 
 import dataclasses
 import os
-import sys
 
 import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline import beam
 from data_pipeline.create_pretraining_data import create_pretraining_data
-
-
-def test_without_beam_one_sentence_names_the_extra(make_options, monkeypatch):
-    monkeypatch.setitem(sys.modules, "apache_beam", None)
-    options = beam.BeamOptions(**dataclasses.asdict(make_options()))
-    with pytest.raises(UserError, match=r"pip install 'albert-tf\[beam\]'"):
-        beam.create(options)
 
 
 @pytest.fixture
@@ -45,6 +37,7 @@ def test_same_files_as_without_beam(both):
     assert len(plain) == 10
 
 
+@pytest.mark.nightly
 def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
     distributed = pytest.importorskip("distributed")
     pids = tmp_path / "pids"
@@ -74,7 +67,7 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
     assert len(writers) == 2 and str(os.getpid()) not in writers
 
 
-@pytest.mark.parametrize("runner", ["No", "no.such.Runner", "apache_beam.NoRunner"])
+@pytest.mark.parametrize("runner", ["No", "no.such.Runner"])
 def test_an_unknown_runner_is_one_sentence(both, runner):
     with pytest.raises(UserError, match=f"--beam_options=--runner={runner}: "):
         both(3, f"--runner={runner}")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import TokenizerOptions
@@ -90,17 +89,6 @@ def test_chinese_coverage(train):
     assert report["unknown_rate"] > 0
 
 
-def test_sample_is_uniform_and_seeded(train):
-    text = "\n".join(f"line {n}" for n in range(2000))
-    reports = [
-        train(text, vocab_size=60, input_sentence_size=300, random_seed=seed)
-        for seed in (1, 1, 2)
-    ]
-    assert reports[0][1]["lines"] == 300
-    assert reports[0][0].fingerprint() == reports[1][0].fingerprint()
-    assert reports[0][0].fingerprint() != reports[2][0].fingerprint()
-
-
 def test_every_line_is_drawn_equally_often(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("".join(f"{n}\n" for n in range(1000)))
@@ -123,41 +111,15 @@ def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
         "output_prefix": str(tmp_path / "out"),
         "model_type": "byte_bpe",
     }
-    with pytest.raises(UserError, match="--vocab_size=260: .* has 261 pieces or more"):
+    with pytest.raises(UserError, match="--vocab_size=260: .* makes 261 pieces, one"):
         train_tokenizer(TokenizerOptions(vocab_size=260, **common))
     assert train_tokenizer(TokenizerOptions(vocab_size=261, **common))["pieces"] == 261
 
 
 def test_too_little_text_for_the_vocabulary(train, tmp_path):
-    with pytest.raises(
-        UserError, match="--vocab_size=5000 is more than .* has pieces for; pass"
-    ):
+    with pytest.raises(UserError, match="--vocab_size=5000 .*: Vocabulary size too hi"):
         train(vocab_size=5000)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "flag,message",
-    [
-        ("--vocab_size=0", "--vocab_size=0: expected at least 1"),
-        ("--input_sentence_size=-1", "--input_sentence_size=-1: expected at least 0"),
-        (
-            "--character_coverage=7",
-            "coverage=7.0: expected at least 0.98 and at most 1",
-        ),
-        ("--character_coverage=0.5", "coverage=0.5: expected at least 0.98"),
-        ("--num_threads=0", "--num_threads=0: expected at least 1"),
-        (
-            "--num_threads=2000",
-            "--num_threads=2000: expected at least 1 and at most 1024",
-        ),
-    ],
-)
-def test_numbers_out_of_range_are_one_sentence(flag, message):
-    argv = ["train_tokenizer", "--input_file=a", "--output_prefix=b", flag]
-    with pytest.raises(UserError) as error:
-        command_line.parse(TokenizerOptions, argv)
-    assert message in str(error.value)
 
 
 def test_text_of_another_encoding(train, tmp_path, caplog):
@@ -202,12 +164,6 @@ def test_joiners_become_spaces_with_a_warning_or_stay(train, caplog):
         composed, decomposed = joined.encode_batch(["má", "ma\u0301"])
         assert (composed == decomposed) == (normalization == "nfkc")
     assert "are joiners" not in caplog.text
-
-
-def test_english_text_needs_no_warning(train, caplog):
-    text = "the café and the cats on the mat\n" * 3 + "the cat sat on a mat\n" * 99
-    train(text, vocab_size=30)
-    assert "lose an accent" not in caplog.text
 
 
 def test_the_flags_of_spm_train(tmp_path, write_corpus):

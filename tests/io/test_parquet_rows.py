@@ -42,7 +42,7 @@ def write_jsonl(path, rows):
 
 
 def documents(path, share=0, num_shares=1, input_format="auto", text_field="text"):
-    files = corpus.find_files(str(path), input_format)
+    files = corpus.find_files(str(path))
     reader = corpus.Reader(files, input_format, text_field)
     return list(reader.documents(share, num_shares)), reader
 

@@ -16,7 +16,7 @@ from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.xlnet.model import XLNetLMHeadModel
-from data_pipeline.stream_pipeline import stream_dataset
+from data_pipeline.xlnet.dataset import stream_dataset
 
 
 @pytest.fixture

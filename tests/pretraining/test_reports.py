@@ -133,7 +133,7 @@ def test_without_tensorflow_text_a_run_ends_and_goes_on(run, installed):
         )
 
 
-@pytest.mark.parametrize("name", ["versions", "describe_data"])
+@pytest.mark.parametrize("name", ["versions", "DataSet"])
 def test_what_a_model_tells_is_read_before_its_first_step(
     run, name, monkeypatch, tmp_path
 ):

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.xlnet.model import XLNetLMHeadModel
-from data_pipeline.sequences.permutation import permuted_order
+from data_pipeline.xlnet.permutation import permuted_order
 
 _HALF, _ROWS = 5, 6
 _TOKENS = 2 * _HALF

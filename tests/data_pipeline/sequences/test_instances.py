@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import random
 
 import numpy as np
 import pytest
@@ -208,10 +207,3 @@ def test_truncation_takes_from_both_ends_alike():
     assert (first[:, 1] - first[:, 0] == 20).all()
     assert abs(front.mean() - 5) < 0.15
     assert abs(front.var() - 2.5) < 0.3
-
-
-def test_random_state_of_the_process_is_not_used():
-    random.seed(0)
-    state = random.getstate()
-    make_instances(window([[4, 3]] * 3), options(), SEP, 1, seed=0)
-    assert random.getstate() == state

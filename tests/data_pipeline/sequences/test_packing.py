@@ -103,16 +103,6 @@ def test_best_fit(sizes, limits, rows):
     assert packing.assign_rows(np.array(sizes), limits).tolist() == rows
 
 
-def test_records_round_trip(pairs):
-    packed = packing.pack(pairs, PAIRS, PAD)
-    serialized = tf.constant(examples.serialize(packed))
-    parsed = examples.parse_padded("packed", serialized, LENGTHS, 37)
-    assert set(parsed) == set(packed) - {"token_boundary"}
-    for name, values in parsed.items():
-        np.testing.assert_array_equal(values, packed[name])
-        assert values.dtype == (tf.float32 if "weights" in name else tf.int32)
-
-
 @pytest.fixture
 def both(pairs):
     """The same pairs as two batches for the model: unpacked and packed."""
@@ -203,18 +193,6 @@ def test_pairs_of_a_row_are_limited(make_options, tmp_path, tokenizer):
     assert max(batch["pair_ids"].max() for batch in batches) == 2
 
 
-@pytest.mark.slow
-def test_workers_do_not_change_a_byte(make_options, tmp_path, digests):
-    found = []
-    for count in (1, 2):
-        folder = tmp_path / f"with_{count}"
-        create_pretraining_data(
-            options_of(make_options, folder, num_shards=2, workers=count)
-        )
-        found.append(digests(folder))
-    assert found[0] == found[1]
-
-
 def test_packed_and_unpacked_files_do_not_mix(make_options, tmp_path, tokenizer):
     for pairs_a_row in (2, 3):
         folder = tmp_path / str(pairs_a_row)
@@ -223,19 +201,3 @@ def test_packed_and_unpacked_files_do_not_mix(make_options, tmp_path, tokenizer)
         )
     with pytest.raises(UserError, match="differ in max_pairs_per_row: 2 and 3"):
         pretraining_dataset(f"{tmp_path}/*/x.tfrecord", tokenizer, 8, 64, 10, 1, True)
-    (tmp_path / "2" / "dataset_info.json").unlink()
-    (tmp_path / "2" / "SHA256SUMS").unlink()
-    with pytest.raises(UserError, match="2/dataset_info.json is missing: .* packed"):
-        pretraining_dataset(f"{tmp_path}/2/x.tfrecord", tokenizer, 8, 64, 10, 1, True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"masking": "dynamic"}, "--pack .* needs --masking=static"),
-        ({"max_pairs_per_row": 0}, "--max_pairs_per_row=0: expected at least 1"),
-    ],
-)
-def test_flags_that_do_not_go_together(make_options, tmp_path, changes, message):
-    with pytest.raises(UserError, match=message):
-        create_pretraining_data(options_of(make_options, tmp_path, **changes))

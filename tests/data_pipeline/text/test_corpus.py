@@ -44,18 +44,16 @@ def test_json_lines(tmp_path):
 def test_a_json_line_with_two_texts_is_an_error(tmp_path, name, shares):
     """Neither is taken, and the line is that of the file, in each share."""
     good, twice = '{"text": "Oné."}\n\nno json\n', '{"text": "Two.", "text": "Three."}'
-    for text, line in ((f"{good}{twice}\n{good}", 4), (f"\ufeff{twice}", 1)):
+    for text, place in ((f"{good}{twice}\n{good}", 27), (f"\ufeff{twice}", 0)):
         data = text.encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if "gz" in name else data)
-        message = f"{name}, line {line}: it sets 'text' twice in one object; correct"
+        message = f"{name}, the line at byte {place}: it sets 'text' twice in one"
         with pytest.raises(UserError, match=message):
             for share in range(shares):
                 read(tmp_path / name, share, shares)
 
 
-@pytest.mark.parametrize(
-    "name", ["a.ndjson", "a.jsonlines", "a.JSONL", "a.NDJSON", "a.Json", "a.JSONL.GZ"]
-)
+@pytest.mark.parametrize("name", ["a.ndjson", "a.jsonlines", "a.Json", "a.JSONL.GZ"])
 def test_every_name_of_json_lines(tmp_path, name):
     data = b'{"text": "One. Two."}\n'
     is_gz = name.endswith("GZ")
@@ -75,12 +73,6 @@ def test_problems_are_counted_by_file(tmp_path):
     }
 
 
-def test_compressed(tmp_path):
-    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"One.\n\nTwo.\n"))
-    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Three."}'))
-    assert read(tmp_path)[0] == [["One."], ["Two."], ["Three."]]
-
-
 def test_files_end_documents_and_patterns_keep_their_order(tmp_path):
     for name in ("a.txt", "b.txt", "c.text"):
         (tmp_path / name).write_text(f"In {name}")
@@ -90,7 +82,7 @@ def test_files_end_documents_and_patterns_keep_their_order(tmp_path):
     assert len(read(tmp_path)[0]) == 3
 
 
-@pytest.mark.parametrize("num_shares", [2, 3, 7, 50])
+@pytest.mark.parametrize("num_shares", [3, 50])
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.gz"])
 def test_shares_are_a_partition(tmp_path, name, num_shares):
     texts = [f"Sentence {n} " + "é" * (n % 13) for n in range(60)]
@@ -118,14 +110,6 @@ def test_keys_do_not_depend_on_the_shares(corpus_file):
 
     assert keys(1) == keys(5)
     assert len(set(keys(1))) == 120
-
-
-def test_invalid_utf8_is_replaced_and_counted(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"good\nb\xffd\n")
-    segments, reader = read(path)
-    assert segments == [["good", "b\ufffdd"]]
-    assert reader.counts["lines with invalid UTF-8"] == 1
 
 
 def test_lone_surrogates_are_replaced_and_counted(tmp_path):
@@ -188,14 +172,10 @@ def test_file_that_cannot_be_read(tmp_path, data, reason):
     ],
 )
 def test_what_is_no_text_is_refused_by_its_name(tmp_path, data, message):
-    (tmp_path / "a.txt").write_text("One.")
-    (tmp_path / "b").write_bytes(data)
-    with pytest.raises(UserError, match=f"/b {message}"):
-        corpus.find_files(str(tmp_path))
-    (tmp_path / "b").rename(tmp_path / "b.gz")
-    (tmp_path / "b.gz").write_bytes(gzip.compress(data))
-    with pytest.raises(UserError, match=f"/b.gz {message}"):
-        read(tmp_path)
+    for name, contents in (("b", data), ("b.gz", gzip.compress(data))):
+        (tmp_path / name).write_bytes(contents)
+        with pytest.raises(UserError, match=f"/{name} {message}"):
+            read(tmp_path / name)
 
 
 def test_cr_alone_ends_no_line(tmp_path):
@@ -204,15 +184,6 @@ def test_cr_alone_ends_no_line(tmp_path):
         read(tmp_path)
     (tmp_path / "a.txt").write_bytes(b"One.\rstill\nTwo.\0\n")
     assert read(tmp_path)[0] == [["One.\rstill", "Two.\0"]]
-
-
-def test_file_that_is_gone(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("text")
-    reader = corpus.Reader(corpus.find_files(str(path)))
-    path.unlink()
-    with pytest.raises(UserError, match="/a.txt cannot be read: No such file"):
-        list(reader.documents(0, 1))
 
 
 def test_nothing_to_read(tmp_path):

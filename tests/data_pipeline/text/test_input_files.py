@@ -3,15 +3,11 @@
 import os
 
 import pytest
-import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.text import corpus
-from data_pipeline.text import input_files
-from data_pipeline.train_tokenizer import TokenizerOptions
-from data_pipeline.train_tokenizer import train_tokenizer
 
 
 @pytest.fixture
@@ -64,11 +60,6 @@ def test_hidden_files_are_left_out_unless_they_are_named(text, caplog):
     assert names(f"{text}/.notes.txt") == names(f"{text}/.n*") == [".notes.txt"]
 
 
-def test_files_of_a_bucket_are_told_apart_by_their_names():
-    paths = ["gs://b/x", "gs://b/y", "gs://b/x"]
-    assert input_files.each_once(paths) == paths[:2]
-
-
 def test_records_are_read_once(make_options, out, tokenizer):
     create_pretraining_data(make_options(num_shards=2))
 
@@ -78,17 +69,6 @@ def test_records_are_read_once(make_options, out, tokenizer):
 
     patterns = f"{out}/x-00000-of-00002.tfrecord,{out}/*,{out},{out}/../out/x-*"
     assert sequences(patterns) == sequences(str(out))
-
-
-def test_a_vocabulary_counts_each_file_once(corpus_file, tmp_path):
-    def lines(input_file):
-        prefix = str(tmp_path / "vocab")
-        options = TokenizerOptions(
-            input_file=input_file, output_prefix=prefix, vocab_size=55
-        )
-        return train_tokenizer(options)["lines"]
-
-    assert lines(f"{corpus_file},{corpus_file.parent}") == lines(str(corpus_file))
 
 
 def test_brackets_in_names_that_exist_are_no_pattern(tmp_path):
@@ -101,14 +81,6 @@ def test_brackets_in_names_that_exist_are_no_pattern(tmp_path):
     assert names(f"{folder}") == names(f"{folder}/*.txt") == ["a.txt"]
 
 
-def test_records_below_brackets(make_options, tmp_path, tokenizer):
-    path = tmp_path / "data[1]" / "x[1].tfrecord"
-    create_pretraining_data(make_options(output_file=str(path)))
-    for pattern in (path, path.parent / "x*.tfrecord"):
-        dataset = pretraining_dataset(str(pattern), tokenizer, 8, 32, 5, 1, True)
-        assert dataset.element_spec["input_ids"].shape == (8, 32)
-
-
 def test_pipes_and_devices_are_named(tmp_path, tokenizer):
     os.mkfifo(tmp_path / "pipe")
     for path in (str(tmp_path / "pipe"), "/dev/zero"):
@@ -116,12 +88,3 @@ def test_pipes_and_devices_are_named(tmp_path, tokenizer):
             corpus.find_files(path)
         with pytest.raises(UserError, match=f"{path} is a pipe or a device, expected"):
             pretraining_dataset(path, tokenizer, 8, 32, 5, 1, training=False)
-
-
-def test_files_of_the_next_tensorflow_know_whether_they_are_closed(text, monkeypatch):
-    class Next(tf.io.gfile.GFile):
-        closed = property(lambda self: False)
-
-    monkeypatch.setattr(tf.io.gfile, "GFile", Next)
-    with input_files.opened(str(text / "a.txt"), 3) as stream:
-        assert stream.read() == b"a.txt"

@@ -59,12 +59,6 @@ def test_text_of_another_language_is_refused(create, out):
     assert not out.exists()
 
 
-def test_the_limit_can_be_set(create, caplog):
-    info = create(CHINESE * 50, max_unknown=0.5)
-    assert info["shares"]["unknown"] == 0.5
-    assert "50.0% of the tokens are unknown to" in caplog.text
-
-
 def test_text_of_another_encoding_is_refused(create, out, wordpiece):
     text = ("我们在这里\n看见一条河\n\n" * 50).encode("gbk")
     with pytest.raises(
@@ -80,8 +74,11 @@ def test_figures(create, wordpiece, caplog):
     assert info["shares"]["unknown"] == round(1 / 3, 6)
     assert info["shares"]["replaced"] == 0.05
     assert "33.3% of the tokens are unknown to" in caplog.text
-    assert "5.0% of the characters stand for bytes that are not UTF-8 (" in caplog.text
-    assert "text.txt: 40 lines); is the text in another encoding?" in caplog.text
+    assert (
+        "5.0% of the characters stand for bytes that are not UTF-8 (most in"
+        in caplog.text
+    )
+    assert "text.txt); is the text in another encoding?" in caplog.text
 
 
 def test_long_sentences_are_told_of(create, caplog, tokenizer):
@@ -95,35 +92,7 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
     assert "% of the tokens will be cut off" in early
     assert "% of the tokens were cut off" in late
     for message in (early, late):
-        advice = (
-            "--max_seq_length=32; does each line hold one sentence? (--input_format"
-        )
-        assert advice in message
-
-
-def test_cuts_are_told_of_before_the_work(create, caplog, monkeypatch):
-    monkeypatch.delattr(workers, "write_shard")
-    with pytest.raises(NameError, match="write_shard"):
-        create("the cat " * 300 + "\n")
-    assert "% of the tokens will be cut off" in caplog.text
-
-
-def test_nobody_is_told_to_do_what_was_done(make_options, tmp_path, caplog):
-    text = "the cat " * 29 + ".\n"
-    (tmp_path / "a.txt").write_text(text * 2)
-    (tmp_path / "b.jsonl").write_text(json.dumps({"text": text}) + "\n")
-    for file, changes in (("a.txt", {"input_format": "paragraphs"}), ("b.jsonl", {})):
-        caplog.clear()
-        folder = tmp_path / f"of_{file}"
-        options = make_options(
-            input_file=str(tmp_path / file),
-            output_file=str(folder / "x.tfrecord"),
-            **changes,
-        )
-        create_pretraining_data(options)
-        assert "--max_seq_length=32; raise it, or split long sentences" in caplog.text
-        assert "does each line hold" not in caplog.text
-        assert "--input_format" not in caplog.text
+        assert "--max_seq_length=32; raise it, or split long sentences" in message
 
 
 def test_json_lines_without_text_are_told_of(make_options, tmp_path, caplog):
@@ -131,17 +100,16 @@ def test_json_lines_without_text_are_told_of(make_options, tmp_path, caplog):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     create_pretraining_data(make_options(input_file=str(path)))
-    assert f"3 JSON lines without the field 'text' were left out ({path}: 3 lines)" in (
-        caplog.text
-    )
+    message = f"3 JSON lines without the field 'text' were left out (most in {path})"
+    assert message in caplog.text
 
 
-@pytest.mark.parametrize("objective", ["sop", "nsp", "none"])
+@pytest.mark.parametrize("objective", ["sop", "none"])
 def test_documents_of_one_sentence(create, caplog, objective):
     text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
     info = create(text, dupe_factor=1, sentence_objective=objective)
     assert info["shares"]["one_sentence_documents"] == 1.0
-    message = "100.0% of the documents hold a single sentence"
+    message = "most documents hold a single sentence"
     assert (message in caplog.text) == (objective != "none")
     if objective == "sop":
         assert info["special_cases"]["pairs cut from one sentence"] == 50
@@ -151,7 +119,6 @@ def test_chunks_of_one_sentence(create, caplog):
     """Documents of three sentences, each of which fills a sequence."""
     sentence = "the cat " * 14 + "sat\n"
     create((3 * sentence + "\n") * 9, dupe_factor=1, short_seq_prob=0.0)
-    assert "documents hold a single sentence" not in caplog.text
     assert "most pairs were cut from a single sentence" in caplog.text
 
 
@@ -179,34 +146,6 @@ def test_the_beginnings_of_files_are_looked_at_first(
 
 
 @pytest.mark.slow
-def test_shares_do_not_depend_on_the_workers(make_options, tmp_path):
-    (tmp_path / "text.txt").write_text(
-        (ENGLISH * 3 + CHINESE + "the cat " * 50 + "\n\n") * 9
-    )
-    shares = []
-    for count in (1, 2):
-        folder = tmp_path / f"with_{count}"
-        options = make_options(
-            input_file=str(tmp_path / "text.txt"),
-            output_file=str(folder / "x.tfrecord"),
-            num_shards=3,
-            workers=count,
-            max_unknown=1.0,
-        )
-        create_pretraining_data(options)
-        info = json.loads((folder / "dataset_info.json").read_text())
-        shares.append(info["shares"])
-    assert shares[0] == shares[1]
-    assert all(share > 0 for name, share in shares[0].items() if name != "replaced")
-
-
-def test_a_wordpiece_vocabulary_is_no_sentencepiece_model(create, wordpiece, out):
-    with pytest.raises(UserError, match="is a WordPiece vocabulary, expected a Senten"):
-        create(ENGLISH, spm_model_file=wordpiece["vocab_file"])
-    assert not out.exists()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sentencepiece", "wordpiece"])
 def test_accents_that_are_lost(kind, model_file, tmp_path, make_options, caplog):
     text = "the cäts sät. the dög rän.\n" * 99
@@ -215,14 +154,15 @@ def test_accents_that_are_lost(kind, model_file, tmp_path, make_options, caplog)
     flags = {"spm_model_file": model_file}
     if kind == "wordpiece":
         flags = {"spm_model_file": None, "vocab_file": str(tmp_path / "vocab.txt")}
-    options = make_options(input_file=str(tmp_path / "text.txt"), **flags)
+    path = str(tmp_path / "text.txt")
+    options = make_options(input_file=path, max_unknown=1.0, **flags)
     files = corpus.find_files(options.input_file)
-    quality.check_sample(options, 1.0, files)
+    quality.check_sample(options, files)
     assert "15.4% of the characters lose an accent" in caplog.text
     remedy = {"sentencepiece": "--keep_accents", "wordpiece": '"strip_accents": false'}
     assert remedy[kind] in caplog.text
     caplog.clear()
     if kind == "wordpiece":
         options = dataclasses.replace(options, do_lower_case=False)
-        quality.check_sample(options, 1.0, files)
+        quality.check_sample(options, files)
         assert "lose an accent" not in caplog.text

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_pipeline.sequences.permutation import choose
-from data_pipeline.sequences.permutation import choose_targets
-from data_pipeline.sequences.permutation import draw_spans
+from data_pipeline.xlnet.permutation import choose
+from data_pipeline.xlnet.permutation import choose_targets
+from data_pipeline.xlnet.permutation import draw_spans
 
 
 def chosen_with(starts, goal, draws):

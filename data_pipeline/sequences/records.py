@@ -1,31 +1,49 @@
-"""Records of a window of documents: of pairs of segments, or of segments of streams."""
+"""Records of a window of documents for the masked LM: pairs of segments."""
 
 import functools
-import random
 
 import numpy as np
 import tensorflow as tf
 
 from data_pipeline.records import examples
+from data_pipeline.records.dataset_info import MASKING
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences import packing
 from data_pipeline.sequences.instances import join_documents
 from data_pipeline.sequences.instances import make_instances
 from data_pipeline.sequences.masking import mask_tokens
-from data_pipeline.sequences.streams import cut_stream
-from data_pipeline.sequences.streams import lay_out
 
 _BATCH = 256
-# More pairs to choose from leave fewer rows partly filled.
+# With more pairs to choose from, rows are fuller.
 _PACKED_BATCH = 1024
 
 
-def pair_records(window, options, passes, seed, counts):
+def describe(options):
+    """Returns what dataset_info.json says of the records that `DataOptions` make."""
+    masking = options.masking_options()
+    law = {name: getattr(masking, name) for name in MASKING}
+    if masking.mask_smoothing:
+        law["mask_smoothing"] = masking.mask_smoothing
+        law["token_counts"] = " ".join(map(str, masking.token_counts))
+    return {
+        "kind": "packed" if options.pack else options.masking,
+        **({"max_pairs_per_row": options.max_pairs_per_row} if options.pack else {}),
+        "max_predictions_per_seq": masking.num_predictions,
+        "sentence_objective": options.pair_objective,
+        "official_sop": options.official_sop,
+        **({} if options.across_documents else {"across_documents": False}),
+        **({"break_sentences": True} if options.break_sentences else {}),
+        "short_seq_prob": options.short_seq_prob,
+        "masking": law,
+    }
+
+
+def records(window, options, passes, seed, counts):
     """Yields lists of the serialized records of a window.
 
     Args:
         window: a `Window`, of one document or more.
-        options: `RecordFlags`.
+        options: `DataOptions`.
         passes: how often each document is used.
         seed: a tuple that names the window.
         counts: a Counter to add to.
@@ -121,46 +139,3 @@ def _compiled_masking(masking_options, max_seq_length):
         ],
         autograph=False,
     )
-
-
-def stream_records(window, options, passes, seed, counts):
-    """Yields lists of the serialized records of a window, in the order of its text.
-
-    The documents of a window are a stream, with the end of each marked; with
-    `options.bi_data` the same tokens from the last to the first are another one. Each
-    pass splits the texts anew. The arguments are as for `pair_records`.
-    """
-    tokenizer, length = options.tokenizer, options.max_seq_length
-    window = join_documents(window, end_of_document(tokenizer))
-    directions = [(window.ids, window.word_starts, window.segments)]
-    if options.bi_data:
-        directions.append(_backward(window))
-    for number in range(passes):
-        for is_reversed, (ids, word_starts, boundaries) in enumerate(directions):
-            rng = random.Random(derive_seed(*seed, "stream", number, is_reversed)[0])
-            rows = cut_stream(boundaries, length, rng)
-            counts["sequences"] += len(rows)
-            counts["tokens"] += len(rows) * length
-            counts["label 1"] += int(rows[:, -1].sum())
-            for first in range(0, len(rows), _BATCH):
-                some = rows[first : first + _BATCH]
-                special = tokenizer.sep_id, tokenizer.cls_id
-                features = lay_out(ids, word_starts, some, length, *special)
-                starts = np.arange(first, first + len(some)) == 0
-                features["stream_starts"] = starts[:, None].astype(np.int32)
-                features["reversed_rows"] = np.full([len(some), 1], is_reversed)
-                yield examples.serialize(features)
-
-
-def end_of_document(tokenizer):
-    """Returns the id behind each document: `<eod>`, as in the official data.
-
-    Where a vocabulary lacks it, [MASK] stands for it, which no input of XLNet holds.
-    """
-    pieces = list(tokenizer.pieces)
-    return pieces.index("<eod>") if "<eod>" in pieces else tokenizer.mask_id
-
-
-def _backward(window):
-    boundaries = [window.segments[-1] - place for place in window.segments[::-1]]
-    return window.ids[::-1], window.word_starts[::-1], boundaries

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_pipeline.sequences.permutation import draw_permutations
-from data_pipeline.sequences.permutation import permuted_order
-from data_pipeline.sequences.permutation import predictions
+from data_pipeline.xlnet.permutation import draw_permutations
+from data_pipeline.xlnet.permutation import permuted_order
+from data_pipeline.xlnet.permutation import predictions
 
 _FUNCTIONAL = (3, 2)  # [SEP] and [CLS] of the recorded data
 

@@ -1,16 +1,15 @@
-"""The tokens that a permutation language model predicts, and in which order.
+"""Choice of the tokens that a permutation language model predicts, and their order.
 
 Spans of a few tokens are chosen one after the other, each within a context of six times
-its length, and single tokens fill up the goal. As in the source, a span begins at a
-word and is counted in pieces.
+its length; single tokens make up the number. As in the source, a span begins with a
+word and its length counts pieces.
 
-A segment has two halves: the next batch's memory, and the two texts that follow it.
-Each has a permutation of its own. Two numbers a token say who sees whom:
+A segment has two halves: the next batch's memory, and the two texts behind it. Each
+half has its own permutation. Two numbers a token decide what it sees:
 
-    the query i sees the key j if query_order[i] > key_order[j]
+    query i sees key j if query_order[i] > key_order[j]
 
-and a token of the content stream sees itself in any case. So no mask `[S, S]` needs to
-be made before the model does.
+A token of the content stream also sees itself. So only the model makes a mask `[S, S]`.
 
 Shapes: B rows, S tokens, G goal, P predictions, O length of a permutation.
 
@@ -26,7 +25,7 @@ _CONTEXT = 6  # tokens of context a token of a span; the official alpha / beta
 
 
 def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed, max_gram):
-    """Chooses in both halves of each row; special tokens may be among the chosen.
+    """Chooses tokens in both halves of each row, special tokens perhaps among them.
 
     Args:
         word_starts: bool [B, S] with a static S.
@@ -64,7 +63,7 @@ def draw_spans(rows, tokens, goal, seed, max_gram):
 
 
 def choose(word_starts, goal, lengths, lefts, fills):
-    """Chooses tokens by the official law, given its draws.
+    """Chooses tokens as the official code does, given its random numbers.
 
     Args:
         word_starts: bool [B, S] with a static S.
@@ -108,7 +107,7 @@ def _count(chosen):
 
 
 def _turned(rows, is_reversed):
-    """Returns the rows, the reversed ones from their end."""
+    """Reverses the rows of reversed text."""
     return tf.where(is_reversed[:, None], rows[:, ::-1], rows)
 
 
@@ -119,7 +118,7 @@ def draw_permutations(rows, perm_size, seed):
 
 
 def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
-    """Returns the orders by which tokens see each other, and the tokens to predict.
+    """Returns the orders that decide what tokens see, and the tokens to predict.
 
     Tokens that are neither chosen nor functional are known: all see them, and they see
     only each other. A target sees the known tokens and the targets before it. The
@@ -128,7 +127,7 @@ def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
     Args:
         input_ids: int32 [B, S] with a static S.
         chosen: bool [B, S], the tokens to predict.
-        permutations: int32 [B, 2, O], of which each half repeats one, block by block.
+        permutations: int32 [B, 2, O]; each half repeats its own, block by block.
         reuse_len: length of the first half; both are multiples of O.
         functional_ids: ids that are never predicted, [SEP] and [CLS].
 
@@ -173,7 +172,7 @@ def predictions(input_ids, targets, num_predict):
 
 
 def _blocks(permutation, length):
-    """Repeats a permutation [B, O] from place to place: [B, length]."""
+    """Repeats a permutation [B, O] block by block: [B, length]."""
     perm_size = permutation.shape[1]
     begins = tf.range(0, length, perm_size)[:, None]  # [blocks, 1]
     index = begins + permutation[:, None]  # [B, blocks, O]

@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from data_pipeline.sequences.streams import cut_stream
-from data_pipeline.sequences.streams import lay_out
-from data_pipeline.sequences.streams import split_texts
+from data_pipeline.xlnet.streams import cut_stream
+from data_pipeline.xlnet.streams import lay_out
+from data_pipeline.xlnet.streams import split_texts
 
 _SEP, _CLS = 3, 2  # of the recorded data
 

@@ -24,7 +24,7 @@ def reused_length(tokens):
 
 
 def default_predictions(tokens):
-    """Counts predictions of a segment: 85 of 512 tokens, as in the official recipe."""
+    """Returns a segment's number of predictions: 85 of 512 tokens, as officially."""
     return max(2, tokens // 6)
 
 

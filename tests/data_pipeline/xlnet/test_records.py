@@ -7,14 +7,13 @@ import numpy as np
 import tensorflow as tf
 
 from data_pipeline.sequences.instances import Window
-from data_pipeline.shards.records import end_of_document
-from data_pipeline.shards.records import stream_records
+from data_pipeline.xlnet import records
 
 
 def test_documents_end_as_the_vocabulary_says():
     theirs = types.SimpleNamespace(pieces=("a", "<mask>", "<eod>"), mask_id=1)
     ours = types.SimpleNamespace(pieces=("a", "[MASK]"), mask_id=1)
-    assert (end_of_document(theirs), end_of_document(ours)) == (2, 1)
+    assert (records.end_of_document(theirs), records.end_of_document(ours)) == (2, 1)
 
 
 def written(passes):
@@ -27,8 +26,8 @@ def written(passes):
     )
     counts = collections.Counter()
     found = []
-    for records in stream_records(window, options, passes, (7,), counts):
-        for record in records:
+    for some in records.records(window, options, passes, (7,), counts):
+        for record in some:
             values = tf.train.Example.FromString(record).features.feature
             found.append(
                 tuple(

@@ -5,32 +5,32 @@ as many equal parts as a batch has rows. Each row walks through one part, so tha
 next batch continues the text of this one, row by row.
 """
 
+import os
+
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.io import storage
-from data_pipeline.input_pipeline import check_objective
-from data_pipeline.input_pipeline import check_tokenizer
-from data_pipeline.input_pipeline import refuse_length
+from data_pipeline.data_set import DataSet
+from data_pipeline.data_set import refuse_length
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
-from data_pipeline.records import folders
 from data_pipeline.records.schema import TOKENS
 from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
-from data_pipeline.sequences.permutation import choose_targets
-from data_pipeline.sequences.permutation import draw_permutations
-from data_pipeline.sequences.permutation import permuted_order
-from data_pipeline.sequences.permutation import predictions
-from data_pipeline.sequences.streams import reused_length
+from data_pipeline.xlnet.permutation import choose_targets
+from data_pipeline.xlnet.permutation import draw_permutations
+from data_pipeline.xlnet.permutation import permuted_order
+from data_pipeline.xlnet.permutation import predictions
+from data_pipeline.xlnet.streams import reused_length
 
 _PREFETCHED = 4
-_BLOCK_BYTES = 64 << 20  # of records that are read at once
+_BLOCK_BYTES = 64 << 20  # of records read at once
 _FRAME = 16  # bytes around a record: its length, and the checksums of both
-_RECORDS = 4096  # whose lengths are asked for at once
-_BUFFER = 1 << 12, 1 << 18  # bytes that are read at once, at least and at most
+_RECORDS = 4096  # lengths read at once
+_BUFFER = 1 << 12, 1 << 18  # least and most bytes read at once
 
 
 @tf.autograph.experimental.do_not_convert
@@ -52,8 +52,8 @@ def stream_dataset(
         tokenizer: the model's tokenizer.
         batch_size: rows a batch.
         max_seq_length: tokens S a segment.
-        max_predictions_per_seq: predictions P a segment, of which tokens that turn out
-            to be special leave some empty.
+        max_predictions_per_seq: predictions P a segment; some stay empty where the
+            chosen tokens are special.
         seed: int; equal seeds give equal batches.
         training: take the files in a new order in each epoch, repeat for ever, and
             leave out the records that rows have more than others. Without it, each
@@ -71,53 +71,42 @@ def stream_dataset(
 
     Raises:
         UserError: no such file, or a data set that does not fit these arguments.
-        tf.errors.InvalidArgumentError: as `input_pipeline.pretraining_dataset`.
+        tf.errors.InvalidArgumentError: as for `input_pipeline.pretraining_dataset`.
     """
-    paths, descriptions = folders.open_data(input_file)
-    for folder, info in descriptions.items():
-        _check(info, folder or ".", tokenizer, max_seq_length)
+    data = DataSet(input_file)
+    for folder, info in data.descriptions.items():
+        if info is None or isinstance(info["files"], list):
+            raise UserError(
+                f"{folder or '.'} holds no {dataset_info.NAME} that counts the records "
+                "of each file, which streams of text need; copy it from where the data "
+                "was made, or make the data with create_pretraining_data "
+                "--objective=permutation_lm."
+            )
+    data.check("permutation_lm", tokenizer)
+    made = data.in_common()["max_seq_length"]
+    if made != max_seq_length:
+        folder = os.path.dirname(data.paths[0]) or "."
+        refuse_length(folder, "max_seq_length", made, max_seq_length)
     if not 2 <= max_predictions_per_seq <= max_seq_length:
         raise UserError(
             f"--max_predictions_per_seq={max_predictions_per_seq}: expected 2 to "
             f"{max_seq_length}, the length of a sequence."
         )
-    folders.in_common(descriptions, paths)
-    dataset = _batches(paths, batch_size, seed, training)
+    dataset = _batches(data.paths, batch_size, seed, training)
     lengths = max_seq_length, max_predictions_per_seq, max_gram
     vocab_size = vocab_size or tokenizer.vocab_size
     dataset = _draw(dataset, tokenizer, lengths, vocab_size, seed)
-    return dataset.prefetch(_PREFETCHED).with_options(_options())
-
-
-def _options():
-    """Lets checkpoints hold the place of the iterator, and nothing that it has read.
-
-    Blocks are read by a stateful op, which has no state but the files; a continued run
-    finds them as they were.
-    """
+    # A checkpoint holds the place of the iterator and nothing that it has read: blocks
+    # are read by an op that has no state but the files, which stay as they were.
     options = tf.data.Options()
     options.experimental_symbolic_checkpoint = True
     policy = tf.data.experimental.ExternalStatePolicy
     options.experimental_external_state_policy = policy.IGNORE
-    return options
-
-
-def _check(info, where, tokenizer, max_seq_length):
-    if info is None or isinstance(info["files"], list):
-        raise UserError(
-            f"{where} holds no {dataset_info.NAME} that counts the records of each "
-            "file, which streams of text need; copy it from where the data was made, "
-            "or make the data with create_pretraining_data --objective=permutation_lm."
-        )
-    check_objective(info, where, "permutation_lm")
-    check_tokenizer(info, where, tokenizer, is_needed=True)
-    made = info["max_seq_length"]
-    if made != max_seq_length:
-        refuse_length(where, "max_seq_length", made, max_seq_length)
+    return dataset.prefetch(_PREFETCHED).with_options(options)
 
 
 def _batches(paths, batch_size, seed, training):
-    """Batches `(serialized record, whether its row begins with it)`."""
+    """Returns batches of serialized records, and whether each begins its row."""
     records = RecordIndex(paths)
     size, more = divmod(int(tf.reduce_sum(records.counts)), batch_size)
     if training and not size:
@@ -126,7 +115,7 @@ def _batches(paths, batch_size, seed, training):
             f"for a batch of {batch_size} rows; lower --train_batch_size, or make the "
             "data from more text."
         )
-    # All parts have as many records; the first ones may have one more.
+    # All parts have the same number of records; the first ones may have one more.
     extra = 0 if training else more
     index = tf.range(batch_size, dtype=tf.int64)
     begins = index * size + tf.minimum(index, more)
@@ -149,7 +138,7 @@ def _batches(paths, batch_size, seed, training):
 
 
 def _block(line, begins, ends, first, turns):
-    """Returns the records of some batches, all of the first before all of the second.
+    """Returns the records of some batches, batch by batch.
 
     The records of each row are read in one go: no file stays open. A checkpoint holds
     the place, from which the block is read again.
@@ -171,7 +160,7 @@ def _block(line, begins, ends, first, turns):
 
 
 def _draw(dataset, tokenizer, lengths, vocab_size, seed):
-    """Parses batches, and draws the predictions of each by its number."""
+    """Parses batches and draws their predictions, by the number of each batch."""
     functional = tokenizer.sep_id, tokenizer.cls_id
     tokens, num_predict, max_gram = lengths
     half, seed = reused_length(tokens), derive_seed(seed, "permutations")
@@ -205,7 +194,7 @@ def _draw(dataset, tokenizer, lengths, vocab_size, seed):
 
 
 class RecordIndex:
-    """The places of all records of files, which are read once to find them.
+    """Index of the records of files; it reads the files once.
 
     Args:
         paths: list of TFRecord files.
@@ -265,20 +254,18 @@ class RecordIndex:
 
 
 def _sizes(path, progress):
-    """Returns the bytes of each record of a file with its framing, an int64 array."""
+    """Returns the sizes of a file's records in bytes, framing included, as int64."""
     sizes, done = [np.zeros([0], np.int64)], progress.done
     records = tf.data.TFRecordDataset(path, buffer_size=_BUFFER[1]).batch(_RECORDS)
-    try:
-        with storage.os_errors():
+    with storage.os_errors():
+        try:
             for lengths in records.map(tf.strings.length):
                 progress.update(done)
                 sizes.append(lengths.numpy().astype(np.int64) + _FRAME)
                 done += int(sizes[-1].sum())
-    except OSError as error:
-        if not isinstance(error.__cause__, tf.errors.DataLossError):
-            raise
-        raise UserError(
-            f"{path} is damaged: one of its records has another checksum than it "
-            "says; copy the file again, or make the data again."
-        ) from error
+        except tf.errors.DataLossError as error:
+            raise UserError(
+                f"{path} is damaged: one of its records has another checksum than it "
+                "says; copy the file again, or make the data again."
+            ) from error
     return np.concatenate(sizes)

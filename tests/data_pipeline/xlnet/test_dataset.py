@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import stream_pipeline
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.stream_pipeline import stream_dataset
+from data_pipeline.xlnet import dataset as stream_pipeline
+from data_pipeline.xlnet.dataset import stream_dataset
 
 LENGTH = 32
 REUSED = LENGTH // 2
@@ -23,25 +23,12 @@ ORDERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory, corpus_file, model_file):
-    """Makes data, once for each choice of options."""
-    from data_pipeline.options import DataOptions
+@pytest.fixture
+def streams(made):
+    """Makes streams in two files, once for each choice of options."""
 
-    def make(name, **changes):
-        folder = tmp_path_factory.getbasetemp() / f"streams_{name}"
-        if not folder.exists():
-            values = {
-                "input_file": str(corpus_file),
-                "output_file": str(folder / "x.tfrecord"),
-                "objective": "permutation_lm",
-                "spm_model_file": model_file,
-                "max_seq_length": LENGTH,
-                "num_shards": 2,
-                "workers": 1,
-            }
-            create_pretraining_data(DataOptions(**{**values, **changes}))
-        return folder
+    def make(**changes):
+        return made(**{"objective": "permutation_lm", "num_shards": 2, **changes})
 
     return make
 
@@ -63,8 +50,10 @@ def read(tokenizer):
     return dataset
 
 
-def test_segments_of_a_file_continue_each_other(made, examples, tokenizer, corpus_file):
-    folder = made("bi", bi_data=True)
+def test_segments_of_a_file_continue_each_other(
+    streams, examples, tokenizer, corpus_file
+):
+    folder = streams(bi_data=True)
     reused = {0: [], 1: []}
     for path in sorted(folder.glob("*.tfrecord")):
         for example in examples(path):
@@ -91,14 +80,8 @@ def test_segments_of_a_file_continue_each_other(made, examples, tokenizer, corpu
 
 
 @pytest.mark.slow
-def test_the_same_bytes_for_any_number_of_workers(made, digests):
-    one = digests(made("bi", bi_data=True))
-    assert one == digests(made("workers", bi_data=True, workers=2))
-
-
-@pytest.mark.slow
-def test_rows_of_a_batch_continue_those_of_the_batch_before(made, read):
-    folder = made("uni")
+def test_rows_of_a_batch_continue_those_of_the_batch_before(streams, read):
+    folder = streams()
     for training in (False, True):
         batches = [b for b, _ in zip(read(folder, training), range(60), strict=False)]
         assert np.array(batches[0]["stream_starts"]).tolist() == [1, 1, 1]
@@ -116,8 +99,8 @@ def test_rows_of_a_batch_continue_those_of_the_batch_before(made, read):
         assert starts < 20
 
 
-def test_evaluation_reads_each_record_once(made, read, examples):
-    folder = made("uni")
+def test_evaluation_reads_each_record_once(streams, read, examples):
+    folder = streams()
     expected = sorted(
         tuple(example["input_ids"])
         for path in folder.glob("*.tfrecord")
@@ -132,8 +115,8 @@ def test_evaluation_reads_each_record_once(made, read, examples):
 
 
 @pytest.mark.slow
-def test_predictions_are_drawn_anew_in_each_epoch(made, read):
-    folder = made("uni")
+def test_predictions_are_drawn_anew_in_each_epoch(streams, read):
+    folder = streams()
     records = sum(len(b["input_ids"]) for b in read(folder))
     epoch = records // 3
     batches = list(read(folder, training=True).take(2 * epoch))
@@ -152,11 +135,11 @@ def test_predictions_are_drawn_anew_in_each_epoch(made, read):
     assert 4 < weights.sum(axis=1).mean() <= 5
 
 
-def test_the_place_in_the_streams_is_saved(made, read, tmp_path):
+def test_the_place_in_the_streams_is_saved(streams, read, tmp_path):
     def batches(iterator, count):
         return [next(iterator)["target_positions"].numpy() for _ in range(count)]
 
-    dataset = read(made("uni"), training=True)
+    dataset = read(streams(), training=True)
     iterator = iter(dataset)
     batches(iterator, 45)
     path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "place"))
@@ -176,7 +159,7 @@ def lines(batches):
 
 
 @pytest.fixture
-def in_files(made, examples):
+def in_files(examples):
     """Returns the records of each file of a folder, as text."""
 
     def read_files(folder):
@@ -190,13 +173,13 @@ def in_files(made, examples):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
-    made, read, in_files, seed
+    streams, read, in_files, seed
 ):
-    files = in_files(made("many", num_shards=4))
+    files = in_files(streams(num_shards=4))
     orders = ORDERS[seed]
     size, more = divmod(sum(map(len, files)), 3)
     begins = [row * size + min(row, more) for row in range(3)]
-    dataset = read(made("many"), training=True, seed=seed).take(3 * size)
+    dataset = read(streams(num_shards=4), training=True, seed=seed).take(3 * size)
     found = lines(dataset)
     for number, order in enumerate(orders):
         line = [record for file in order for record in files[file]]
@@ -206,17 +189,17 @@ def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_blocks_do_not_show(made, read, monkeypatch, training):
-    dataset = read(made("uni"), training, batch_size=7)
+def test_blocks_do_not_show(streams, read, monkeypatch, training):
+    dataset = read(streams(), training, batch_size=7)
     expected = [batch["target_ids"].numpy() for batch in dataset.take(40)]
     monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", 7 * 3 * 300)
-    dataset = read(made("uni"), training, batch_size=7)
+    dataset = read(streams(), training, batch_size=7)
     for batch, same in zip(dataset.take(40), expected, strict=True):
         np.testing.assert_array_equal(batch["target_ids"], same)
 
 
-def test_no_file_stays_open_whatever_the_batch(made, read):
-    iterator = iter(read(made("uni"), training=True, batch_size=40))
+def test_no_file_stays_open_whatever_the_batch(streams, read):
+    iterator = iter(read(streams(), training=True, batch_size=40))
     next(iterator)
     opened = []
     for descriptor in pathlib.Path("/proc/self/fd").iterdir():
@@ -225,15 +208,15 @@ def test_no_file_stays_open_whatever_the_batch(made, read):
     assert [path for path in opened if path.endswith(".tfrecord")] == []
 
 
-def test_a_checkpoint_holds_no_text(made, read, tmp_path):
-    iterator = iter(read(made("uni"), training=True, batch_size=40))
+def test_a_checkpoint_holds_no_text(streams, read, tmp_path):
+    iterator = iter(read(streams(), training=True, batch_size=40))
     next(iterator)
     tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "place"))
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 8192
 
 
-def test_a_damaged_file_is_named(made, read, tmp_path):
-    shutil.copytree(made("uni"), tmp_path / "damaged")
+def test_a_damaged_file_is_named(streams, read, tmp_path):
+    shutil.copytree(streams(), tmp_path / "damaged")
     path = max((tmp_path / "damaged").glob("*.tfrecord"))
     text = bytearray(path.read_bytes())
     text[len(text) // 2] ^= 1
@@ -243,9 +226,9 @@ def test_a_damaged_file_is_named(made, read, tmp_path):
 
 
 def test_data_for_the_other_objective_is_refused(
-    made, read, make_dataset, tokenizer, tmp_path
+    streams, read, make_dataset, tokenizer, tmp_path
 ):
-    folder = made("uni")
+    folder = streams()
     with pytest.raises(UserError, match="made with --objective=permutation_lm, but"):
         pretraining_dataset(str(folder), tokenizer, 2, LENGTH, 5, 1, True)
     make_dataset("dynamic")
@@ -261,13 +244,13 @@ def test_data_for_the_other_objective_is_refused(
         ({"max_predictions_per_seq": 1}, "expected 2 to 32"),
     ],
 )
-def test_what_does_not_fit_is_refused(made, read, changes, message):
+def test_what_does_not_fit_is_refused(streams, read, changes, message):
     with pytest.raises(UserError, match=message):
-        read(made("uni"), training=True, **changes)
+        read(streams(), training=True, **changes)
 
 
-def test_streams_need_their_description(made, read, tmp_path):
-    shutil.copytree(made("uni"), tmp_path / "alone")
+def test_streams_need_their_description(streams, read, tmp_path):
+    shutil.copytree(streams(), tmp_path / "alone")
     (tmp_path / "alone" / "dataset_info.json").unlink()
     (tmp_path / "alone" / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="holds no dataset_info.json that counts"):
@@ -277,7 +260,6 @@ def test_streams_need_their_description(made, read, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pack": True}, "--pack=True needs --objective=masked_lm; leave"),
         ({"ngram": 5}, "--ngram=5 needs --objective=masked_lm; leave"),
         ({"max_seq_length": 31}, "--max_seq_length=31 is odd, .*; pass 32"),
         (
@@ -286,7 +268,7 @@ def test_streams_need_their_description(made, read, tmp_path):
         ),
         (
             {"max_seq_length": 10**6},
-            "holds too little text for a stream: [0-9]+ tokens",
+            "holds too little text to train on: [0-9]+ tokens",
         ),
     ],
 )

@@ -1,0 +1,1 @@
+"""Streams of text for XLNet: their records, and the permutations of its predictions."""
