@@ -47,7 +47,7 @@ def create_optimizer(
 
     Args:
         name: a key of `OPTIMIZERS`.
-        learning_rate: the rate that the warm-up leads to.
+        learning_rate: the rate at the end of the warm-up.
         num_train_steps: the step at which the decay ends.
         num_warmup_steps: steps of linear warm-up.
         lr_schedule: a key of `SCHEDULES`; the official one is polynomial.

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 
 import tensorflow as tf
 from absl import logging
@@ -12,8 +13,8 @@ from albert_tf.engine.device_loop import Stage
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.by_objective import KINDS
-from data_pipeline.input_pipeline import lengths_of
 from data_pipeline.records.folders import describe_data
+from data_pipeline.records.folders import open_data
 from data_pipeline.records.folders import verify_data
 from data_pipeline.records.schema import sentence_on
 
@@ -80,25 +81,20 @@ class PretrainingData:
                 self._check_sentence_labels()
 
     def _check_sentence_labels(self):
-        """Refuses held-out labels of sentences that mean something else, or none."""
+        """Refuses held-out sentence labels of another objective than training's."""
         file, trained = self._flags.eval_file, _sentence_objectives(self.input_files)
         if None in trained:
             return
         for name in _sentence_objectives(file):
-            if name in (None, *trained):
-                continue
-            if not self._flags.eval_any_objective:
+            # Data without pairs of sentences has no labels to compare.
+            allowed = self._flags.eval_any_objective and name != _ALONE
+            if name not in (None, *trained) and not allowed:
                 raise UserError(
                     f"--eval_file={file} was made with --sentence_objective={name}, "
                     f"but the training data with {trained[-1]}; make both with one "
-                    "objective, pass --sentence_objective=none to train the masked LM "
-                    "alone, or --eval_any_objective to compare the two."
-                )
-            if name == _ALONE:
-                raise UserError(
-                    f"--eval_file={file} was made with --sentence_objective=none and "
-                    "holds no pairs of sentences; pass --sentence_objective=none to "
-                    "evaluate the masked LM alone."
+                    "objective, pass --sentence_objective=none to train and evaluate "
+                    "the masked LM alone, or --eval_any_objective to compare two "
+                    "objectives on pairs of sentences."
                 )
 
     def sentence_terms(self):
@@ -126,13 +122,28 @@ class PretrainingData:
             )
         return OBJECTIVES[name]
 
-    def digest(self):
-        """Tells these data sets from others; None where no description says."""
-        descriptions = list(describe_data(self.input_files).values())
-        if not any(descriptions):
-            return None
-        text = json.dumps(descriptions, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def digests(self):
+        """Tells these data from others, wherever they lie.
+
+        Returns:
+            The digest of the files of all phases in their order, None where nothing
+            describes them; and the digest that earlier versions recorded, of the
+            descriptions of their folders alone.
+        """
+        paths, descriptions = open_data(self.input_files)
+        names = {
+            folder: [os.path.basename(p) for p in paths if os.path.dirname(p) == folder]
+            for folder in descriptions
+        }
+        facts = [
+            info and {**info, "files": _only(names[folder], info["files"])}
+            for folder, info in descriptions.items()
+        ]
+        if any(used != sorted(used) for used in names.values()):
+            facts += names.values()
+        if not any(descriptions.values()):
+            return None, None
+        return _sha256(facts), _sha256([*descriptions.values()])
 
     def stages(self):
         """Makes the `Stage`s of training, one a phase, each with its own order."""
@@ -155,10 +166,10 @@ class PretrainingData:
         ]
 
     def evaluation(self, on_training_data=False):
-        """Makes batches of `--eval_file`, of the last phase's lengths; None without it.
+        """Makes batches of `--eval_file` in the last phase's lengths; None without it.
 
-        `on_training_data` reads the data of training, then, as `--do_eval` of the
-        official code does.
+        With `on_training_data`, the training data take its place, as in the official
+        code.
         """
         flags = self._flags
         if not flags.eval_file:
@@ -171,9 +182,9 @@ class PretrainingData:
         return HeldOut(self._held_out().take(flags.max_eval_steps), self.eval_files)
 
     def _held_out(self):
-        """Returns the data of `evaluation`, as much of it masked as it was made for.
+        """Returns the data of `evaluation`, masked at the rate that it was made for.
 
-        So the scores of runs with other shares compare.
+        This makes the scores of runs with different rates comparable.
         """
         phase = self._phases[-1]
         needed = [
@@ -206,7 +217,7 @@ class PretrainingData:
 
 
 class HeldOut:
-    """Batches of a dataset whose files, which errors name, may be damaged."""
+    """Batches of a dataset; errors name its files, which may be damaged."""
 
     def __init__(self, dataset, files):
         self._dataset = dataset
@@ -217,16 +228,16 @@ class HeldOut:
             yield from self._dataset
 
 
-def described_lengths(input_file, masked_lm_prob):
-    """Reads the lengths that data was made with: `{flag: value}`; {} if undescribed.
+def _only(names, files):
+    """Returns the described files of these names; described by a dict or a list."""
+    if isinstance(files, dict):
+        return {name: files[name] for name in files if name in names}
+    return [name for name in files if name in names]
 
-    Raises:
-        UserError: no such file, or a description that is none.
-    """
-    for info in describe_data(input_file).values():
-        if info is not None:
-            return lengths_of(info, masked_lm_prob)
-    return {}
+
+def _sha256(facts):
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _check_batch(input_file, dataset):
@@ -244,11 +255,11 @@ def _sentence_objectives(input_file):
 
 @contextlib.contextmanager
 def naming_unreadable(input_file):
-    """Names the files in errors of TensorFlow that are theirs.
+    """Turns TensorFlow's errors about files of records into sentences that name them.
 
     Raises:
-        UserError: the files are damaged, of other lengths or gone, or hold numbers
-            that are out of range.
+        UserError: the files are damaged, have other lengths or are missing, or hold
+            numbers that are out of range.
     """
     try:
         yield

@@ -25,6 +25,7 @@ _ALBERT = (
     "wikipedia_small",
 )
 _ROBERTA = ("roberta_base", "roberta_tiny")
+_NIGHTLY = pytest.mark.nightly
 _RECIPES = (*_ALBERT, *_ROBERTA, *_XLNET)
 _TRAINED = ("base", *_ALBERT[len(_PAPER) :], "roberta_tiny", "xlnet_base")
 
@@ -128,7 +129,13 @@ def test_two_phases_are_90_and_10_percent(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _TRAINED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "wikipedia_small" else pytest.param(name, marks=_NIGHTLY)
+        for name in _TRAINED
+    ],
+)
 def test_shrunk_recipe_trains(
     recipe, material, short, dynamic, streams, flags, tmp_path, name
 ):
