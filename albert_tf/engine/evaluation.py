@@ -131,10 +131,7 @@ def _or_worst(value):
 
 
 def out_of_patience(evaluations, metric, patience):
-    """Returns whether the best evaluation is `patience` evaluations back; 0: never.
-
-    Evaluations and metric, if there are any, are as for `evaluations_since_best`.
-    """
+    """Returns whether the best evaluation is `patience` evaluations back; 0: never."""
     if not (evaluations and metric and patience):
         return False
     since = evaluations_since_best(evaluations, metric)

@@ -34,15 +34,12 @@ class ExitClassifiers(ClassificationHead):
         return logits + self.output_bias
 
     def of_layer(self, pooled, layer, last):
-        """Computes logits after one layer.
+        """Computes logits after one layer, float32 `[batch, labels]`.
 
         Args:
             pooled: `[batch, hidden]`.
-            layer: its number from 0, an int32 scalar.
+            layer: the layer's number from 0, an int32 scalar.
             last: the `ClassificationHead` of the last layer.
-
-        Returns:
-            float32 `[batch, labels]`.
         """
 
         def taken(earlier, own):

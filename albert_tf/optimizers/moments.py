@@ -158,10 +158,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return weight - step_size * update, moments
 
     def applied_trust_ratio(self, index, gradient, weight, moments, step):
-        """Returns the `trust_ratio` of the step of `new_values`; 1 where excluded.
-
-        The arguments are as for `new_values`.
-        """
+        """Returns the `trust_ratio` of the step of `new_values`; 1 where excluded."""
         if self.excluded[index]:
             return 1.0
         weight = ops.convert_to_tensor(weight)

@@ -136,23 +136,22 @@ def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 
-@pytest.mark.parametrize("name", ["depth_loop", "rematerialize"])
-def test_execution_flags_reach_the_model(options, name):
-    config = AlbertConfig.from_json_file(options().albert_config_file)
-    plain, other = (
-        initial_model(resolve(chosen), config, OBJECTIVES["sop"])
-        for chosen in (options(), options(**{name: True}))
-    )
-    assert not plain.execution[name] and other.execution[name]
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_precision_reaches_the_model(options, precision):
-    config = AlbertConfig.from_json_file(options().albert_config_file)
-    model = initial_model(
-        resolve(options(mixed_precision=precision)), config, OBJECTIVES["sop"]
-    )
-    assert model.compute_dtype == precision
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [
+        ({"depth_loop": True}, "float32"),
+        ({"rematerialize": True}, "float32"),
+        ({"mixed_precision": "bfloat16"}, "bfloat16"),
+        ({"mixed_precision": "float16"}, "float16"),
+    ],
+)
+def test_execution_flags_reach_the_model(options, flags, dtype):
+    chosen = resolve(options(**flags))
+    config = AlbertConfig.from_json_file(chosen.albert_config_file)
+    model = initial_model(chosen, config, OBJECTIVES["sop"])
+    for name in ("depth_loop", "rematerialize"):
+        assert model.execution[name] is flags.get(name, False)
+    assert model.compute_dtype == dtype
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 
