@@ -5,8 +5,6 @@ import dataclasses
 from albert_tf.engine.compilation import with_precision
 from albert_tf.errors import UserError
 from albert_tf.objectives.flags import LayersFlags
-from albert_tf.pretraining.flags import SECOND
-from albert_tf.pretraining.flags import GeneratorFlags
 from data_pipeline.input_pipeline import lengths_of
 from data_pipeline.records.folders import describe_data
 
@@ -28,7 +26,14 @@ _FLAGS_OF = {
         "init_layers",
         "init_from_group0",
     ),
-    ("replaced_tokens",): [f.name for f in dataclasses.fields(GeneratorFlags)],
+    ("replaced_tokens",): (
+        "generator_hidden_size",
+        "generator_layers",
+        "gen_weight",
+        "disc_weight",
+        "temperature",
+        "keep_generator",
+    ),
     ("permutation_lm",): ("max_gram", "decay_relative_biases"),
 }
 # The flags that need another one.
@@ -111,7 +116,7 @@ def with_lengths(options):
         file, masked = options.second_phase_input_file, options.most_masked
         found = described_lengths(file, masked).items()
         # What is as in the first phase stays unsaid.
-        second = {f"{SECOND}{n}": value for n, value in found if value != first[n]}
+        second = {f"second_phase_{n}": value for n, value in found if value != first[n]}
         second |= _given(options, second)
     return dataclasses.replace(options, **first, **second)
 
