@@ -83,8 +83,12 @@ class DataSet:
         ]
         if any(used != sorted(used) for used in names.values()):
             facts += names.values()
-        text = json.dumps(facts, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _identity(facts)
+
+    @property
+    def earlier_digest(self):
+        """The identity that earlier versions recorded: of the descriptions alone."""
+        return _identity([*self.descriptions.values()]) if self.described else None
 
     @functools.cached_property
     def _facts(self):
@@ -187,6 +191,11 @@ class DataSet:
                         "one."
                     )
         return infos[0]
+
+
+def _identity(facts):
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _only(names, files):

@@ -94,10 +94,10 @@ def test_paths_are_resolved_above_what_reads_them(graph):
         if "albert_tf.hub.names" in imported
         and _room(name) in (*_BELOW_THE_COMMANDS, "inference", "pretraining")
     }
-    # `load_tokenizer` and the settings of a run; `bundle` stands above these rooms.
+    # `load_tokenizer` and the top of a run; `bundle` stands above these rooms.
     assert asking == {
         "albert_tf.tokenization.loading",
-        "albert_tf.pretraining.settings",
+        "albert_tf.pretraining.run",
     }
 
 

@@ -33,9 +33,8 @@ HELD_OUT_SHARES = "Oranges"
 def write_plot(path, draw, size=(6.4, 4.8), labels=()):
     """Writes a PNG; without matplotlib, logs once how to get it.
 
-    Where matplotlib's fonts (`font.family` in a matplotlibrc) lack a character of a
-    label, numbers stand for all labels, and `<name>_labels.tsv` beside the picture
-    says which is which.
+    If matplotlib's fonts (`font.family` in a matplotlibrc) lack a character of a label,
+    numbers replace all labels; `<name>_labels.tsv` beside the picture explains them.
 
     Args:
         path: the file.

@@ -20,9 +20,10 @@ _AWAY_SECONDS = 0.5
 class Progress:
     """Shows how far a piece of work is, how fast it goes and when it will end.
 
-    A bar on a terminal is as wide as fits, whatever the user does to the window, and
-    something in it moves while the work does not: before the first step, say, which
-    the compiler keeps waiting. Log lines push it down.
+    On a terminal, a bar follows the width of the window, and a spinner turns even while
+    nothing is done, such as before the first step, while XLA compiles. Log lines push
+    the bar down. (`keras.utils.Progbar` draws only when it is updated, wraps in narrow
+    windows and is overwritten by log lines.)
 
     Args:
         total: how many units there are; None where that is not known.
@@ -66,7 +67,7 @@ class Progress:
             self._write("\n")
 
     def update(self, done, notes=()):
-        """Sets the units done; shows them if the last showing is long enough ago.
+        """Sets the units done, and shows them unless it has just done so.
 
         Args:
             done: units, with the units of earlier runs.

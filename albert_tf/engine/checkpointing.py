@@ -9,9 +9,9 @@ import re
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import check_facts
-from albert_tf.engine.resumption import restarting
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -38,14 +38,14 @@ class Checkpointing:
     """Saves and restores a run's state, to continue exactly where it stopped.
 
     TensorFlow writes a checkpoint under temporary names and gives them their own last:
-    a run killed while it saves leaves the checkpoint before. The existing files count;
-    TensorFlow's list of them is written anew, for it may be lost.
+    a run killed while it saves leaves the checkpoint before. The files decide which
+    checkpoints there are; TensorFlow's list of them, which may be lost, is rewritten.
 
     Args:
         directory: where checkpoints lie.
         keep: how many to keep; 0 for all.
-        writes: whether `save` saves; all processes of a run restore, one saves. (All
-            would have to if a variable had other values in each; none has.)
+        writes: whether `save` saves; all processes of a run restore, and one saves, as
+            every variable has the same value in all.
         record: `RunRecord` of the run's sources.
         stage_runs: list of the `StageRun`s whose places are saved.
         **objects: further objects to save, such as `model=` and `optimizer=`.
@@ -87,9 +87,9 @@ class Checkpointing:
         return [path for path in self._paths if storage.exists(f"{path}.index")]
 
     def save(self, step):
-        """Saves as `training-<step>`, unless that was last saved or restored.
+        """Saves as `training-<step>`, unless that step was last saved or restored.
 
-        A file of that name does not count: it may be one that could not be restored.
+        An existing file of that name may be one that could not be restored.
 
         Raises:
             OSError: it cannot be written.
@@ -151,9 +151,9 @@ class Checkpointing:
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
-            facts = () if restart_data else self._record.facts
-            allowed = f"with {restarting(facts)} if its data was moved or made anew, "
-            allowed = allowed if facts else ""
+            # TensorFlow keeps the names of the files that are being read.
+            allowed = f"with --{RESTART_DATA} if its data was moved or made anew, "
+            allowed = "" if restart_data else allowed
             raise UserError(
                 f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
                 f"Train with the options of that run, {allowed}or into another "

@@ -1,4 +1,4 @@
-"""Fast computation on the devices: with XLA or without, and in which type."""
+"""Choice of XLA and of the compute type, by what is fast on the devices."""
 
 import dataclasses
 import functools
@@ -31,10 +31,10 @@ def bfloat16_units():
 def with_precision(options):
     """Returns `DeviceFlags` and `ExecutionFlags` with a type in place of "auto".
 
-    It is the fastest one of the devices, by their kind and not by a stopwatch: the same
-    command on the same machine must compute the same numbers. GPUs multiply bfloat16
-    from NVIDIA's compute capability 8.0 on, and float16 from 7.0 on. A run stores the
-    type, and so goes on with it on other devices, or refuses to.
+    The kind of the devices decides, not a stopwatch: the same command on the same
+    machine must compute the same numbers. NVIDIA's GPUs multiply bfloat16 from compute
+    capability 8.0 on, and float16 from 7.0 on. A run stores the type: on other devices
+    it continues with the same one, or refuses to.
 
     Raises:
         UserError: "auto" for several workers, whose devices may differ.

@@ -1,4 +1,4 @@
-"""Loop of training steps on the devices, several between two looks of the host."""
+"""The loop of training steps on the devices, with the state that batches carry on."""
 
 import dataclasses
 import functools
@@ -9,9 +9,7 @@ from albert_tf.engine.strategies import replica_rows
 
 
 class CarriedState:
-    """State that an objective carries from batch to batch, for each row of a batch.
-
-    Each device keeps the state of its own rows.
+    """State that an objective carries from batch to batch, kept by each row's device.
 
     Args:
         objective: an `Objective`.
@@ -46,15 +44,15 @@ class CarriedState:
             self.saved = _variables(first, slice(None), "/cpu:0")
 
     def run(self, function, rows):
-        """Runs `function` on all replicas, and keeps the state that it carries on.
+        """Runs `function` on all replicas, and keeps the state that it returns.
 
         Args:
-            function: of the rows of a replica and, if there is any, the state; it then
-                returns its results and the new state.
+            function: takes a replica's rows and returns results; where there is state,
+                it also takes the state of these rows and returns the new one.
             rows: as `replica_rows` deals them out.
 
         Returns:
-            The results, of each replica.
+            The results of each replica.
         """
         if not self.saved:
             return self._strategy.run(function, args=(rows,))
@@ -125,7 +123,7 @@ class Stage:
 
 
 class StageRun:
-    """A `Stage` in the making: its place in its data, and its `CarriedState`."""
+    """A `Stage` under way: its place in the data, and its `CarriedState`."""
 
     def __init__(self, stage, objective, model, strategy):
         self.stage = stage

@@ -40,7 +40,7 @@ class Evaluator:
         """Returns `{name: float}`; `loss` is the sum of the loss terms.
 
         Args:
-            dataset: batches that only the last of may be shorter than the others.
+            dataset: batches, of which only the last may be shorter than the others.
 
         Raises:
             UserError: the data set is empty.
@@ -116,8 +116,8 @@ def evaluations_since_best(evaluations, metric):
 
     Args:
         evaluations: dicts of results, the earliest first.
-        metric: name of the result by which they are ranked, the highest best and NaN
-            worst; of equal ones, the lower `loss` is better, then the earlier.
+        metric: name of the result that ranks them: the highest is best, NaN is worst;
+            among equals the lower `loss` is better, then the earlier evaluation.
     """
     ranks = [
         (_or_worst(results[metric]), _or_worst(-results.get("loss", 0.0)))
@@ -131,10 +131,7 @@ def _or_worst(value):
 
 
 def out_of_patience(evaluations, metric, patience):
-    """Returns whether the best evaluation is `patience` evaluations back; 0: never.
-
-    Evaluations and metric, if there are any, are as for `evaluations_since_best`.
-    """
+    """Returns whether the best evaluation is `patience` evaluations back; 0: never."""
     if not (evaluations and metric and patience):
         return False
     since = evaluations_since_best(evaluations, metric)

@@ -9,7 +9,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 
-STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
+_STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 _PRECISIONS = ("float32", "bfloat16", "float16", "auto")
 
 
@@ -21,7 +21,7 @@ class DeviceFlags:
         "Devices to train on. auto: all GPUs, or the CPU if there are none; mirrored: "
         "all GPUs of this machine; multi_worker: the processes that TF_CONFIG lists.",
         "auto",
-        STRATEGIES,
+        _STRATEGIES,
     )
     use_tpu: bool | None = option(
         "Official spelling of --distribution_strategy=tpu; if false, --tpu_name has "

@@ -1,4 +1,4 @@
-"""Processes of a run: requests to stop it, numbers that they exchange."""
+"""Processes of a run: requests to stop, and numbers that workers exchange."""
 
 import contextlib
 import signal
@@ -15,10 +15,10 @@ _SAME_REQUEST = 1.0  # seconds
 class Interruption:
     """Notes SIGTERM or SIGINT, so that a loop can save and leave at a safe point.
 
-    A second signal acts as it would without us, unless it comes within a second: then
-    it is the same request, which a terminal and a launcher have both passed on (`make`,
-    `srun` and `timeout` do). Signals can only be caught in the main thread, and only
-    between the operations of TensorFlow; elsewhere nothing is noted.
+    A second signal takes its usual effect, unless it comes within a second: then it is
+    the same request, passed on by both a terminal and a launcher (`make`, `srun` and
+    `timeout` do so). Python receives signals only in the main thread and between
+    operations of TensorFlow; in other threads nothing is noted.
 
         with Interruption() as interruption:
             while not interruption.signal: ...
@@ -60,10 +60,10 @@ class Interruption:
 
 
 class Workers:
-    """Gathers a number from all processes of a strategy, which all have to call it.
+    """Gathers a number from all processes of a strategy; all of them must call it.
 
-    Processes that decided on their own whether to stop or how many steps to take
-    would wait for each other for ever.
+    If each process decided alone when to stop or how many steps to take, they would
+    wait for each other forever.
     """
 
     def __init__(self, strategy):
@@ -94,7 +94,7 @@ class Workers:
 
 @contextlib.contextmanager
 def naming_lost_workers():
-    """Says what to do where another process of the run is gone.
+    """Tells the user what to do when another process of the run is gone.
 
     Raises:
         UserError: TensorFlow found one that has ended or cannot be reached.

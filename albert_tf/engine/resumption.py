@@ -19,14 +19,10 @@ RESTART_DATA = "restart_data"
 
 @dataclasses.dataclass(frozen=True)
 class Fact:
-    """A source of a run: a flag, or the thing that a flag names.
-
-    A path says little: the file may have been made anew since. The contents are told
-    by a fact of its own, such as the fingerprint of a vocabulary.
-    """
+    """One part of a run's identity: a flag, or the content of what a flag names."""
 
     name: str
-    """By which it is stored; of a flag, the flag's."""
+    """Its key in the record; of a flag, the flag's name."""
     value: object
     """JSON, or `UNKNOWN`."""
     label: str
@@ -37,12 +33,13 @@ class Fact:
     """The value in a run that was stored before there was this fact."""
     earlier: dict = dataclasses.field(default_factory=dict)
     """Values that earlier versions stored for the same; a warning, by value."""
-    to_restart: str = ""
-    """Advice to whoever passes `RESTART_DATA` to a run that has it."""
+    content: str = ""
+    """Of a path: the fact that tells the content. The path may be another where that
+    is the same."""
 
 
-def flag_facts(options, **to_restart):
-    """Returns the `Fact`s of a dataclass of `option`s; `to_restart` by flag."""
+def flag_facts(options, **contents):
+    """Returns the `Fact`s of a dataclass of `option`s; `content` by flag."""
     return tuple(
         Fact(
             field.name,
@@ -50,7 +47,7 @@ def flag_facts(options, **to_restart):
             f"--{field.name}",
             field.metadata["may_change"],
             UNKNOWN if field.default is dataclasses.MISSING else field.default,
-            to_restart=to_restart.get(field.name, ""),
+            content=contents.get(field.name, ""),
         )
         for field in dataclasses.fields(options)
     )
@@ -75,24 +72,19 @@ def stored_values(facts):
     return {fact.name: fact.value for fact in facts if fact.value is not UNKNOWN}
 
 
-def restarting(facts):
-    """Names the flag `RESTART_DATA`, with the advice of `Fact`s that are set."""
-    advice = [f.to_restart for f in facts if f.to_restart and f.value is not None]
-    return " ".join([f"--{RESTART_DATA}", *map("({})".format, advice)])
-
-
 def check_facts(facts, earlier, directory):
     """Refuses to go on with a run that was made from something else.
 
     Args:
         facts: the `Fact`s of the run now, its flags among them.
-        earlier: `stored_values` when it was stored.
-        directory: where that was, for the message.
+        earlier: the `stored_values` of the run before.
+        directory: the run's folder, for the message.
 
     Raises:
-        UserError: a fact that may not change is another now; names it and both values.
+        UserError: a fact that may not change has changed; names it and both values.
     """
     set_flags = {fact.name for fact in facts if fact.value is True}
+    same = {fact.name for fact in facts if earlier.get(fact.name) == fact.value}
     for fact in facts:
         if fact.may_change is True or fact.may_change in set_flags:
             continue
@@ -102,12 +94,14 @@ def check_facts(facts, earlier, directory):
         now = json.loads(json.dumps(fact.value)) if is_known else UNKNOWN
         if UNKNOWN in (before, now) or before == now:
             continue
+        if fact.content in same:
+            continue
         if isinstance(before, str) and before in fact.earlier:
             logging.warning("The run in %s: %s.", directory, fact.earlier[before])
             continue
         allowed = ""
         if fact.may_change == RESTART_DATA:
-            allowed = f", pass {restarting(facts)} to read the data from its beginning"
+            allowed = f", pass --{RESTART_DATA} to read the data from its beginning"
         raise UserError(
             f"{fact.label} is {_shown(now)}, but the run in {directory} has "
             f"{_shown(before)}; go on with that{allowed}, or choose another "

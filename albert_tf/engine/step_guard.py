@@ -10,10 +10,10 @@ class StepGuard(tf.Module):
     """Counts steps that are not finite, and keeps the loss scale of float16.
 
     The scale follows Keras' `LossScaleOptimizer`: it starts at 2**15, is halved when
-    scaled gradients overflow and doubled after 2000 good steps, and never falls below
-    1. An overflow is a matter of the scale: the loss itself is finite. A loss that is
-    not, or gradients that are not without a scale, are a bad step; after
-    `max_bad_steps` of these in a row nothing is changed any more.
+    scaled gradients overflow, doubled after 2000 good steps, and never falls below 1.
+    In an overflow the loss itself is finite. A step is bad if its loss is not finite,
+    or its gradients are not and no scale is to blame; after `max_bad_steps` of these in
+    a row nothing changes any more.
 
     Made in `strategy.scope()`; all of it is saved with a run.
 

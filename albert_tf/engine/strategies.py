@@ -9,7 +9,6 @@ import urllib.parse
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.flags import STRATEGIES
 from albert_tf.errors import UserError
 
 _LOCAL_TPU = "local"
@@ -56,22 +55,23 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
             "mirrored" every GPU, or every logical CPU device if there are none;
             "multi_worker" the devices of all processes in the environment variable
             TF_CONFIG, each of which runs the same command; "tpu" all cores of a TPU.
-        tpu_name: of the TPU, or its gRPC address; None for the one that is attached
-            to this machine, in whose zone and project it is by default.
-        tpu_zone, gcp_project: of the TPU.
+        tpu_name: the TPU's name or gRPC address; None for the one attached to this
+            machine.
+        tpu_zone, gcp_project: where the TPU is; by default where this machine is.
 
     Raises:
-        UserError: the name is unknown, there is no such TPU, TF_CONFIG is missing or
-            malformed, or "auto" would leave several workers in it to train alone.
+        UserError: there is no such TPU, TF_CONFIG is missing or malformed, or "auto"
+            would leave several workers in it to train alone.
     """
-    if name not in STRATEGIES:
-        raise UserError(
-            f"--distribution_strategy={name} is unknown; choose from {STRATEGIES}."
-        )
     if name == "tpu":
         strategy = _tpu(tpu_name or _LOCAL_TPU, tpu_zone, gcp_project)
     elif name == "multi_worker":
-        _check_tf_config()
+        if not _worker_count():
+            raise UserError(
+                "--distribution_strategy=multi_worker needs the environment variable "
+                f"TF_CONFIG in every process, such as {_TF_CONFIG_EXAMPLE}; here it is "
+                f"{os.environ.get('TF_CONFIG')!r}."
+            )
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     else:
         strategy = _one_process(name)
@@ -89,12 +89,12 @@ def is_cpu(strategy):
 
 
 def is_tpu(strategy):
-    """Returns whether `strategy` trains on a TPU, which compiles all that it runs."""
+    """Returns whether a strategy trains on a TPU, which compiles all that it runs."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
 def writes_outputs(strategy):
-    """Returns whether this process is the one, of all that train, that writes files."""
+    """Returns whether this process, of all that train, is the one to write files."""
     return strategy.extended.should_checkpoint
 
 
@@ -172,25 +172,6 @@ def _worker_count():
         return sum(len(cluster.get(kind, ())) for kind in _WORKER_TYPES)
     except (AttributeError, KeyError, TypeError, ValueError):
         return 0
-
-
-def _check_tf_config():
-    text = os.environ.get("TF_CONFIG")
-    try:
-        config = json.loads(text or "{}")
-        task = config["task"]
-        addresses = config["cluster"][task["type"]]
-        valid = task["type"] in _WORKER_TYPES
-        valid = valid and 0 <= int(task["index"]) < len(addresses)
-    except (KeyError, TypeError, ValueError):
-        valid = False
-    if not valid:
-        found = f"is {text!r}" if text else "is not set"
-        raise UserError(
-            "--distribution_strategy=multi_worker needs the environment variable "
-            f"TF_CONFIG in every process, such as {_TF_CONFIG_EXAMPLE}; here it "
-            f"{found}."
-        )
 
 
 _only_strategy = functools.cache(create_strategy)

@@ -14,7 +14,7 @@ _SUM = tf.distribute.ReduceOp.SUM
 
 
 class TrainStep:
-    """Callable inside `strategy.run`: trains on this replica's rows of a batch.
+    """Trains on a replica's rows of a batch; called inside `strategy.run`.
 
     Keras' own path is not used: it clips each replica's gradients before they are
     summed, cannot accumulate and switches XLA off under tf.distribute. Here the sums
@@ -32,7 +32,7 @@ class TrainStep:
         options: `StepOptions`.
 
     Attributes:
-        guard: the `StepGuard`, state of the run beside model and optimizer.
+        guard: the `StepGuard`, whose state is saved with model and optimizer.
     """
 
     def __init__(self, model, objective, optimizer, options):
@@ -62,7 +62,7 @@ class TrainStep:
 
         Args:
             rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
-            carried: these rows' state from the step before, `{name: [rows, ...]}`.
+            carried: the rows' state after the step before, `{name: [rows, ...]}`.
             micro_batches: int, number of parts of the rows.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 
@@ -108,7 +108,7 @@ class TrainStep:
     def _gradients(self, rows, denominators, seed, micro_batches, carried):
         """Sums gradients and metrics over the micro-batches of a replica.
 
-        `carried` are the names of the rows' state, which is returned, too.
+        `carried` names the state of the rows, whose new values come third.
         """
         if micro_batches == 1:
             return self._compiled_gradients(rows, denominators, seed)
@@ -137,7 +137,7 @@ class TrainStep:
         return gradients, sums, after
 
     def _micro_batch_gradients(self, batch, denominators, seed):
-        """Returns these rows' scaled gradients of the global loss; metrics; state."""
+        """Computes scaled gradients of the global loss, metrics and state of rows."""
         objective = self.objective
         alone = self.options.xla_beside_products
         with compiled_activations(alone), tf.GradientTape() as tape:
@@ -172,7 +172,7 @@ class TrainStep:
         ]
 
     def _variables(self):
-        """Returns all that a step changes beside the number of steps, by name."""
+        """Returns all that a step changes, except the number of steps, by name."""
         return {
             "weights": self._weights(),
             "moments": [
@@ -185,8 +185,8 @@ class TrainStep:
     def _new_state(self, gradients, losses, state, learning_rate, step, carried):
         """Computes new values of `_variables`, and of the metrics that are not sums.
 
-        The gradients and the losses are of the whole global batch. The carried state is
-        part of the state, too.
+        The gradients and the losses are those of the global batch. The new state also
+        holds the carried state.
         """
         clipped, norm = self._clip(gradients)
         updated = self._update(clipped, state, learning_rate, step)
@@ -206,9 +206,8 @@ class TrainStep:
     def _update(self, gradients, state, learning_rate, step):
         """Computes the optimizer's new weights and moments.
 
-        A weight that no loss reaches, such as the pooler in tagging, stays as it is;
-        decay alone would shrink it. Source: `apply_gradients` of official
-        `optimization.py`.
+        A weight that no loss reaches, such as the pooler in tagging, stays as it is:
+        decay alone would shrink it (`apply_gradients` of official `optimization.py`).
         """
         before = zip(gradients, state["weights"], state["moments"], strict=True)
         updated = [

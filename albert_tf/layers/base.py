@@ -43,10 +43,7 @@ class ConfiguredLayer(keras.layers.Layer):
         return cls(cls.config_class.from_dict(config.pop("config")), **config)
 
     def _dense(self, units, name, dtype=None, use_bias=True, initializer=None):
-        """Creates a projection of the last axis.
-
-        By default it has the official initialiser and the layer's dtype policy.
-        """
+        """Creates a projection of the last axis, by default as the official code."""
         return Dense(
             units,
             use_bias=use_bias,
@@ -84,11 +81,7 @@ class ConfiguredLayer(keras.layers.Layer):
 
 
 def refuse_quantization(self, *args, **kwargs):
-    """Refuses `keras.Model.quantize`, which would leave the weights as they are.
-
-    Raises:
-        UserError: always.
-    """
+    """Refuses `keras.Model.quantize`, which would leave the weights as they are."""
     raise UserError(
         f"Keras cannot quantize an {type(self).__name__} of albert_tf; save the model "
         "and export it with python -m albert_tf.serving.export --format=onnx "
@@ -195,10 +188,8 @@ class DepthAdapters(ConfiguredLayer):
         return down, up
 
     def of_block(self, i):
-        """Returns the adapters of block `i`, an int or int32 scalar.
-
-        Returns:
-            `{sublayer: {projection: (down [inputs, rank], up [rank, outputs])}}`.
+        """Returns the adapters of block `i`, an int or int32 scalar, as nested dicts:
+        `{sublayer: {projection: (down [inputs, rank], up [rank, outputs])}}`.
         """
         return {
             sublayer: {name: (down[i], up[i]) for name, (down, up) in pairs.items()}

@@ -1,4 +1,4 @@
-"""Heads of the layers before the last, and decisions to leave after one of them."""
+"""Early exit: heads after the layers before the last, and rules to stop there."""
 
 import keras
 from keras import ops
@@ -11,9 +11,9 @@ _SAME_LABEL = 0.5  # a predicted label is 1, others are 0
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class ExitClassifiers(ClassificationHead):
-    """A `ClassificationHead` for each layer but the last, their weights stacked.
+    """A `ClassificationHead` for each layer but the last, with stacked weights.
 
-    A loop over depth then takes the one of its layer. As PABEE's, they share the
+    A loop over depth can so pick the weights of its layer. As in PABEE, all share the
     pooler.
 
     Args:
@@ -34,15 +34,12 @@ class ExitClassifiers(ClassificationHead):
         return logits + self.output_bias
 
     def of_layer(self, pooled, layer, last):
-        """Computes logits after one layer.
+        """Computes logits after one layer, float32 `[batch, labels]`.
 
         Args:
             pooled: `[batch, hidden]`.
-            layer: its number from 0, an int32 scalar.
+            layer: the layer's number from 0, an int32 scalar.
             last: the `ClassificationHead` of the last layer.
-
-        Returns:
-            float32 `[batch, labels]`.
         """
 
         def taken(earlier, own):
@@ -55,32 +52,24 @@ class ExitClassifiers(ClassificationHead):
 
 
 def first_state(logits, kind):
-    """Returns the state of `leaving` before the first layer.
+    """Returns the state of `leaving` before the first layer, for such logits.
 
-    Args:
-        logits: `[rows, outputs]`, of the shape that `leaving` gets.
-        kind: as of `leaving`.
-
-    Returns:
-        The last predictions, float32 `[rows, …]`, and for how many layers they have
-        been the same, float32 `[rows]`.
+    It is the last predictions, float32 `[rows, …]`, and the number of layers for which
+    they have been the same, float32 `[rows]`.
     """
     last = _predictions(logits, kind)
     return ops.full_like(last, float("nan")), ops.zeros_like(last[:, 0])
 
 
 def leaving(logits, state, rule, kind, threshold=None):
-    """Decides which rows leave after a layer.
+    """Decides which rows leave after a layer: bool `[rows]`, and the new state.
 
     Args:
         logits: float32 `[rows, outputs]` of the layer's head.
-        state: as `first_state`, of the layer before.
+        state: `first_state`, or the one after the layer before.
         rule: an `ExitRule`.
         kind: what the outputs mean, one of `models.labels.LABEL_KINDS`.
         threshold: a float32 scalar in place of the rule's.
-
-    Returns:
-        bool `[rows]`, and the new state.
     """
     threshold = rule.threshold if threshold is None else threshold
     if rule.name != "patience":
@@ -96,7 +85,7 @@ def leaving(logits, state, rule, kind, threshold=None):
 
 
 def _predictions(logits, kind):
-    """Returns float32 `[rows, outputs]`, of which a change counts."""
+    """Returns the predictions whose changes "patience" counts: `[rows, outputs]`."""
     if kind == "regression":
         return logits
     if kind == "multi_label":
@@ -107,15 +96,12 @@ def _predictions(logits, kind):
 
 
 def confidence(logits, name, kind):
-    """Computes the number of each row that a rule compares with its threshold.
+    """Computes what a rule compares with its threshold, float32 `[rows]`.
 
     Args:
         logits: float32 `[rows, outputs]`.
-        name: of an `ExitRule` but "patience".
-        kind: as of `leaving`; of several labels, the one that is least sure counts.
-
-    Returns:
-        float32 `[rows]`.
+        name: name of an `ExitRule` other than "patience".
+        kind: as for `leaving`; of several labels, the least sure one counts.
     """
     several = kind == "multi_label"
     logits = two_sided(logits) if several else logits

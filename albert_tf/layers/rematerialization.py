@@ -1,9 +1,10 @@
-"""Ways to run through the depth of the network that leave its numbers alone.
+"""Loops over depth and rematerialization, neither of which changes a number.
 
-The only layer code that cannot do without TensorFlow; imported when asked for.
-`loop`, `rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
-i = 0 .. count - 1, one after the other, where `body` maps `[batch, tokens, hidden]` to
-the same shape.
+The only layer code that needs TensorFlow; it is imported on demand. `depth_loop`,
+`rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
+i = 0 .. count - 1 in turn, where `hidden` and the result are `[batch, tokens, hidden]`.
+`count` is an int, and `i` is one too, or an int32 scalar in a loop. `variables` are the
+Keras variables that `body` reads.
 """
 
 import keras
@@ -15,13 +16,7 @@ from tensorflow.python.ops import control_flow_util
 def depth_loop(body, hidden, count):
     """Applies `body` in a `tf.while_loop`, which is traced and compiled once.
 
-    Args:
-        body: a function of an int32 scalar and `hidden`.
-        hidden: `[batch, tokens, hidden]`.
-        count: int; XLA needs to know it to differentiate the loop.
-
-    Returns:
-        The last output, `[batch, tokens, hidden]`.
+    XLA must know `count` to differentiate the loop. Returns the last output.
     """
 
     def step(i, hidden):
@@ -38,16 +33,8 @@ def rematerialize(body, variables, hidden, count):
 
     Only the inputs of the steps are kept for the backward pass, which adds up the
     gradients of the weights as it goes. `body` must be a pure function of `hidden`
-    and `variables`: dropout has to come from a given seed.
-
-    Args:
-        body: a function of an int and `hidden`.
-        variables: the Keras variables that it reads.
-        hidden: `[batch, tokens, hidden]`.
-        count: int.
-
-    Returns:
-        The outputs of all steps, a list of `[batch, tokens, hidden]`.
+    and `variables`: dropout has to come from a given seed. Returns the list of all
+    outputs.
     """
 
     @tf.custom_gradient
@@ -74,16 +61,9 @@ def rematerialize(body, variables, hidden, count):
 
 
 def rematerialized_loop(body, variables, hidden, count):
-    """Applies `rematerialize` with one `tf.while_loop` forward and one backward.
+    """Works as `rematerialize`, with one `tf.while_loop` forward and one backward.
 
-    Args:
-        body: a function of an int32 scalar and `hidden`.
-        variables: the Keras variables that it reads.
-        hidden: `[batch, tokens, hidden]`.
-        count: int.
-
-    Returns:
-        The last output, `[batch, tokens, hidden]`.
+    Returns the last output.
     """
 
     @tf.custom_gradient

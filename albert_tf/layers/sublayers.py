@@ -53,14 +53,7 @@ class Sublayer(ConfiguredLayer):
         return self.layer_norm(hidden) if self.config.norm == "pre" else hidden
 
     def _sum(self, residual, output, seed, site):
-        """Returns the output of the sublayer, `[batch, outputs, hidden]`.
-
-        Args:
-            residual: the tokens that it is for.
-            output: the function's result for them.
-            seed: int32 `[2]` of the block or None for inference.
-            site: of the dropout in the block.
-        """
+        """Adds the function's result, after dropout at `site`, to the residual."""
         output = dropout(output, self.config.hidden_dropout_prob, seed, site)
         output = ops.add(residual, output)
         if self.config.norm == "pre":
@@ -116,13 +109,8 @@ class SelfAttention(Sublayer):
     def project(self, hidden, attending, view, seed, recompute, adapters):
         """Computes the projections and all between them; an export may replace this.
 
-        Args:
-            hidden: `[batch, tokens, hidden]`, to which tokens attend.
-            attending: the tokens that do, `[batch, outputs, hidden]`.
-            view, seed, recompute, adapters: as of the call.
-
-        Returns:
-            `[batch, outputs, hidden]`.
+        The tokens `attending`, `[batch, outputs, hidden]`, attend to those of `hidden`,
+        `[batch, tokens, hidden]`. Returns `[batch, outputs, hidden]`.
         """
         query, key = self._query_and_key(hidden, attending, view, adapters)
         value = self.value(hidden, adapter=adapters.get("value"))
@@ -140,11 +128,7 @@ class SelfAttention(Sublayer):
         return self.output_dense(context, adapter=adapters.get("output_dense"))
 
     def probabilities(self, hidden, view, adapters=None):
-        """Returns how much each token attends to each, before dropout.
-
-        Args:
-            hidden: `[batch, tokens, hidden]`, the input of the block.
-            view, adapters: as of the call.
+        """Computes attention probabilities for the input of the block, before dropout.
 
         Returns:
             float32 `[batch, heads, tokens, tokens]`; rows sum to 1.

@@ -100,15 +100,7 @@ class TransformerStack(ConfiguredLayer):
         return [*states, *self.run(hidden, view, last - 1, last, seed)]
 
     def run(self, hidden, view, first, last, seed=None):
-        """Runs the blocks `first` to `last - 1`.
-
-        Args:
-            hidden, view, seed: as of the call.
-            first, last: numbers of blocks, from 0.
-
-        Returns:
-            A list of `[batch, tokens, hidden]`, as the call.
-        """
+        """Runs the blocks `first` to `last - 1`; returns their outputs as the call."""
         states, index = [], first
         for layer, run in itertools.groupby(self._layers_between(first, last)):
             blocks = layer * len(list(run))
@@ -122,15 +114,10 @@ class TransformerStack(ConfiguredLayer):
         return states
 
     def run_layer(self, layer, hidden, view, index, seed=None):
-        """Runs the blocks of one layer, whose place in the depth may be a tensor.
+        """Runs the blocks of a layer, an item of `layer_schedule`.
 
-        Args:
-            layer: an item of `layer_schedule`.
-            hidden, view, seed: as of the call.
-            index: number of the first block, from 0, an int or int32 scalar.
-
-        Returns:
-            `[batch, tokens, hidden]`.
+        `index` is the number of its first block, an int or int32 scalar. Returns the
+        last output, `[batch, tokens, hidden]`.
         """
         for inner, block in enumerate(layer):
             hidden = self._run_block(block, hidden, view, seed, index + inner)
@@ -141,11 +128,11 @@ class TransformerStack(ConfiguredLayer):
         return hidden if self.final_norm is None else self.final_norm(hidden)
 
     def attentions(self, block_inputs, view):
-        """Returns how much tokens attend to each other, before dropout.
+        """Computes the attention probabilities of each block, before dropout.
 
         Args:
-            block_inputs: for each block its input, `[batch, tokens, hidden]`.
-            view: as of the call.
+            block_inputs: the input of each block, `[batch, tokens, hidden]`.
+            view: as for the call.
 
         Returns:
             For each block float32 `[batch, heads, tokens, tokens]`; rows sum to 1.

@@ -12,7 +12,7 @@ _LONGEST_PERIOD = 10_000.0  # of rotary positions
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Inputs of all blocks' attention for a batch, beside the hidden states.
+    """Mask and positions of a batch, for the attention of all blocks.
 
     Q is the number of tokens that attend: all of them, or the ones that `pick` takes.
 
@@ -41,9 +41,7 @@ class View:
     def of_rows(self, pick):
         """Returns the view of some tokens, for a block that computes no others.
 
-        Args:
-            pick: a function from `[batch or 1, tokens, width]` to `[batch or 1,
-                outputs, width]`.
+        `pick` maps `[batch or 1, tokens, width]` to `[batch or 1, outputs, width]`.
         """
         turns = self.query_turns
         return dataclasses.replace(
@@ -55,11 +53,7 @@ class View:
         )
 
     def of_examples(self, numbers):
-        """Returns the view of some examples of the batch, which hold one pair each.
-
-        Args:
-            numbers: int32 `[examples]`.
-        """
+        """Returns the view of examples, int32 `[examples]`, that hold one pair each."""
         return dataclasses.replace(
             self,
             bias=_taken(self.bias, numbers),
@@ -85,7 +79,7 @@ def view_of(config, input_mask, pair_ids=None):
         config: an `AlbertConfig`.
         input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
         pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair, where a row
-            holds several, which do not see each other.
+            holds several pairs: they do not see each other.
     """
     bias, local_bias, positions, turns = key_bias(input_mask), None, None, None
     if pair_ids is not None:
@@ -115,14 +109,11 @@ def query_tokens(hidden, view):
 
 
 def key_bias(input_mask):
-    """Computes the addend of the scores: 0 for a token, -10000 for padding.
+    """Computes the bias of scores by padding, float32 `[batch, 1, 1, tokens]`.
 
-    Args:
-        input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
-
-    Returns:
-        float32 `[batch, 1, 1, tokens]`: only keys are masked, padded queries are
-        computed and ignored (official `create_attention_mask_from_input_mask`).
+    It is 0 where `input_mask`, `[batch, tokens]`, is 1, and else -10000. Only keys are
+    masked: padded queries are computed and ignored (official
+    `create_attention_mask_from_input_mask`).
     """
     padding = 1.0 - ops.cast(input_mask, "float32")
     # Not by indexing, which TensorFlow Lite does not have for four axes.
@@ -130,27 +121,19 @@ def key_bias(input_mask):
 
 
 def pair_bias(pair_ids):
-    """Computes the addend of the scores where a row holds several pairs.
+    """Computes the bias of scores between pairs, float32 `[batch, 1, tokens, tokens]`.
 
-    Args:
-        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair.
-
-    Returns:
-        float32 `[batch, 1, tokens, tokens]`: 0 within a pair, -10000 across two.
+    It is 0 where two tokens have equal `pair_ids`, `[batch, tokens]`, and else -10000.
     """
     others = ops.cast(ops.logical_not(same_pair(pair_ids)), "float32")
     return _MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
 
 
 def window_bias(tokens, window):
-    """Computes the addend of the scores where tokens see only their neighbours.
+    """Computes the bias of scores past a window, float32 `[1, 1, tokens, tokens]`.
 
-    Args:
-        tokens: how many, an int or int32 scalar.
-        window: twice the largest distance between two tokens that see each other.
-
-    Returns:
-        float32 `[1, 1, tokens, tokens]`: 0 within the window, -10000 past it.
+    It is 0 for tokens at most `window // 2` apart, and else -10000; `tokens` is an int
+    or an int32 scalar.
     """
     places = ops.arange(tokens, dtype="int32")
     rows, columns = ops.expand_dims(places, (0, 1, 3)), ops.expand_dims(places, 0)
@@ -188,12 +171,8 @@ def positions_in_pair(pair_ids):
 def rotation(positions, head_size):
     """Computes cosines and sines of rotary positions (Su et al., arXiv 2104.09864).
 
-    Args:
-        positions: int32 `[batch or 1, tokens]`.
-        head_size: D, even.
-
-    Returns:
-        float32 `[batch or 1, tokens, head_size]`: D/2 cosines, and as many sines.
+    Positions int32 `[batch or 1, tokens]` become float32 `[batch or 1, tokens,
+    head_size]`: half of them cosines, the other half sines.
     """
     half = head_size // 2
     exponents = ops.arange(half, dtype="float32") / half
@@ -205,15 +184,9 @@ def rotation(positions, head_size):
 def rotated(heads, turns):
     """Turns queries or keys, so that their products depend on distances only.
 
-    Element i turns with element i + D/2, as in GPT-NeoX and transformers. Angles and
-    sums are float32 whatever the type of `heads`.
-
-    Args:
-        heads: `[batch, tokens, heads, head size]`.
-        turns: the result of `rotation`.
-
-    Returns:
-        As `heads`, in shape and type.
+    Element i turns with element i + D/2, as in GPT-NeoX and transformers. `heads` is
+    `[batch, tokens, heads, head size]`, as is the result; `turns` is the result of
+    `rotation`. Angles and sums are float32 whatever the type of `heads`.
     """
     cosines, sines = ops.split(ops.expand_dims(turns, 2), 2, axis=-1)
     first, second = ops.split(ops.cast(heads, "float32"), 2, axis=-1)
@@ -225,10 +198,7 @@ def gather_positions(sequence, positions):
     """Picks rows: `[batch, tokens, width]` at int32 `[batch, outputs]`.
 
     A lookup in the flattened rows: its gradient is one scatter, which XLA handles
-    better than the gradient of `take_along_axis`.
-
-    Returns:
-        `[batch, outputs, width]`.
+    better than the gradient of `take_along_axis`. Returns `[batch, outputs, width]`.
     """
     batch, tokens, width = ops.shape(sequence)
     starts = ops.arange(batch, dtype="int32")[:, None] * tokens  # [B, 1]

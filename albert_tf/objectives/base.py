@@ -16,21 +16,14 @@ class LossTerm:
     epsilon: float = 0.0
     """Addend of the denominator."""
     scale: float = 1.0
-    """Factor of the term in the sum; it is reported without."""
+    """Factor of the term in the sum; the reported loss is without it."""
 
     def weights(self, batch):
-        """Returns the weight of each label of a batch, float32; 0 for padding.
-
-        By default each row has one.
-        """
+        """Returns each label's weight, float32, 0 for padding; by default the row's."""
         return example_weights(batch)
 
     def sums(self, outputs, batch):
-        """Compares a model's outputs with the labels of a batch.
-
-        Args:
-            outputs: the result of `Objective.outputs`.
-            batch: dict of features and labels, `[batch, ...]`.
+        """Compares the result of `Objective.outputs` with the labels of a batch.
 
         Returns:
             losses: float32 `[]`, the sum of the losses times `weights`.
@@ -95,19 +88,14 @@ class Objective:
         return self.sums(outputs, batch)
 
     def first_carried(self, model, rows):
-        """Returns the state that the first batch gets in place of a batch before it.
+        """Returns the state before the first batch, `{name: float32 [rows, ...]}`.
 
-        Args:
-            model: the Keras model.
-            rows: int, of the global batch.
-
-        Returns:
-            `{name: float32 [rows, ...]}`; by default there is no state.
+        By default no state passes from batch to batch. `rows` is the global batch size.
         """
         return {}
 
     def resumed(self, carried, batch):
-        """Returns the carried state, for rows of `batch` that continue the last one."""
+        """Returns the state for a batch: reset in rows that continue none."""
         return carried
 
     def call_carrying(self, model, batch, training, dropout_seed):
@@ -124,7 +112,7 @@ class Objective:
         return {}
 
     def sums(self, outputs, batch):
-        """Sums up the terms of a batch: losses and metrics, as `__call__`."""
+        """Computes the losses and metrics of all terms, as `__call__`."""
         losses, metrics = {}, {}
         for term in self.terms:
             losses[term.name], term_metrics = term.sums(outputs, batch)

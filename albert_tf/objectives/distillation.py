@@ -19,14 +19,8 @@ def softmax_distances(logits, teacher, temperature):
     """Computes the divergence of two distributions over the last axis, softened.
 
     `T² KL(softmax(teacher / T) || softmax(logits / T))` (Hinton et al., arXiv
-    1503.02531, section 2); the factor keeps gradients of one size whatever T is.
-
-    Args:
-        logits, teacher: float32 `[…, classes]`.
-        temperature: T.
-
-    Returns:
-        float32 `[…]`.
+    1503.02531, section 2), where T is the temperature. The factor keeps the size of
+    gradients independent of T. `[…, classes]` float32 becomes `[…]`.
     """
     own = tf.nn.log_softmax(logits / temperature)
     target = tf.nn.log_softmax(teacher / temperature)
@@ -39,7 +33,7 @@ def sigmoid_distances(logits, teacher, temperature):
 
 
 class TeacherWords(LossTerm):
-    """The divergence of both distributions of masked words, by `DistillationFlags`."""
+    """The divergence of the model's masked words from the teacher's."""
 
     name = "teacher"
     epsilon = MASKED_LM.epsilon
@@ -89,10 +83,10 @@ class TeacherLayers(LossTerm):
 
 
 class DistillationObjective(PretrainingObjective):
-    """Terms of pretraining, of which the masked words are learned of a teacher, too.
+    """The terms of pretraining, and those that compare the model with a teacher.
 
     Args:
-        terms: the `HeadTerm`s; the masked LM's gives the teacher's its share.
+        terms: the `HeadTerm`s; the masked LM's cedes `teacher_weight` to the teacher.
         teacher: the `AlbertForPreTraining`.
         flags: `LayersFlags`.
     """

@@ -49,15 +49,14 @@ class LayersFlags(DistillationFlags):
         """Returns the pairs of `teacher_layers`, `(own, teacher's)` each, from 0.
 
         Raises:
-            UserError: they are something else, or there is no teacher.
+            UserError: they are something else.
         """
-        if self.teacher_layers is None:
-            return ()
-        flag = f"--teacher_layers={self.teacher_layers}"
-        if not self.teacher:
-            raise UserError(f"{flag} needs --teacher, whose layers they are.")
-        pairs = [part.split(":") for part in self.teacher_layers.split(",")]
-        numbers = [number for pair in pairs for number in pair]
-        if {*map(len, pairs)} != {2} or not all(n.isdecimal() for n in numbers):
-            raise UserError(f"{flag}: expected pairs of layers such as 2:6,4:12.")
-        return tuple((int(own) - 1, int(theirs) - 1) for own, theirs in pairs)
+        pairs = self.teacher_layers.split(",") if self.teacher_layers else ()
+        try:
+            pairs = [map(int, pair.split(":")) for pair in pairs]
+            return tuple((own - 1, teachers - 1) for own, teachers in pairs)
+        except ValueError as error:
+            raise UserError(
+                f"--teacher_layers={self.teacher_layers}: expected pairs of layers "
+                "such as 2:6,4:12."
+            ) from error

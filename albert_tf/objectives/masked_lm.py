@@ -106,9 +106,9 @@ class PretrainingObjective(Objective):
 class PermutationObjective(Objective):
     """The official loss of XLNet: a mean over all predictions.
 
-    With `mem_len` in the model's configuration, a batch hands its memories on to the
-    next one, row by row. A row that begins a stream starts with zeros, which are seen,
-    as in the official training.
+    With `mem_len` in the model's configuration, each row of a batch passes its memory
+    on to the same row of the next. A row that begins a stream starts with zeros, which
+    attention sees, as in the official training.
     """
 
     def __init__(self):

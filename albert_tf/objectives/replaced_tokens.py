@@ -49,8 +49,8 @@ class ReplacedTokensObjective(Objective):
     No gradient passes from the discriminator to the generator.
 
     Args:
-        generator_weight, discriminator_weight: of the two losses.
-        temperature: the divisor of the generator's logits before one is drawn.
+        generator_weight, discriminator_weight: weights of the two losses.
+        temperature: divisor of the generator's logits before a token is drawn.
     """
 
     def __init__(
@@ -80,11 +80,9 @@ class ReplacedTokensObjective(Objective):
 
 
 def drawn(logits, seed):
-    """Returns tokens drawn by their logits, int32 `[batch, predictions]`.
+    """Draws tokens by their logits `[batch, predictions, vocabulary]`.
 
-    Args:
-        logits: float32 `[batch, predictions, vocabulary]`.
-        seed: int32 `[2]`; equal seeds draw equal tokens.
+    Returns int32 `[batch, predictions]`; equal seeds, int32 `[2]`, draw equal tokens.
     """
     uniform = tf.random.stateless_uniform(
         tf.shape(logits), seed, minval=1e-7, maxval=1.0
@@ -93,15 +91,9 @@ def drawn(logits, seed):
 
 
 def with_tokens(batch, tokens):
-    """Returns the `input_ids` of a batch with tokens in its masked places.
+    """Puts `tokens` `[batch, predictions]` into the masked places of `input_ids`.
 
-    Args:
-        batch: dict; `masked_lm_positions` of which `masked_lm_weights` are 0 are
-            padding.
-        tokens: int32 `[batch, predictions]`.
-
-    Returns:
-        int32 `[batch, tokens]`.
+    Positions with a weight of 0 are padding. Returns int32 `[batch, tokens]`.
     """
     ids, positions = batch["input_ids"], batch["masked_lm_positions"]
     is_real = tf.cast(batch["masked_lm_weights"] > 0, tf.int32)

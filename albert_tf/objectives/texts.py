@@ -1,4 +1,4 @@
-"""Objective of fine-tuning on texts, and the losses of one label for each."""
+"""Objective of fine-tuning on texts, and the losses of tasks with one label a text."""
 
 import tensorflow as tf
 
@@ -35,9 +35,7 @@ class TextTerm(LossTerm):
     """The loss of a text task, a mean over the rows of the global batch.
 
     Args:
-        task: a `TextTask`, or a task with its `losses`, `right` and `has_accuracy`,
-            which compute from the model's outputs and the labels the losses, and the
-            accurate answers.
+        task: a `TextTask`, or a task with its `losses`, `right` and `has_accuracy`.
     """
 
     name = "classification"
@@ -60,8 +58,8 @@ class TextTerm(LossTerm):
 class ExitsTerm(TextTerm):
     """The losses of the heads after all layers, a mean that weighs them by depth.
 
-    PABEE (Zhou et al., arXiv 2006.04152), formula 3. With `early_exit_distillation` the
-    earlier heads learn of the last one, too. The metrics are the last head's.
+    PABEE (Zhou et al., arXiv 2006.04152), formula 3. With `early_exit_distillation`,
+    the earlier heads also learn from the last one. The metrics are the last head's.
     """
 
     def sums(self, outputs, batch):

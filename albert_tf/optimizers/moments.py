@@ -24,8 +24,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         weight_decay_rate: decay of all but biases and normalization parameters.
         learning_rate_factors: `{part of a path: factor}`; the rate of the variables
             below that part is multiplied by the factor (see `layer_factors`).
-        gradient_factors: the same for their gradients, as they are when they come here:
-            clipped. Moments are of what results.
+        gradient_factors: the same for their clipped gradients, before the moments.
         also_excluded: names of further rules whose variables are neither decayed nor
             adapted.
 
@@ -159,10 +158,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return weight - step_size * update, moments
 
     def applied_trust_ratio(self, index, gradient, weight, moments, step):
-        """Returns the `trust_ratio` of the step of `new_values`; 1 where excluded.
-
-        The arguments are as for `new_values`.
-        """
+        """Returns the `trust_ratio` of the step of `new_values`; 1 where excluded."""
         if self.excluded[index]:
             return 1.0
         weight = ops.convert_to_tensor(weight)
@@ -181,18 +177,14 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return update, moments
 
     def direction(self, index, gradient, moments, step):
-        """Returns where to step, before decay and scaling, and the moments after that.
+        """Returns the step's direction, before decay and scaling, and the new moments.
 
         Args:
-            index: place of the weight; `build` can note by it facts on a weight for a
-                rule, such as its path or its kind.
-            gradient: of the weight's shape and dtype.
+            index: place of the weight; by it, `build` can note facts on each weight.
+            gradient: a tensor of the weight's shape and dtype.
             moments: `{name: value before the step}` of `moments_of(index)`, of the same
                 shape.
             step: number of steps before this one.
-
-        Returns:
-            A tensor of the weight's shape, and `{name: value}` of `moments`.
         """
         raise NotImplementedError
 

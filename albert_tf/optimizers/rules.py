@@ -49,10 +49,8 @@ def rule_of(path):
 def layer_decay(config, decay, decayed=RATES):
     """Returns the arguments of a `MomentsOptimizer` for layer-wise decay.
 
-    Args:
-        config, decay: as of `layer_factors`.
-        decayed: `RATES`: the learning rates, by `layer_factors`; or `GRADIENTS`, the
-            rule of the official XLNet: the clipped gradients, by `official_factors`.
+    `RATES` scales the learning rates by `layer_factors`; `GRADIENTS` scales the clipped
+    gradients by `official_factors`, as the official XLNet does.
     """
     if decayed == GRADIENTS:
         return {"gradient_factors": official_factors(config, decay)}
@@ -65,9 +63,7 @@ def official_factors(config, decay):
     The top set of parameters keeps its gradients, the one below has the factor `decay`,
     and so on; embeddings and all else keep theirs, too. Adam divides by the size of
     earlier gradients, which have the same factor, so that the steps hardly change.
-
-    Args and Returns:
-        as of `layer_factors`.
+    Arguments and result are those of `layer_factors`.
     """
     sets = _sets(config)
     return _by_depth(sets, [decay ** (len(sets) - 1 - i) for i in range(len(sets))])

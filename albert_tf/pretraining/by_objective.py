@@ -1,7 +1,6 @@
 """The kinds of pretraining: for each `--objective` its model, its data, its loss."""
 
 import contextlib
-import math
 
 from absl import logging
 
@@ -12,7 +11,6 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.objectives.masked_lm import PERMUTATION_LM
 from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
@@ -40,10 +38,10 @@ class MaskedLM:
 
     config_class = AlbertConfig
     model_class = AlbertForPreTraining
-    # Whether the labels of the data's sentences are learned, where it has any.
     learns_sentences = True
-    # The held-out metric that picks the best model; None where the newest is best.
+    """Whether the labels of the data's sentences are learned, where it has any."""
     best_metric = "masked_lm_accuracy"
+    """The held-out metric that picks the best model; None where the newest is best."""
     initial_model = staticmethod(initial_model)
 
     def trained_model(self, path, flags, config):
@@ -60,30 +58,31 @@ class MaskedLM:
             )
         return model
 
-    def training_flops(self, model, length, predictions, rematerialize=False):
-        """Counts a step's operations, a token, for sequences of so many tokens."""
-        forward = model.config.costs.forward_flops(model.config, length, predictions)
-        return albert.training_flops(forward, rematerialize)
+    def networks(self, model, predictions):
+        """Lists the networks of a step: of each its config and its predictions a row.
 
-    def training_memory(self, model, *shape):
-        """Counts bytes of a step by part; `shape` as of `albert.training_memory`."""
-        return model.config.costs.training_memory(model.config, *shape)
+        Args:
+            model: the model that is trained.
+            predictions: number of predictions in a row of the data.
+        """
+        return [(model.config, predictions)]
 
-    def parameters(self, model):
-        """Counts the parameters, by part."""
-        return model.config.costs.pretraining_parameters(model.config)
+    def training_flops(self, model, length, predictions):
+        """Counts a step's operations, a token, for rows of `length` tokens."""
+        rematerialize = model.execution["rematerialize"]
+        forward = [
+            config.costs.forward_flops(config, length, count)
+            for config, count in self.networks(model, predictions)
+        ]
+        return sum(albert.training_flops(count, rematerialize) for count in forward)
 
-    def objective(self, terms, flags):
-        """Makes the loss of the terms."""
-        return PretrainingObjective(terms)
+    def objective(self, data, flags):
+        """Makes the loss of a `PretrainingData`."""
+        return PretrainingObjective(data.sentence_terms())
 
     def dataset(self, *arguments, max_gram, **reading):
         """Makes the dataset as `pretraining_dataset`."""
         return pretraining_dataset(*arguments, **reading)
-
-    def terms(self, data):
-        """Returns the `HeadTerm`s of a `PretrainingData`."""
-        return data.sentence_terms()
 
     def check_config(self, config, path, lengths):
         """Refuses a configuration for sequences that it cannot hold."""
@@ -101,25 +100,15 @@ class ReplacedTokensDetection(MaskedLM):
     model_class = AlbertForReplacedTokens
     learns_sentences = False
     # A better generator makes every score of the discriminator worse, and most tokens
-    # are not replaced: who finds none of them is right nearly always.
+    # are not replaced: a discriminator that finds none of them is right nearly always.
     best_metric = None
 
-    def terms(self, data):
-        """Returns the `LossTerm`s; the data's labels of sentences are not learned."""
-        return ReplacedTokensObjective().terms
-
-    def objective(self, terms, flags):
-        """Makes the loss, with the weights of the flags."""
+    def objective(self, data, flags):
         return ReplacedTokensObjective(
             flags.gen_weight, flags.disc_weight, flags.temperature
         )
 
     def trained_model(self, path, flags, config):
-        """Loads as `MaskedLM`, with the generator.
-
-        Raises:
-            UserError: it keeps none.
-        """
         model = super().trained_model(path, flags, config)
         if model.generator is None:
             raise UserError(
@@ -128,36 +117,19 @@ class ReplacedTokensDetection(MaskedLM):
             )
         return model
 
-    def initial_model(self, flags, config, terms):
-        """Builds as `MaskedLM`; a checkpoint may lack heads and generator.
-
-        Raises:
-            UserError: a checkpoint that does not fit.
-        """
-        arguments = {
-            "generator": flags.config_changes(config),
-            "keep_generator": flags.keep_generator,
-            **flags.execution,
-        }
+    def initial_model(self, flags, config, terms, start=None):
         return first_model(
-            self.model_class, flags, config, _OF_REPLACED_TOKENS, arguments
+            self.model_class,
+            flags,
+            config,
+            start,
+            _OF_REPLACED_TOKENS,
+            generator=flags.config_changes(config),
+            keep_generator=flags.keep_generator,
         )
 
-    def training_flops(self, model, length, predictions, rematerialize=False):
-        """Counts as `MaskedLM`, for both networks."""
-        return super().training_flops(model, length, 0, rematerialize) + (
-            super().training_flops(model.generator, length, predictions, rematerialize)
-        )
-
-    def training_memory(self, model, *shape):
-        """Counts as `MaskedLM`, for both networks."""
-        training_memory = super().training_memory
-        both = [training_memory(own, *shape) for own in (model, model.generator)]
-        return {part: sum(each[part] for each in both) for part in both[0]}
-
-    def parameters(self, model):
-        """Counts as `MaskedLM`, the trained parameters."""
-        return {"all": sum(math.prod(v.shape) for v in model.trainable_variables)}
+    def networks(self, model, predictions):
+        return [(model.config, 0), (model.generator.config, predictions)]
 
 
 class PermutationLM(MaskedLM):
@@ -168,32 +140,22 @@ class PermutationLM(MaskedLM):
     learns_sentences = False
     best_metric = "permutation_lm_accuracy"
 
-    def objective(self, terms, flags):
-        """Makes the loss; there is but one."""
+    def objective(self, data, flags):
         return PermutationObjective()
 
-    def terms(self, data):
-        """Returns the `HeadTerm`s of a `PretrainingData`."""
-        return (PERMUTATION_LM,)
-
-    def initial_model(self, flags, config, terms):
-        """Builds as `MaskedLM`, from a checkpoint of the same layers.
-
-        Raises:
-            UserError: a checkpoint that does not fit, or of another configuration.
-        """
-        path = flags.init_checkpoint
-        if not path:
+    def initial_model(self, flags, config, terms, start=None):
+        """Builds as `MaskedLM`; a checkpoint must be of the same layers."""
+        if start is None:
             return self.model_class(config, **flags.execution)
         changes = {name: getattr(config, name) for name in _OF_A_RUN}
-        arguments = {**changes, **flags.execution}
-        model = bundle.open(path).model(self.model_class, **arguments)
+        model = start.model(self.model_class, **changes, **flags.execution)
         for name, value in config.to_dict().items():
             other = getattr(model.config, name)
             if value != other:
                 raise UserError(
-                    f"{path} has {name} {other}, but {flags.albert_config_file} "
-                    f"{value}; they may differ only in {', '.join(_OF_A_RUN)}."
+                    f"{start.source} has {name} {other}, but "
+                    f"{flags.albert_config_file} {value}; they may differ only in "
+                    f"{', '.join(_OF_A_RUN)}."
                 )
         logging.info("Starting from %s", model.load_report)
         return model
@@ -209,15 +171,7 @@ class PermutationLM(MaskedLM):
                     f"reuse_len to {reused}, or mem_len to 0 for no memory."
                 )
 
-    def dataset(
-        self,
-        *arguments,
-        max_gram,
-        vocab_size=None,
-        masked_lm_prob=None,
-        masked_share=None,
-        share_flag=None,
-    ):
+    def dataset(self, *arguments, max_gram, vocab_size=None, **masking):
         """Makes the dataset as `stream_dataset`; nothing of it is masked."""
         return stream_dataset(*arguments, max_gram=max_gram, vocab_size=vocab_size)
 
@@ -262,15 +216,15 @@ def load_config(objective, path, tokenizer, lengths):
 
 
 def _refuse_other_kind(objective, path):
-    """Says which objective a configuration is for, if it is for another one."""
+    """Names the objective that a configuration is for, if it is for another one."""
+    fitting = []
     for other, kind in KINDS.items():
-        if other != objective:
-            with contextlib.suppress(UserError):
-                kind.config_class.from_json_file(path)
-                break
-    else:
-        return
-    raise UserError(
-        f"{path} is a configuration for --objective={other}, but this run has "
-        f"--objective={objective}; pass the other objective or another configuration."
-    )
+        with contextlib.suppress(UserError):
+            kind.config_class.from_json_file(path)
+            fitting.append(other)
+    if fitting:
+        raise UserError(
+            f"{path} is a configuration for --objective={fitting[0]}, but this run has "
+            f"--objective={objective}; pass the other objective or another "
+            "configuration."
+        )

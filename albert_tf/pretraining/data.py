@@ -11,7 +11,6 @@ from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.by_objective import KINDS
 from data_pipeline.data_set import DataSet
-from data_pipeline.input_pipeline import lengths_of
 from data_pipeline.records.schema import sentence_on
 
 # What TensorFlow raises for records that are damaged, of other lengths or gone.
@@ -77,25 +76,20 @@ class PretrainingData:
                 self._check_sentence_labels()
 
     def _check_sentence_labels(self):
-        """Refuses held-out labels of sentences that mean something else, or none."""
+        """Refuses held-out sentence labels of another objective than training's."""
         file, trained = self._flags.eval_file, _sentence_objectives(self.input_files)
         if None in trained:
             return
         for name in _sentence_objectives(file):
-            if name in (None, *trained):
-                continue
-            if not self._flags.eval_any_objective:
+            # Data without pairs of sentences has no labels to compare.
+            allowed = self._flags.eval_any_objective and name != _ALONE
+            if name not in (None, *trained) and not allowed:
                 raise UserError(
                     f"--eval_file={file} was made with --sentence_objective={name}, "
                     f"but the training data with {trained[-1]}; make both with one "
-                    "objective, pass --sentence_objective=none to train the masked LM "
-                    "alone, or --eval_any_objective to compare the two."
-                )
-            if name == _ALONE:
-                raise UserError(
-                    f"--eval_file={file} was made with --sentence_objective=none and "
-                    "holds no pairs of sentences; pass --sentence_objective=none to "
-                    "evaluate the masked LM alone."
+                    "objective, pass --sentence_objective=none to train and evaluate "
+                    "the masked LM alone, or --eval_any_objective to compare two "
+                    "objectives on pairs of sentences."
                 )
 
     def sentence_terms(self):
@@ -123,9 +117,16 @@ class PretrainingData:
             )
         return OBJECTIVES[name]
 
-    def digest(self):
-        """Tells these data sets from others; None where no description says."""
-        return DataSet(self.input_files).digest
+    def digests(self):
+        """Tells these data from others, wherever they lie.
+
+        Returns:
+            The digest of the files of all phases in their order, None where nothing
+            describes them; and the digest that earlier versions recorded, of the
+            descriptions of their folders alone.
+        """
+        data = DataSet(self.input_files)
+        return data.digest, data.earlier_digest
 
     def stages(self):
         """Makes the `Stage`s of training, one a phase, each with its own order."""
@@ -148,10 +149,10 @@ class PretrainingData:
         ]
 
     def evaluation(self, on_training_data=False):
-        """Makes batches of `--eval_file`, of the last phase's lengths; None without it.
+        """Makes batches of `--eval_file` in the last phase's lengths; None without it.
 
-        `on_training_data` reads the data of training, then, as `--do_eval` of the
-        official code does.
+        With `on_training_data`, the training data take its place, as in the official
+        code.
         """
         flags = self._flags
         if not flags.eval_file:
@@ -164,9 +165,9 @@ class PretrainingData:
         return HeldOut(self._held_out().take(flags.max_eval_steps), self.eval_files)
 
     def _held_out(self):
-        """Returns the data of `evaluation`, as much of it masked as it was made for.
+        """Returns the data of `evaluation`, masked at the rate that it was made for.
 
-        So the scores of runs with other shares compare.
+        This makes the scores of runs with different rates comparable.
         """
         phase = self._phases[-1]
         needed = [
@@ -199,7 +200,7 @@ class PretrainingData:
 
 
 class HeldOut:
-    """Batches of a dataset whose files, which errors name, may be damaged."""
+    """Batches of a dataset; errors name its files, which may be damaged."""
 
     def __init__(self, dataset, files):
         self._dataset = dataset
@@ -210,15 +211,12 @@ class HeldOut:
             yield from self._dataset
 
 
-def described_lengths(input_file, masked_lm_prob):
-    """Reads the lengths that data was made with: `{flag: value}`; {} if undescribed.
+def _only(names, files):
+    """Returns the described files of these names; described by a dict or a list."""
+    if isinstance(files, dict):
+        return {name: files[name] for name in files if name in names}
+    return [name for name in files if name in names]
 
-    Raises:
-        UserError: no such file, or a description that is none.
-    """
-    for info in DataSet(input_file).described.values():
-        return lengths_of(info, masked_lm_prob)
-    return {}
 
 
 def _check_batch(input_file, dataset):
@@ -236,11 +234,11 @@ def _sentence_objectives(input_file):
 
 @contextlib.contextmanager
 def naming_unreadable(input_file):
-    """Names the files in errors of TensorFlow that are theirs.
+    """Turns TensorFlow's errors about files of records into sentences that name them.
 
     Raises:
-        UserError: the files are damaged, of other lengths or gone, or hold numbers
-            that are out of range.
+        UserError: the files are damaged, have other lengths or are missing, or hold
+            numbers that are out of range.
     """
     try:
         yield

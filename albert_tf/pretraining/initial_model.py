@@ -1,4 +1,4 @@
-"""Start of a pretraining run: tokenizer, model, and the facts of both."""
+"""Start of a pretraining run: tokenizer, model, teacher, and the run's identity."""
 
 from absl import logging
 
@@ -7,6 +7,8 @@ from albert_tf.bundle import warm_start
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
+from albert_tf.engine.resumption import flag_facts
+from albert_tf.engine.resumption import teacher_fact
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
@@ -15,6 +17,10 @@ from albert_tf.tokenization.tokenizer import UNRECORDED
 
 _PRETRAINING_HEADS = "cls/"
 _DIGITS = 16  # of a fingerprint, for messages
+_BY_DESCRIPTION = (
+    "an earlier version began it, and recorded what dataset_info.json says of the "
+    "data, but not which of the files it reads"
+)
 _OFFICIAL_HEADS = {"sentence_order": 2}
 # Neither a weight nor what the model computes depends on them; the paper's longest run
 # goes on without dropout after a million steps (section 4.8).
@@ -48,55 +54,60 @@ def load_tokenizer(flags):
     return tokenizer
 
 
-def initial_model(flags, config, terms):
+def initial_model(flags, config, terms, start=None):
     """Builds the model before the first step, to train the `HeadTerm`s.
 
-    A head without one does not train, nor does the pooler if no head needs it: nothing
-    but weight decay would reach them.
+    A head without a term does not train, nor does the pooler if no head needs it:
+    nothing but weight decay would reach them.
+
+    Args:
+        flags, config: the `ModelFlags` and the `AlbertConfig`.
+        terms: the `HeadTerm`s.
+        start: the `Bundle` of `--init_checkpoint`, or None.
 
     Raises:
         UserError: a checkpoint that does not fit.
     """
     trained_heads = sentence_heads(terms)
     heads = {**_OFFICIAL_HEADS, **trained_heads}
-    arguments = {"sentence_heads": heads, **flags.execution}
     allowed = (_PRETRAINING_HEADS,)
-    model = first_model(AlbertForPreTraining, flags, config, allowed, arguments)
+    model = first_model(
+        AlbertForPreTraining, flags, config, start, allowed, sentence_heads=heads
+    )
     model.albert.pooler.trainable = bool(trained_heads)
     for name in heads:
         model.sentence_head(name).trainable = name in trained_heads
     return model
 
 
-def first_model(model_class, flags, config, allow_missing, arguments):
+def first_model(model_class, flags, config, start, allow_missing, **arguments):
     """Returns a model that begins anew, or with the weights of a checkpoint.
 
     Args:
         model_class: a `PretrainedModel` of ALBERT's family.
-        flags, config: the `ModelFlags` and the `AlbertConfig`.
+        flags, config, start: as for `initial_model`.
         allow_missing: beginnings of official names that the checkpoint may lack.
-        arguments: dict of further constructor arguments.
+        **arguments: further constructor arguments.
 
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    if not flags.init_checkpoint:
+    arguments |= flags.execution
+    if start is None:
         return model_class(config, **arguments)
-    opened, rule = bundle.open(flags.init_checkpoint), flags.init_rule
     model, report = warm_start(
-        model_class, opened, config, rule, allow_missing, **arguments
+        model_class, start, config, flags.init_rule, allow_missing, **arguments
     )
     logging.info("%s", "\n".join(report))
     return model
 
 
-def load_teacher(flags, config, tokenizer, phases):
+def load_teacher(flags, config, tokenizer):
     """Loads the model that a run learns from; returns None without one.
 
     Args:
         flags: the `ModelFlags`.
         config, tokenizer: the student's; the latter may be None.
-        phases: the `PhaseFlags` of each phase.
 
     Raises:
         UserError: it cannot be read, or does not fit the student.
@@ -114,12 +125,6 @@ def load_teacher(flags, config, tokenizer, phases):
             f"{name} has another vocabulary than the model, which would learn other "
             "words; name a teacher with the model's vocabulary."
         )
-    length = max(phase.max_seq_length for phase in phases)
-    if model.config.longest_row(length) < length:
-        raise UserError(
-            f"{name} has {model.config.max_position_embeddings} positions, but "
-            f"--max_seq_length={length}; shorten the sequences."
-        )
     _check_layers(flags, config, model.config)
     return model
 
@@ -131,33 +136,38 @@ def _check_layers(flags, own, theirs):
     flag = f"--teacher_layers={flags.teacher_layers}"
     if flags.depth_loop:
         raise UserError(f"{flag} needs each layer, which --depth_loop does not keep.")
-    if own.hidden_size != theirs.hidden_size:
-        raise UserError(
-            f"{flag} compares layers of one width, but the model has hidden_size="
-            f"{own.hidden_size} and --teacher={flags.teacher} {theirs.hidden_size}; "
-            "leave it out, and learn the masked words."
-        )
-    for place, config in enumerate((own, theirs)):
-        blocks = config.num_hidden_layers * config.inner_group_num
-        if not all(0 <= pair[place] < blocks for pair in flags.layer_pairs()):
-            whose = ("the model has", "the teacher has")[place]
-            raise UserError(f"{flag}: {whose} the layers 1 to {blocks}.")
+    blocks = [c.num_hidden_layers * c.inner_group_num for c in (own, theirs)]
+    for pair in flags.layer_pairs():
+        if not all(0 <= layer < last for layer, last in zip(pair, blocks, strict=True)):
+            raise UserError(
+                f"{flag}: the model has the layers 1 to {blocks[0]}, the teacher 1 to "
+                f"{blocks[1]}."
+            )
 
 
-def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
-    """Makes the `Fact`s that no flag holds but that flags name, or make together.
+def run_facts(options, config, tokenizer, terms, data, start=None, teacher=None):
+    """Makes the `Fact`s of a run: its flags, and the contents of what they name.
 
     Args:
-        config_file, config: the file, and the `AlbertConfig` or `XLNetConfig` of it.
-        tokenizer: the tokenizer, or None.
-        terms, phases: the `HeadTerm`s, and the `PhaseFlags` of each phase.
-        data_digest: tells the training data from other data; None if unknown.
+        options: the resolved `PretrainingOptions`.
+        config, tokenizer: of the model; the tokenizer may be None.
+        terms: the `HeadTerm`s.
+        data: the `PretrainingData`.
+        start: the `Bundle` of `--init_checkpoint`, or None.
+        teacher: the model of `--teacher`, or None.
     """
     fields = [
-        Fact(f"config.{name}", value, f"{name} in {config_file}", name in _MAY_CHANGE)
+        Fact(
+            f"config.{name}",
+            value,
+            f"{name} in {options.albert_config_file}",
+            name in _MAY_CHANGE,
+        )
         for name, value in config.to_dict().items()
     ]
+    digest, earlier_digest = data.digests()
     return (
+        *flag_facts(options, input_file="data", second_phase_input_file="data"),
         _tokenizer_fact(tokenizer),
         *fields,
         Fact(
@@ -167,17 +177,24 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
         ),
         Fact(
             "data",
-            UNKNOWN if data_digest is None else data_digest,
-            "The digest of what dataset_info.json says of --input_file",
+            UNKNOWN if digest is None else digest,
+            "The digest of the files of --input_file",
             RESTART_DATA,
+            earlier={earlier_digest: _BY_DESCRIPTION},
         ),
         Fact(
             "batch_sizes",
-            [phase.train_batch_size for phase in phases],
+            [phase.train_batch_size for phase in options.phases()],
             "The batch of each part of the run, which --batch_ramp_steps, "
             "--gradient_accumulation_steps and --first_phase_steps make,",
             RESTART_DATA,
         ),
+        Fact(
+            "init_weights",
+            UNKNOWN if start is None else start.digest(),
+            "The fingerprint of the weights of --init_checkpoint",
+        ),
+        teacher_fact(teacher),
     )
 
 

@@ -15,6 +15,7 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
+from albert_tf.optimizers import scaled_learning_rate
 
 STORED = "train_minutes.json"
 """The file of an output directory that keeps the number of steps."""
@@ -26,79 +27,68 @@ _LOOP_SECONDS = 5.0  # of the loops that a budget measures
 _LOOPS = 2
 
 
-def plan_lines(optimizer, phases, trainer, kind):
+def plan_lines(options, trainer, kind):
     """Describes the plan: devices, phases, costs, learning rate, the decayed weights.
 
     Args:
-        optimizer, phases: the `ScheduleFlags`, and the `PhaseFlags` of each phase.
+        options: the resolved `PretrainingOptions`.
         trainer, kind: the `Trainer`, and the value of `by_objective.KINDS`.
     """
     model, replicas = trainer.model, trainer.strategy.num_replicas_in_sync
     devices = ", ".join(trainer.strategy.extended.worker_devices)
     lines = [
-        f"Plan: {optimizer.num_train_steps:,} steps on {replicas} replica(s) {devices}"
+        f"Plan: {options.num_train_steps:,} steps on {replicas} replica(s) {devices}"
     ]
     tokens, begin = 0, 0
-    for phase in phases:
+    for phase in options.phases():
         lines.extend(_phase_lines(kind, model, phase, begin, replicas))
         steps, begin = phase.num_train_steps - begin, phase.num_train_steps
-        tokens += steps * phase.train_batch_size * phase.lengths[0]
-    parameters = sum(kind.parameters(model).values())
-    lines.append(f"  in all {tokens:,} tokens, padding included")
-    lines.append(f"  {parameters:,} parameters in float32")
-    if model.compute_dtype != "float32":
-        lines[-1] += f", computed in {model.compute_dtype}"
-        lines[-1] += _units(trainer)
-    lines.append(
-        f"  learning rate {optimizer.peak_learning_rate:.4g}{_origin(optimizer)}, "
-        f"{optimizer.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
-        "warm-up"
-    )
-    lines.append(f"  {optimizer.optimizer}:")
-    return lines + trainer.optimizer.rules_table(model.trainable_variables)
+        tokens += steps * phase.train_batch_size * phase.max_seq_length
+    rate, of_4096 = options.learning_rate, ""
+    if options.scale_learning_rate:
+        of_4096 = f" = {rate:g} * sqrt({options.train_batch_size} / 4096)"
+        rate = scaled_learning_rate(rate, options.train_batch_size)
+    return [
+        *lines,
+        f"  in all {tokens:,} tokens, padding included",
+        f"  {model.count_params():,} parameters in float32{_computed_in(trainer)}",
+        f"  learning rate {rate:.4g}{of_4096}, {options.lr_schedule}, after "
+        f"{options.num_warmup_steps:,} steps of warm-up",
+        f"  {options.optimizer}:",
+        *trainer.optimizer.rules_table(model.trainable_variables),
+    ]
 
 
-def _units(trainer):
-    """Names the units that multiply bfloat16 on a CPU, if XLA does not; else ""."""
-    dtype, units = trainer.model.compute_dtype, ", ".join(bfloat16_units())
-    step = trainer.options.step
-    if dtype != "bfloat16" or step.use_xla or not units or not is_cpu(trainer.strategy):
+def _computed_in(trainer):
+    """Names the type of computation, unless float32, and the units of a CPU for it."""
+    dtype, step = trainer.model.compute_dtype, trainer.options.step
+    if dtype == "float32":
         return ""
+    units = ", ".join(bfloat16_units())
+    if dtype != "bfloat16" or step.use_xla or not units or not is_cpu(trainer.strategy):
+        return f", computed in {dtype}"
     xla = (
         "XLA for activations and update" if step.xla_beside_products else "without XLA"
     )
-    return f" by this processor's {units}, {xla}"
-
-
-def _origin(optimizer):
-    """Describes how the rate was computed from the flags."""
-    if not optimizer.scale_learning_rate:
-        return ""
-    return f" = {optimizer.learning_rate:g} * sqrt({optimizer.train_batch_size} / 4096)"
+    return f", computed in {dtype} by this processor's {units}, {xla}"
 
 
 def _phase_lines(kind, model, phase, begin, replicas):
-    length, predictions = phase.lengths
-    micro_batch = (
-        phase.train_batch_size // replicas // phase.gradient_accumulation_steps
+    length, predictions = phase.max_seq_length, phase.max_predictions_per_seq
+    parts = phase.gradient_accumulation_steps
+    micro_batch = phase.train_batch_size // replicas // parts
+    execution = model.execution["rematerialize"], _BYTES[model.compute_dtype]
+    memory = sum(
+        sum(c.costs.training_memory(c, micro_batch, length, n, *execution).values())
+        for c, n in kind.networks(model, predictions)
     )
-    rematerialize = model.execution["rematerialize"]
-    memory = kind.training_memory(
-        model,
-        micro_batch,
-        length,
-        predictions,
-        rematerialize,
-        _BYTES[model.compute_dtype],
-    )
-    flops = kind.training_flops(model, length, predictions, rematerialize)
+    flops = kind.training_flops(model, length, predictions)
     return [
         f"  steps {begin:,} to {phase.num_train_steps:,}: {phase.input_file}",
         f"    batches of {phase.train_batch_size:,} sequences of {length} tokens "
-        f"({predictions} predictions), {phase.gradient_accumulation_steps} x "
-        f"{micro_batch} a replica",
-        f"    {flops / 1e6:,.1f} MFLOP a token, about "
-        f"{sum(memory.values()) / _GIBIBYTE:,.2f} GiB a replica",
+        f"({predictions} predictions), {parts} x {micro_batch} a replica",
+        f"    {flops / 1e6:,.1f} MFLOP a token, about {memory / _GIBIBYTE:,.2f} GiB a "
+        "replica",
     ]
 
 
@@ -113,40 +103,11 @@ def measured_lines(trainer, stages):
         )
         total += seconds * (stage.last_step - begin)
         begin = stage.last_step
-    hours = total / 3600
     return [
         f"Measured, the best of {_MEASURED_STEPS} steps after compiling:",
         *lines,
-        f"  training takes {hours:,.2f} hours, evaluation and checkpoints apart",
+        f"  training takes {total / 3600:,.2f} hours, evaluation and checkpoints apart",
     ]
-
-
-def check_budget(options):
-    """Refuses flags of `PretrainingOptions` that a budget cannot hold with.
-
-    Raises:
-        UserError: the number of steps is given, too, or the steps are of several kinds
-            or measured by several processes.
-    """
-    if not options.train_minutes:
-        return
-    steps = type(options).num_train_steps
-    others = {
-        "num_train_steps": options.num_train_steps != steps,
-        "first_phase_steps": options.first_phase_steps,
-        "batch_ramp_steps": options.batch_ramp_steps,
-    }
-    for name in (name for name, is_given in others.items() if is_given):
-        raise UserError(
-            f"--train_minutes={options.train_minutes:g} fixes the number of steps of "
-            f"one phase; leave --{name} out, or --train_minutes."
-        )
-    if options.distribution_strategy == "multi_worker":
-        raise UserError(
-            f"--train_minutes={options.train_minutes:g} is measured by one process; "
-            "with --distribution_strategy=multi_worker give --num_train_steps, of "
-            "which --dry_run measures a few."
-        )
 
 
 def steps_of_budget(options, make_trainer):
@@ -192,18 +153,10 @@ def steps_of_budget(options, make_trainer):
 
 def _stored_steps(path, minutes):
     """Reads the number of steps of a run that has checkpoints."""
-    stored = read_json_object(path) if storage.exists(path) else {}
-    steps = stored.get("num_train_steps")
-    if not isinstance(steps, int):
-        raise UserError(
-            f"{path} does not tell how many steps --train_minutes={minutes:g} gave the "
-            "run whose checkpoints lie beside it; copy the file back, go on with "
-            "--num_train_steps if the run began with that, or train into another "
-            "--output_dir."
-        )
+    stored = read_json_object(path)
     asked = Fact("train_minutes", minutes, "--train_minutes")
     check_facts([asked], stored, os.path.dirname(path))
-    return steps
+    return stored["num_train_steps"]
 
 
 def _measure(trainer, stage):

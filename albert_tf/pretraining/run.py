@@ -7,38 +7,45 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from albert_tf import bundle
 from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.cli.command_line import group_of
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
+from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerFlags
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import write_eval_results
-from albert_tf.engine.resumption import teacher_fact
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.engine.trainer import Trainer
+from albert_tf.hub.downloads import shown
+from albert_tf.hub.names import with_local_models
 from albert_tf.io import storage
 from albert_tf.io.folder_lock import folder_lock
 from albert_tf.objectives.distillation import DistillationObjective
+from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.by_objective import load_config
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.initial_model import load_teacher
 from albert_tf.pretraining.initial_model import load_tokenizer
-from albert_tf.pretraining.initial_model import named_facts
+from albert_tf.pretraining.initial_model import run_facts
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.plan import steps_of_budget
-from albert_tf.pretraining.settings import resolve
 from data_pipeline.data_set import DataSet
 
 _TERA = 1e12
 
 
-def pretrain(settings):
-    """Trains and evaluates as `Settings` say.
+def pretrain(options):
+    """Trains and evaluates as resolved `PretrainingOptions` say.
 
     Returns:
         The held-out metrics at the end; None without `--do_eval`.
@@ -47,122 +54,133 @@ def pretrain(settings):
         UserError: a file, flag or checkpoint that does not fit, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
-    tokenizer, data, trainer = _prepare(settings)
-    kind, phases = KINDS[settings.data.objective], settings.data.phases()
-    plan = plan_lines(settings.optimizer, phases, trainer, kind)
-    if settings.run.dry_run:
+    local = with_local_models(options)
+    tokenizer, data, trainer = _prepare(local)
+    plan = plan_lines(options, trainer, KINDS[options.objective])
+    if options.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
         return None
-    held_out = data.evaluation(on_training_data=settings.run.do_eval)
-    if settings.run.do_train:
+    held_out = data.evaluation(on_training_data=options.do_eval)
+    if options.do_train:
         logging.info("%s", "\n".join(plan))
-        info = training_info(settings.flags, data.input_files)
+        info = training_info(options, data.input_files)
         _train(trainer, data, held_out, tokenizer, info)
-    if not settings.run.do_eval:
+    if not options.do_eval:
         return None
-    trained = _trained_model(settings)
-    step = read_training_info(trained).get("step", 0) if trained else trainer.step
+    step = trainer.step
+    if not options.do_train:
+        step = read_training_info(_trained_model(local)).get("step", 0)
     return _evaluate(trainer, held_out, step)
 
 
-def settings_of(options):
-    """Returns the `Settings` of `PretrainingOptions`, with the steps of its minutes.
+def with_steps(options):
+    """Returns resolved `PretrainingOptions` with the number of steps of their budget.
 
     Raises:
-        UserError: flags that do not fit each other, or minutes that are too few.
+        UserError: minutes that are too few.
     """
-    settings = resolve(options)
     if not (options.train_minutes and options.do_train):
-        return settings
+        return options
 
     def make_trainer():
-        _, data, trainer = _prepare(settings)
+        _, data, trainer = _prepare(with_local_models(options))
         return trainer, data.stages()[0]
 
-    return resolve(options, steps_of_budget(options, make_trainer))
+    steps = steps_of_budget(options, make_trainer)
+    return dataclasses.replace(options, num_train_steps=steps)
 
 
-def _prepare(settings):
+def _prepare(options):
     """Returns the tokenizer, the `PretrainingData` and the `Trainer` of a run."""
-    # The devices are the first thing that TensorFlow is asked for.
-    strategy = _strategy(settings)
-    tokenizer = load_tokenizer(settings.model)
-    config = load_config(
-        settings.data.objective,
-        settings.model.albert_config_file,
-        tokenizer,
-        [phase.lengths[0] for phase in settings.data.phases()],
-    )
-    data = PretrainingData(settings.data, tokenizer, config.vocab_size)
-    trainer = _trainer(settings, strategy, config, data, tokenizer)
-    return tokenizer, data, trainer
-
-
-def _strategy(settings):
-    """Sets up the devices, and makes their numbers repeatable."""
-    keras.utils.set_random_seed(settings.data.random_seed)
-    if settings.run.deterministic:
+    keras.utils.set_random_seed(options.random_seed)
+    if options.deterministic:
         tf.config.experimental.enable_op_determinism()
-    return strategy_from(settings.devices)
-
-
-def _trained_model(settings):
-    """Loads the model that a run only evaluates; None for a run that trains."""
-    if settings.run.do_train:
-        return None
-    return settings.model.init_checkpoint or settings.trainer.output_dir
-
-
-def _trainer(settings, strategy, config, data, tokenizer):
-    kind, phases = KINDS[settings.data.objective], settings.data.phases()
-    terms = kind.terms(data)
-    with strategy.scope():
-        if trained := _trained_model(settings):
-            model = kind.trained_model(trained, settings.model, config)
-        else:
-            model = kind.initial_model(settings.model, config, terms)
-        teacher = load_teacher(settings.model, config, tokenizer, phases)
-        optimizer = settings.optimizer.create_scheduled()
-    data.check()
-    config_file, digest = settings.model.albert_config_file, data.digest()
-    facts = named_facts(config_file, config, tokenizer, terms, phases, digest)
-    warn_of_slow_bfloat16(strategy, model.compute_dtype)
-    trainer_options = dataclasses.replace(
-        settings.trainer,
-        step=_step_options(settings, model, strategy),
-        facts=(*settings.trainer.facts, *facts, teacher_fact(teacher)),
-        **_report(settings, model, strategy),
+    # The devices are the first thing that TensorFlow is asked for.
+    strategy = strategy_from(options)
+    tokenizer = load_tokenizer(options)
+    config = load_config(
+        options.objective,
+        options.albert_config_file,
+        tokenizer,
+        [phase.max_seq_length for phase in options.phases()],
     )
-    objective = kind.objective(terms, settings.model)
+    data = PretrainingData(options, tokenizer, config.vocab_size)
+    return tokenizer, data, _trainer(options, strategy, config, data, tokenizer)
+
+
+def _trained_model(options):
+    """Names the folder of the model that a run evaluates without training."""
+    return options.init_checkpoint or options.output_dir
+
+
+def _trainer(options, strategy, config, data, tokenizer):
+    kind, start = KINDS[options.objective], None
+    objective = kind.objective(data, options)
+    terms = objective.terms
+    with strategy.scope():
+        if not options.do_train:
+            model = kind.trained_model(_trained_model(options), options, config)
+        else:
+            if options.init_checkpoint:
+                start = bundle.open(options.init_checkpoint)
+            model = kind.initial_model(options, config, terms, start)
+        teacher = load_teacher(options, config, tokenizer)
+        optimizer = optimizer_of(options)
     if teacher is not None:
-        objective = DistillationObjective(terms, teacher, settings.model)
+        objective = DistillationObjective(terms, teacher, options)
+    data.check()
+    facts = run_facts(options, config, tokenizer, terms, data, start, teacher)
+    if start is not None:
+        start.release()
+    warn_of_slow_bfloat16(strategy, model.compute_dtype)
+    trainer_options = TrainerOptions(
+        **vars(group_of(TrainerFlags, options)),
+        **vars(group_of(ReportFlags, options)),
+        num_train_steps=options.num_train_steps,
+        eval_steps=options.eval_steps,
+        best_metric=kind.best_metric,
+        facts=facts,
+        restart_data=options.restart_data,
+        step=_step_options(options, model, strategy),
+        evaluated="held out" if options.eval_file else "training data",
+        **_speeds(options, model, strategy),
+    )
     return Trainer(model, objective, optimizer, strategy, trainer_options)
 
 
-def _step_options(settings, model, strategy):
+def optimizer_of(options):
+    """Makes the optimizer of `PretrainingOptions`, with its schedule."""
+    rate = options.learning_rate
+    if options.scale_learning_rate:
+        rate = scaled_learning_rate(rate, options.train_batch_size)
+    return dataclasses.replace(options, learning_rate=rate).create(
+        options.num_train_steps,
+        options.num_warmup_steps,
+        start_warmup_step=options.start_warmup_step,
+        also_excluded=() if options.decay_relative_biases else (RELATIVE_BIASES,),
+    )
+
+
+def _step_options(options, model, strategy):
     """Makes the `StepOptions`, with XLA where the flag or the devices say so."""
-    xla = {"use_xla": settings.run.use_xla}
-    if settings.run.use_xla is None:
+    xla = {"use_xla": options.use_xla}
+    if options.use_xla is None:
         xla = pretraining_xla(strategy, model)
-    return StepOptions(**xla, seed=settings.data.random_seed)
+    return StepOptions(**xla, seed=options.random_seed)
 
 
-def _report(settings, model, strategy):
-    """Makes the fields of `TrainerOptions` for reports, by the model and devices."""
-    kind, phases = KINDS[settings.data.objective], settings.data.phases()
-    predictions = dict(phase.lengths for phase in phases)
+def _speeds(options, model, strategy):
+    """Makes the fields of `TrainerOptions` that tell the utilisation of the devices."""
+    kind = KINDS[options.objective]
+    predictions = dict(phase.lengths for phase in options.phases())
 
     def flops_per_token(length):
         return kind.training_flops(model, length, predictions[length])
 
     peak = strategy_peak(strategy, model.compute_dtype)
-    if (teraflops := settings.trainer.peak_teraflops) is not None:
-        peak = teraflops * _TERA * strategy.num_replicas_in_sync
-    return {
-        "flops_per_token": flops_per_token,
-        "peak_flops": peak,
-        "evaluated": "held out" if settings.data.eval_file else "training data",
-    }
+    if options.peak_teraflops is not None:
+        peak = options.peak_teraflops * _TERA * strategy.num_replicas_in_sync
+    return {"flops_per_token": flops_per_token, "peak_flops": peak}
 
 
 def _train(trainer, data, held_out, tokenizer, info):
@@ -194,14 +212,7 @@ def _evaluate(trainer, held_out, step):
 
 
 def save_best_model(model, directory, step, tokenizer, info):
-    """Writes `best-<step>` into a directory, and then removes earlier ones.
-
-    Args:
-        model, tokenizer: to save.
-        directory: of the run.
-        step: of the model.
-        info: a dict for its `training_info.json`.
-    """
+    """Writes the model of a step as `best-<step>`, and then removes earlier ones."""
     path = os.path.join(directory, f"best-{step}")
     temporary = f"{path}.tmp"  # The run's lock keeps others away.
     storage.remove_folder(temporary)
@@ -212,21 +223,20 @@ def save_best_model(model, directory, step, tokenizer, info):
             storage.remove_folder(other)
 
 
-def training_info(flags, input_files):
+def training_info(options, input_files):
     """Collects data, flags, versions and seed, as a dict for JSON.
 
     All of it is read before training, after which nothing may fail. The step of a
-    model and the entries of `history.json` come to it when that is saved.
-
-    Args:
-        flags: the resolved ones, by name.
-        input_files: of the data.
+    model and the entries of `history.json` are added when the model is saved.
     """
     return {
         "step": 0,
-        "random_seed": flags["random_seed"],
+        "random_seed": options.random_seed,
         "data": DataSet(input_files).descriptions,
         "evaluations": [],
-        "options": flags,
+        "options": {
+            name: shown(value) if isinstance(value, str) else value
+            for name, value in dataclasses.asdict(options).items()
+        },
         "versions": versions(),
     }

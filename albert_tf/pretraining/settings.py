@@ -1,35 +1,20 @@
-"""Settings of each part of a run, made from its flags once, at the top."""
+"""The options of a run, checked and completed once, at the top."""
 
 import dataclasses
 
-from albert_tf.cli.command_line import group_of
-from albert_tf.engine.compilation import with_precision
-from albert_tf.engine.flags import DeviceFlags
-from albert_tf.engine.flags import ReportFlags
-from albert_tf.engine.flags import TrainerFlags
-from albert_tf.engine.flags import TrainerOptions
-from albert_tf.engine.resumption import flag_facts
-from albert_tf.errors import UserError
-from albert_tf.families.layer_sharing import FIRST
-from albert_tf.families.layer_sharing import GROUP0
-from albert_tf.hub.downloads import shown
-from albert_tf.hub.names import with_local_models
-from albert_tf.objectives.flags import LayersFlags
-from albert_tf.pretraining.by_objective import KINDS
-from albert_tf.pretraining.data import described_lengths
-from albert_tf.pretraining.data_flags import SECOND
-from albert_tf.pretraining.data_flags import DataFlags
-from albert_tf.pretraining.plan import check_budget
-from albert_tf.pretraining.run_flags import GeneratorFlags
-from albert_tf.pretraining.run_flags import ModelFlags
-from albert_tf.pretraining.run_flags import RunFlags
-from albert_tf.pretraining.run_flags import ScheduleFlags
+from data_pipeline.records.folders import describe_data
 
-_OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
-_TO_RESTART = (
+from albert_tf.engine.compilation import with_precision
+from albert_tf.errors import UserError
+from albert_tf.objectives.flags import LayersFlags
+from data_pipeline.input_pipeline import lengths_of
+
+RESTART_ADVICE = (
     "leave --final_masked_lm_prob out, and give --masked_lm_prob the share to go on "
     "with"
 )
+"""For a run whose share of masked tokens moves, and that restarts its data."""
+_OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
     ("masked_lm",): (
         "sentence_objective",
@@ -42,102 +27,75 @@ _FLAGS_OF = {
         "init_layers",
         "init_from_group0",
     ),
-    ("replaced_tokens",): [f.name for f in dataclasses.fields(GeneratorFlags)],
+    ("replaced_tokens",): (
+        "generator_hidden_size",
+        "generator_layers",
+        "gen_weight",
+        "disc_weight",
+        "temperature",
+        "keep_generator",
+    ),
     ("permutation_lm",): ("max_gram", "decay_relative_biases"),
+}
+# The flags that need another one.
+_NEEDS = {
+    "final_masked_lm_prob": "masked_lm_prob",
+    "eval_steps": "eval_file",
+    "init_from_group0": "init_checkpoint",
+    "init_layers": "init_checkpoint",
+    "teacher_layers": "teacher",
+}
+# With a budget, the run has one phase, and one process measures its steps.
+_NOT_WITH_A_BUDGET = {
+    "num_train_steps": None,
+    "first_phase_steps": None,
+    "batch_ramp_steps": None,
+    "distribution_strategy": "multi_worker",
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """A run: its actions, and the settings of each part."""
-
-    run: RunFlags
-    devices: DeviceFlags
-    model: ModelFlags
-    optimizer: ScheduleFlags
-    data: DataFlags
-    trainer: TrainerOptions
-    flags: dict
-    """All flags as they were resolved, for the record."""
-
-
-def resolve(options, num_train_steps=None):
-    """Resolves `PretrainingOptions` to `Settings`.
-
-    Args:
-        options: `PretrainingOptions`.
-        num_train_steps: of a budget; None leaves the flag.
+def resolve(options):
+    """Returns `PretrainingOptions` with the lengths of the data and the precision.
 
     Raises:
         UserError: flags that do not fit each other, or data that cannot be described.
     """
-    _check(options)
-    options = with_precision(with_lengths(options))
-    if num_train_steps is not None:
-        options = dataclasses.replace(options, num_train_steps=num_train_steps)
-    return Settings(
-        run=group_of(RunFlags, options),
-        devices=group_of(DeviceFlags, options),
-        model=with_local_models(group_of(ModelFlags, options)),
-        optimizer=group_of(ScheduleFlags, options),
-        data=group_of(DataFlags, options),
-        trainer=TrainerOptions(
-            **vars(group_of(TrainerFlags, options)),
-            **vars(group_of(ReportFlags, options)),
-            num_train_steps=options.num_train_steps,
-            eval_steps=options.eval_steps,
-            best_metric=KINDS[options.objective].best_metric,
-            facts=flag_facts(options, final_masked_lm_prob=_TO_RESTART),
-            restart_data=options.restart_data,
-        ),
-        flags={
-            name: shown(value) if isinstance(value, str) else value
-            for name, value in dataclasses.asdict(options).items()
-        },
-    )
+    _refuse_contradictions(options)
+    return with_precision(with_lengths(options))
 
 
-def _check(options):
+def _refuse_contradictions(options):
+    """Refuses flags that would have no effect, or another one than they promise."""
+    given = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if getattr(options, field.name) != field.default
+    }
     if not (options.do_train or options.do_eval):
         raise UserError("There is nothing to do; pass --do_train or --do_eval.")
-    _refuse_flags_of_others(options)
-    check_budget(options)
-    rule = options.init_rule
-    if rule != FIRST and not options.init_checkpoint:
-        flag = "init_from_group0" if rule == GROUP0 else "init_layers"
-        raise UserError(f"--{flag} needs --init_checkpoint.")
-    if options.final_masked_lm_prob is not None and options.masked_lm_prob is None:
-        raise UserError(
-            f"--final_masked_lm_prob={options.final_masked_lm_prob:g} needs "
-            "--masked_lm_prob, the share at the first step."
-        )
-    if options.final_masked_lm_prob is not None and options.restart_data:
-        raise UserError(
-            "--restart_data reads the data from its first batch, at which the share of "
-            f"tokens would be {options.masked_lm_prob:g} again; {_TO_RESTART}."
-        )
-    if options.eval_steps and not options.eval_file:
-        raise UserError(
-            "--eval_steps needs --eval_file, held-out TFRecords "
-            "(create_pretraining_data --held_out_fraction writes some)."
-        )
-    # Each refuses its flags, here before any work.
-    options.phases()
-    options.profile_range()
-    options.layer_pairs()
-
-
-def _refuse_flags_of_others(options):
-    """Refuses flags that say something about another objective."""
     for objectives, names in _FLAGS_OF.items():
         for name in names if options.objective not in objectives else ():
-            value = getattr(options, name)
-            if value != getattr(type(options), name):  # its default
+            if name in given:
                 raise UserError(
-                    f"--{name}={value} needs --objective={' or '.join(objectives)}, "
-                    "but this run has "
+                    f"--{name}={given[name]} needs --objective="
+                    f"{' or '.join(objectives)}, but this run has "
                     f"--objective={options.objective}; leave one of the two out."
                 )
+    for name, other in _NEEDS.items():
+        if name in given and not given.get(other):
+            raise UserError(f"--{name} needs --{other}.")
+    for name, value in _NOT_WITH_A_BUDGET.items():
+        if options.train_minutes and name in given and value in (None, given[name]):
+            raise UserError(
+                f"--train_minutes={options.train_minutes:g} fixes the number of steps "
+                f"of one phase, which one process measures; leave --{name} out, or "
+                "--train_minutes."
+            )
+    if "final_masked_lm_prob" in given and options.restart_data:
+        raise UserError(
+            "--restart_data reads the data from its first batch, at which the share of "
+            f"tokens would be {options.masked_lm_prob:g} again; {RESTART_ADVICE}."
+        )
 
 
 def with_lengths(options):
@@ -154,13 +112,24 @@ def with_lengths(options):
         **described_lengths(options.input_file, options.most_masked),
         **_given(options, _OFFICIAL_LENGTHS),
     }
-    options = dataclasses.replace(options, **first)
-    if not options.second_phase_input_file:
-        return options
-    second = described_lengths(options.second_phase_input_file, options.most_masked)
-    # What is as in the first phase stays unsaid.
-    second = {f"{SECOND}{n}": v for n, v in second.items() if v != first[n]}
-    return dataclasses.replace(options, **{**second, **_given(options, second)})
+    second = {}
+    if options.second_phase_input_file:
+        file, masked = options.second_phase_input_file, options.most_masked
+        found = described_lengths(file, masked).items()
+        # What is as in the first phase stays unsaid.
+        second = {f"second_phase_{n}": value for n, value in found if value != first[n]}
+        second |= _given(options, second)
+    return dataclasses.replace(options, **first, **second)
+
+
+def described_lengths(input_file, masked_lm_prob):
+    """Reads the lengths that data was made with: `{flag: value}`; {} if undescribed.
+
+    Raises:
+        UserError: no such file, or a description that is none.
+    """
+    described = [info for info in describe_data(input_file).values() if info]
+    return lengths_of(described[0], masked_lm_prob) if described else {}
 
 
 def _given(options, names):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from albert_tf.pretraining.by_objective import KINDS
-from albert_tf.pretraining.data_flags import DataFlags
+from albert_tf.pretraining.flags import DataFlags
 from albert_tf.tokenization import load_tokenizer
 
 _SEED = 12345

@@ -21,7 +21,7 @@ def write_batches(path, input_file, tokenizer, batch_size, count, seed, training
         UserError: records that are missing, too few or damaged, or have no description.
     """
     # Imported here, as below, so that --help does not wait for TensorFlow.
-    from albert_tf.pretraining.data import described_lengths
+    from albert_tf.pretraining.settings import described_lengths
     from data_pipeline.input_pipeline import pretraining_dataset
 
     lengths = described_lengths(input_file, None)

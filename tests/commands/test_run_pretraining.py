@@ -16,6 +16,7 @@ from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization.loading import tokenizer_of
@@ -266,9 +267,7 @@ def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
     rates = set()
     for change in changes:
         command = ["run_pretraining.py", *flags(**change)]
-        optimizer = resolve(
-            parse(PretrainingOptions, command)
-        ).optimizer.create_scheduled()
+        optimizer = optimizer_of(parse(PretrainingOptions, command))
         found = []
         for step in range(12):
             optimizer.iterations.assign(step)

@@ -103,7 +103,14 @@ def saved_sums(tmp_path, step, folder="run"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("replicas", "micro_batches"), [(1, 1), (1, 2), (2, 1), (2, 2)]
+    ("replicas", "micro_batches"),
+    [
+        *(
+            pytest.param(*p, marks=pytest.mark.nightly)
+            for p in [(1, 1), (1, 2), (2, 1)]
+        ),
+        (2, 2),
+    ],
 )
 def test_rows_hand_on_what_they_have(make, tmp_path, replicas, micro_batches):
     trainer, stages = make(STEPS, replicas, micro_batches, save=1)

@@ -47,7 +47,9 @@ def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replic
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("micro_batches", [2, 4])
+@pytest.mark.parametrize(
+    "micro_batches", [2, pytest.param(4, marks=pytest.mark.nightly)]
+)
 def test_accumulation_equals_one_batch(
     make_trainer, batches, weights, plain, micro_batches
 ):

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.optimizers import create_optimizer
 
@@ -22,7 +21,9 @@ def _wsd(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimizer", ["lamb", "muon"])
+@pytest.mark.parametrize(
+    "optimizer", ["lamb", pytest.param("muon", marks=pytest.mark.nightly)]
+)
 def test_an_interrupted_run_continues_bit_for_bit(
     make_trainer, batches, weights, optimizer, killed_after, lines
 ):
@@ -120,14 +121,9 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_linear_trainer, batches):
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
     for data in folder.glob("*.data*"):
         data.write_bytes(b"")
-    match = "No checkpoint in .* can be used: training-2"
-    with pytest.raises(UserError, match=match) as error:
+    match = "can be used: training-2 .*, with --restart_data if its data was moved"
+    with pytest.raises(UserError, match=match):
         make_linear_trainer(4).train(batches())
-    assert "--restart_data" not in str(error.value)  # no flags of data are known
-    known = {"facts": (Fact("share", 1, "--share", to_restart="leave --share out"),)}
-    advice = r", with --restart_data \(leave --share out\) if its data was moved or"
-    with pytest.raises(UserError, match=advice):
-        make_linear_trainer(4, options=known).train(batches())
 
 
 @pytest.mark.slow

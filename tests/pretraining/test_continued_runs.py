@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+import albert_tf
 from albert_tf.cli.command_line import parse
+from albert_tf.config import AlbertConfig
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
@@ -106,9 +108,26 @@ def test_another_vocabulary_of_the_same_size(run, files):
 
 
 @pytest.mark.usefixtures("begun")
-def test_the_same_vocabulary_elsewhere(run, files):
+def test_the_same_content_by_other_paths(run, files, monkeypatch):
+    """Content is a run's identity; the spelling of its path is not."""
     (files / "vocab.model").rename(files / "moved.model")
-    run(1, spm_model_file=files / "moved.model")
+    monkeypatch.chdir(files)
+    run(1, spm_model_file=files / "moved.model", input_file="data/train.tfrecord")
+    others = "data/held_out/*.tfrecord"
+    with pytest.raises(UserError, match="--input_file is data/held_out/.* but the"):
+        run(1, spm_model_file=files / "moved.model", input_file=others)
+
+
+def test_another_start_model(run, files, material):
+    config = AlbertConfig.from_json_file(files / "config.json")
+    for name in ("one", "other"):
+        albert_tf.AlbertForPreTraining(config).save_pretrained(files / name)
+    run(1, init_checkpoint=files / "one")
+    (files / "one").rename(files / "moved")
+    run(1, init_checkpoint=files / "moved")
+    run(1)  # The weights are in the checkpoint.
+    with pytest.raises(UserError, match="The fingerprint of the weights of --init_ch"):
+        run(1, init_checkpoint=files / "other")
 
 
 @pytest.mark.usefixtures("begun")
@@ -138,7 +157,9 @@ def test_dropout_may_change(run, files):
 @pytest.mark.usefixtures("begun")
 def test_data_made_anew(run, files):
     make_data(files, random_seed=7)
-    with pytest.raises(UserError, match="dataset_info.json says .* --restart_data to"):
+    with pytest.raises(
+        UserError, match="The digest of the files of .* --restart_data to"
+    ):
         run(2)
     run(2, restart_data=True)
     run(2)  # The data are those of the run, from then on.

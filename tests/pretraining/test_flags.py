@@ -88,14 +88,13 @@ def test_masked_lm_alone(run, dynamic):
 def test_without_sentence_objective_its_head_does_not_train(options):
     """Nothing but weight decay would reach it."""
     chosen = options(sentence_objective="none")
-    terms = PretrainingData(resolve(chosen).data, None).sentence_terms()
+    terms = PretrainingData(resolve(chosen), None).sentence_terms()
     assert terms == OBJECTIVES["none"]
     assert (
-        PretrainingData(resolve(options()).data, None).sentence_terms()
-        == OBJECTIVES["sop"]
+        PretrainingData(resolve(options()), None).sentence_terms() == OBJECTIVES["sop"]
     )
     config = AlbertConfig.from_json_file(chosen.albert_config_file)
-    model = initial_model(resolve(chosen).model, config, terms)
+    model = initial_model(resolve(chosen), config, terms)
     names = {model.official_names()[v.path] for v in model.trainable_variables}
     assert not [n for n in names if "pooler" in n or "seq_relationship" in n]
     assert len(names) == len(model.weights) - 4
@@ -137,32 +136,30 @@ def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 
-@pytest.mark.parametrize("name", ["depth_loop", "rematerialize"])
-def test_execution_flags_reach_the_model(options, name):
-    config = AlbertConfig.from_json_file(options().albert_config_file)
-    plain, other = (
-        initial_model(resolve(chosen).model, config, OBJECTIVES["sop"])
-        for chosen in (options(), options(**{name: True}))
-    )
-    assert not plain.execution[name] and other.execution[name]
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_precision_reaches_the_model(options, precision):
-    config = AlbertConfig.from_json_file(options().albert_config_file)
-    model = initial_model(
-        resolve(options(mixed_precision=precision)).model, config, OBJECTIVES["sop"]
-    )
-    assert model.compute_dtype == precision
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [
+        ({"depth_loop": True}, "float32"),
+        ({"rematerialize": True}, "float32"),
+        ({"mixed_precision": "bfloat16"}, "bfloat16"),
+        ({"mixed_precision": "float16"}, "float16"),
+    ],
+)
+def test_execution_flags_reach_the_model(options, flags, dtype):
+    chosen = resolve(options(**flags))
+    config = AlbertConfig.from_json_file(chosen.albert_config_file)
+    model = initial_model(chosen, config, OBJECTIVES["sop"])
+    for name in ("depth_loop", "rematerialize"):
+        assert model.execution[name] is flags.get(name, False)
+    assert model.compute_dtype == dtype
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 
 def test_the_type_of_the_devices_is_stored(options, monkeypatch):
     monkeypatch.setattr(compilation, "bfloat16_units", lambda: ("amx_bf16",))
     settings = resolve(options(mixed_precision="auto", distribution_strategy="cpu"))
-    assert settings.model.execution["dtype"] == "mixed_bfloat16"
-    stored = {fact.name: fact.value for fact in settings.trainer.facts}
-    assert stored["mixed_precision"] == "bfloat16"
+    assert settings.mixed_precision == "bfloat16"
+    assert settings.execution["dtype"] == "mixed_bfloat16"
 
 
 def test_dry_run_measures_and_writes_nothing(options, capsys, tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.pretraining.data_flags import DataFlags
+from albert_tf.pretraining.flags import DataFlags
 
 
 def phases(**flags):
@@ -73,28 +73,19 @@ def test_the_ramp_belongs_to_the_first_phase():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"second_phase_max_seq_length": 512}, "need --first_phase_steps"),
-        ({"first_phase_steps": 50}, "needs a second phase"),
+        ({"second_phase_max_seq_length": 512}, "--first_phase_steps, the step .* is 0"),
+        ({"first_phase_steps": 50}, "needs --second_phase_ flags, which say"),
         (
             {"first_phase_steps": 100, "second_phase_max_seq_length": 512},
-            "--num_train_steps above it",
+            "between 0 and --num_train_steps=100",
         ),
         ({"batch_ramp_steps": 10}, "--gradient_accumulation_steps above 1"),
         (
-            {"batch_ramp_steps": 10, "gradient_accumulation_steps": 5},
-            "that divides --train_batch_size=24",
-        ),
-        (
-            {"batch_ramp_steps": 1, "gradient_accumulation_steps": 4},
-            "must be at least 2",
-        ),
-        (
             {"batch_ramp_steps": 100, "gradient_accumulation_steps": 4},
-            "below 100, where the phase ends",
+            "a phase that ends after it, not at step 100",
         ),
     ],
 )
 def test_flags_that_do_not_fit(flags, message):
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=message):
         phases(**flags)
-    assert message in str(error.value)

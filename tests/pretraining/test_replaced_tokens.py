@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.flags import StepOptions
@@ -20,9 +21,9 @@ from albert_tf.objectives.replaced_tokens import drawn
 from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.optimizers import create_optimizer
 from albert_tf.pretraining.by_objective import KINDS
+from albert_tf.pretraining.flags import GeneratorFlags
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.run_flags import GeneratorFlags
 from albert_tf.pretraining.settings import resolve
 
 SEED = tf.constant([3, 4])
@@ -239,13 +240,13 @@ def test_a_run_starts_from_a_model_with_and_without_generator(
     config = AlbertConfig.from_json_file(material / "config.json")
     arguments = {}
     if model_class is AlbertForReplacedTokens:
-        generator = settings().model.config_changes(config)
+        generator = settings().config_changes(config)
         arguments = {"generator": generator, "keep_generator": True}
     trained = model_class(config, **arguments)
     trained.save_pretrained(tmp_path / "start")
     start = settings(init_checkpoint=tmp_path / "start", keep_generator=True)
     kind, terms = KINDS["replaced_tokens"], ReplacedTokensObjective().terms
-    model = kind.initial_model(start.model, config, terms)
+    model = kind.initial_model(start, config, terms, bundle.open(tmp_path / "start"))
     found, expected = model.official_variables(), trained.official_variables()
     shared = [name for name in expected if not name.startswith("cls/")]
     assert "bert/embeddings/word_embeddings" in shared

@@ -42,16 +42,14 @@ def data(material, tmp_path):
 def test_data_that_was_moved(run, data, tmp_path, lines):
     run(1)
     data.rename(tmp_path / "moved")
+    with pytest.raises(UserError, match="No checkpoint in .* with --restart_data if"):
+        run(2, "moved")
     for flag, before, changes in (
-        ("input_file is .*moved.*", ".*", {}),
         ("train_batch_size is 8", "16", {"train_batch_size": 8}),
         ("random_seed is 3", "12345", {"random_seed": 3}),
     ):
-        folder = "data" if changes else "moved"
-        if changes:
-            shutil.copytree(tmp_path / "moved", data, dirs_exist_ok=True)
         with pytest.raises(UserError, match=f"--{flag}, but .* has {before}; go on"):
-            run(2, folder, **changes)
+            run(2, "moved", **changes)
     run(2, "moved", restart_data=True, train_batch_size=8)
     run(3, "moved", train_batch_size=8)
     steps = [line for line in lines if line.startswith("Continuing")]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.initial_model import initial_model
 from albert_tf.pretraining.initial_model import load_tokenizer
-from albert_tf.pretraining.settings import resolve
 
 
 def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
@@ -19,8 +19,8 @@ def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
     shallow = albert_tf.AlbertForPreTraining(config)
     shallow.save_pretrained(tmp_path / "shallow")
     config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=2)
-    start = resolve(options(init_checkpoint=tmp_path / "shallow")).model
-    deep = initial_model(start, config, OBJECTIVES["sop"])
+    start = bundle.open(tmp_path / "shallow")
+    deep = initial_model(options(), config, OBJECTIVES["sop"], start)
     assert "  layers: 4, from 1" in lines
     weights = shallow.official_variables()
     for name, value in deep.official_variables().items():
@@ -36,8 +36,9 @@ def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
     origins = []
     for official in (False, True):
         lines.clear()
-        start = {"init_checkpoint": tmp_path / "two", "init_from_group0": official}
-        initial_model(resolve(options(**start)).model, config, OBJECTIVES["sop"])
+        start = bundle.open(tmp_path / "two")
+        flags = options(init_from_group0=official)
+        initial_model(flags, config, OBJECTIVES["sop"], start)
         moved = [line for line in lines if ", attention: from" in line]
         origins.append([line.split("from ")[1][:7] for line in moved])
     assert origins == [["group_0", "group_1", "group_1"], ["group_0", "group_0"]]
@@ -54,26 +55,24 @@ def test_init_layers_may_be_the_mean_of_the_checkpoints(options, lines, tmp_path
     layers = [name for name in two.official_variables() if "group_1/" in name]
     shared = dataclasses.replace(unshared, parameter_sharing="all")
     for init_layers, share in (("first", 0.0), ("mean", 0.5)):
-        start = {"init_checkpoint": tmp_path / "two", "init_layers": init_layers}
-        model = initial_model(
-            resolve(options(**start)).model, shared, OBJECTIVES["sop"]
-        )
+        start, flags = bundle.open(tmp_path / "two"), options(init_layers=init_layers)
+        model = initial_model(flags, shared, OBJECTIVES["sop"], start)
         found, old = model.official_variables(), two.official_variables()
         for name in layers:
             first = name.replace("group_1/", "group_0/")
             expected = (1 - share) * old[first] + share * old[name]
             np.testing.assert_allclose(found[first], expected, atol=1e-7)
     with pytest.raises(UserError, match="exclude each other; pass one of them"):
-        resolve(options(**start, init_from_group0=True))
+        _ = options(init_layers="mean", init_from_group0=True).init_rule
 
 
 def test_a_checkpoint_of_another_vocabulary_is_refused(options, material, tmp_path):
     albert_tf.load_tokenizer(material / "vocab.model").save(tmp_path / "start")
     start = {"init_checkpoint": tmp_path / "start"}
     own, named = (
-        load_tokenizer(resolve(options(**start, **changes)).model)
+        load_tokenizer(options(**start, **changes))
         for changes in ({"spm_model_file": None}, {})
     )
     assert own.fingerprint() == named.fingerprint()
     with pytest.raises(UserError, match="is not the vocabulary"):
-        load_tokenizer(resolve(options(do_lower_case=False, **start)).model)
+        load_tokenizer(options(do_lower_case=False, **start))

@@ -9,7 +9,6 @@ import pytest
 from albert_tf.cli.command_line import parse
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tasks import training
-from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
 

@@ -27,7 +27,7 @@ from albert_tf.costs.albert import forward_flops
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
-from albert_tf.pretraining.data_flags import SECOND
+from albert_tf.pretraining.flags import SECOND
 from albert_tf.pretraining.flags import PretrainingOptions
 from tools.tpu.compiler import DEVICE_MEMORY
 from tools.tpu.compiler import chip

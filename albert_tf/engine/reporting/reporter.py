@@ -27,15 +27,14 @@ _PACKAGES = ("tensorflow-text", "sentencepiece")
 class RunReporter:
     """Shows a run on the terminal or in the log, and records it in its directory.
 
-    The trainer says what happened; how that is shown and where it is written is
-    decided here. Nothing here changes what is trained.
+    The trainer reports events; this class decides how they are shown and where they
+    are written.
 
     Args:
         model: the Keras model, for the names of its variables.
         optimizer: a built `MomentsOptimizer`, for the learning rate.
         options: `TrainerOptions`.
-        is_shown: whether this process is the one, of all that train, that shows and
-            records the run.
+        is_shown: whether this process, of all that train, shows and records the run.
 
     Attributes:
         history: the `RunHistory`, once the run is `reporting`.
@@ -58,7 +57,6 @@ class RunReporter:
         with contextlib.ExitStack() as stack:
             stack.callback(self._profiler.stop)
             if self._is_shown and step < last:
-                self._profiler.announce(step, last)
                 progress = Progress(last, "steps", "training", step)
                 self._progress = stack.enter_context(progress)
             yield

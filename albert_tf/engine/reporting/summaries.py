@@ -1,4 +1,4 @@
-"""Files of a run to be read: TensorBoard summaries and a history of evaluations."""
+"""Records of a run: TensorBoard summaries, evaluations, and traces of steps."""
 
 import contextlib
 import math
@@ -95,10 +95,10 @@ class RunHistory:
 def read_history(path):
     """Reads the entries of a `history.json`: dicts of numbers, `step` among them.
 
-    Returns None if there was no file or, with a warning, if it is damaged.
+    Returns an empty list if there is no file or, with a warning, if it is damaged.
 
     Raises:
-        UserError: it is gone, though its folder lists it.
+        UserError: the file is missing, though its folder lists it.
     """
     require_whole(os.path.dirname(path))
     if not storage.exists(path):
@@ -122,7 +122,7 @@ def read_history(path):
 
 
 def histogram(values):
-    """Counts the finite values: left edge, right edge, count, float64 `[30, 3]`."""
+    """Counts finite values in 30 buckets: left edge, right edge, count, `[30, 3]`."""
     values = np.asarray(values, np.float64)
     counts, edges = np.histogram(values[np.isfinite(values)], bins=_BUCKETS)
     return np.stack([edges[:-1], edges[1:], counts], axis=1)  # [30, 3]
@@ -145,8 +145,7 @@ def write_eval_results(path, values):
 class StepProfiler:
     """Traces the steps of a range into `<directory>/profile`.
 
-    TensorFlow writes the trace itself; only the one who looks at it needs
-    TensorBoard and its profiler plugin.
+    Looking at the trace needs TensorBoard and its profiler plugin; writing does not.
 
     Args:
         directory: the run's directory.
@@ -157,18 +156,6 @@ class StepProfiler:
         self._directory = os.path.join(directory, "profile")
         self._first, self._end = steps or (_NEVER, _NEVER)
         self._running = False
-
-    def announce(self, begin, end):
-        """Warns where a run from step `begin` to step `end` has nothing to trace."""
-        if self._first < _NEVER and max(begin, self._first) >= min(end, self._end):
-            logging.warning(
-                "--profile_steps=%d:%d records no trace: this run goes from step %d "
-                "to %d",
-                self._first,
-                self._end,
-                begin,
-                end,
-            )
 
     def next_stop(self, step):
         """Returns the range's next begin or end after `step`; infinite after it."""
