@@ -35,7 +35,7 @@ class InspectOptions(ReadingFlags):
     )
     output_dir: str = option("Folder for the pictures and the table.")
     input_file: str | None = option(
-        "File of texts for layers.png, in the form that albert_tf.embed reads; the "
+        "File of texts for layers.png, in the form that albert-tf embed reads; the "
         "command then draws no attention.",
         None,
     )

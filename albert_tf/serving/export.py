@@ -1,6 +1,6 @@
 """Exports a model directory as a SavedModel that TensorFlow Serving takes as it is.
 
-  python -m albert_tf.serving.export --model_dir=out/model --export_dir=/models/sst-2
+  albert-tf export --model_dir=out/model --export_dir=/models/sst-2
 
 This writes /models/sst-2/1 (the next free number): text in, answers out, with the
 tokenizer inside the graph, warm-up requests, signature.json and model_card.md. With
@@ -101,7 +101,3 @@ def export(options):
 def main(argv=None):
     """Runs the command line."""
     command_line.run(ExportOptions, export, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

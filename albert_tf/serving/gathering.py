@@ -39,7 +39,7 @@ class Gathering:
         answer: maps columns, a list for each input by name, to a dict of arrays
             `[rows, …]`; it runs in threads, as many calls at a time as workers.
         workers: how many.
-        limits: the `Limits` of `albert_tf.serve`.
+        limits: the `Limits` of `albert-tf serve`.
 
     Call: the columns of a request, to its outputs.
 

@@ -251,8 +251,8 @@ def _exported(version):
     specs = [] if signature is None else _specs(signature)
     if not specs or any(spec.dtype != tf.string for spec in specs):
         raise UserError(
-            f"{version} takes no strings; export the model directory with python -m "
-            "albert_tf.serving.export."
+            f"{version} takes no strings; export the model directory with "
+            "albert-tf export."
         )
 
     def signature_for(names=None):

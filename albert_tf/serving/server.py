@@ -53,7 +53,7 @@ class Server:
         predictor: a `Predictor`.
         name: of the model in paths.
         version: of the model, an int.
-        limits: the `Limits` of `albert_tf.serve`.
+        limits: the `Limits` of `albert-tf serve`.
     """
 
     def __init__(self, predictor, name, version, limits):
@@ -290,7 +290,7 @@ class Connections:
     complete, the oldest first; of bytes, those that hold no less than the average.
 
     Args:
-        limits: the `Limits` of `albert_tf.serve`.
+        limits: the `Limits` of `albert-tf serve`.
         count: called with the status of each request that is refused here.
     """
 

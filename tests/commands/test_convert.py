@@ -8,7 +8,7 @@ import pytest
 import albert_tf
 from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
-from albert_tf.convert import main
+from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
@@ -72,7 +72,7 @@ def test_errors_are_one_sentence(tiny_config, tmp_path, capsys):
     assert error.startswith("error: ")
     assert "lacks cls/predictions" in error
     assert not (tmp_path / "out").exists()
-    advised = error.split("python -m albert_tf.convert ")[1].split(")")[0]
+    advised = error.split("albert-tf convert ")[1].split(")")[0]
     main(["", *advised.replace("FOLDER", str(tmp_path / "out")).split()])
     assert "new in the model: cls/predictions" in capsys.readouterr().out
 

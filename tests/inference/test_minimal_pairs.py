@@ -1,4 +1,4 @@
-"""python -m albert_tf.minimal_pairs, and the scores of sentences behind it."""
+"""albert-tf minimal-pairs, and the scores of sentences behind it."""
 
 import gzip
 import json
@@ -9,13 +9,13 @@ import pytest
 import tensorflow as tf
 
 from albert_tf import bundle
-from albert_tf import minimal_pairs
+from albert_tf.commands import minimal_pairs
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.masked_words import pseudo_log_likelihoods
-from albert_tf.minimal_pairs import accuracies
-from albert_tf.minimal_pairs import read_pairs
+from albert_tf.inference.minimal_pairs import accuracies
+from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
@@ -200,7 +200,7 @@ def test_accuracies_are_means_of_sets(folder):
     [
         ("sentence_good\tsentence_bad\na\n", "line 2: 1 fields, but the header has 2"),
         ("sentence_good\tsentence_bad\na\t \n", "line 2: no sentence in the column s"),
-        ("good\tbad\na\tb\n", "no sentence in the column sentence_good; a pair has"),
+        ("good\tbad\na\tb\n", "no sentence in the column sentence_good; correct"),
         ("sentence_good\tsentence_bad\n", "holds no pairs"),
         (
             "sentence_good\tsentence_bad\tsentence_good \na\tb\tc\n",
@@ -212,7 +212,7 @@ def test_accuracies_are_means_of_sets(folder):
         ),
         (
             "sentence_good\tsentence_bad\tUID\na\tb\tx\na\tb\t\n",
-            "line 3: no name of a set in the column UID; name it, or leave the column",
+            "line 3: no name of a set in the column UID; correct the row",
         ),
         (
             "sentence_good\tsentence_bad\na\tb\udcff\n",
@@ -231,8 +231,8 @@ def test_bad_tables(tmp_path, content, message):
     ("groups", "message"),
     [
         ({"UID": None}, "line 2: no name of a set in the column UID"),
-        ({"UID": ["a"]}, r"line 2: \['a'\] in the column UID; expected a name"),
-        ({"field": ["a"]}, r"line 2: \['a'\] in the column field; expected a name"),
+        ({"UID": ["a"]}, r"line 2: \['a'\] in the column UID is no name"),
+        ({"field": ["a"]}, r"line 2: \['a'\] in the column field is no name"),
         ({"linguistics_term": 1.5}, "line 2: 1.5 in the column linguistics_term"),
     ],
 )

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf import bundle
-from albert_tf import embed
-from albert_tf import fill_mask
+from albert_tf.commands import embed
+from albert_tf.commands import fill_mask
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export

@@ -15,7 +15,7 @@ import time
 import pytest
 import tensorflow as tf
 
-from albert_tf import serve
+from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.gathering import Gathering
 from albert_tf.tasks.serving import EXIT_LAYER
@@ -238,7 +238,7 @@ def test_the_command_answers_and_drains(classifier):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "albert_tf.serve"]
+    command = [sys.executable, "-m", "albert_tf", "serve"]
     command += [f"--export_dir={classifier.version}", f"--port={port}"]
     command += ["--model_name=m", "--max_delay_ms=1500"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

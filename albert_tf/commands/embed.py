@@ -1,6 +1,6 @@
 """Turns texts into vectors.
 
-  python -m albert_tf.embed --model_dir=out --input_file=texts.txt \\
+  albert-tf embed --model_dir=out --input_file=texts.txt \\
       --output_file=vectors.npy
 
 This writes a vector for each text, as float32 rows (.npy) or JSON lines (.jsonl). With
@@ -27,7 +27,7 @@ _BINARY, _LINES = ".npy", ".jsonl"
 
 @dataclasses.dataclass(frozen=True)
 class EmbedOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.embed`."""
+    """The flags of `albert-tf embed`."""
 
     model_dir: str = option(
         "Model to apply: a model directory, a Hugging Face directory, or "
@@ -159,7 +159,3 @@ def _content(path, vectors):
 def main(argv=None):
     """Runs the command."""
     run(EmbedOptions, embed, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Answers HTTP requests with a model, as TensorFlow Serving's REST interface does.
 
-  python -m albert_tf.serve --export_dir=/models/sst-2 --port=8501
+  albert-tf serve --export_dir=/models/sst-2 --port=8501
 
   curl -d '{"inputs": {"text": ["a fine film"]}}' \\
       http://localhost:8501/v1/models/sst-2:predict
@@ -86,7 +86,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeOptions(Limits, AppliedExitFlags, ReadingFlags):
-    """The flags of `python -m albert_tf.serve`."""
+    """The flags of `albert-tf serve`."""
 
     model_dir: str | None = option(
         "Model to serve: a model directory, a Hugging Face directory, or "
@@ -220,7 +220,3 @@ def _name_and_version(options):
 def main(argv=None):
     """Runs the command line."""
     run(ServeOptions, serve, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """Converts a model between the official TF1, Hugging Face and our own form.
 
-    python -m albert_tf.convert --from=albert_base_v2 --to=models/base
-    python -m albert_tf.convert --from=models/base --to=exported --to_format=tf1
+    albert-tf convert --from=albert_base_v2 --to=models/base
+    albert-tf convert --from=models/base --to=exported --to_format=tf1
 
 --from takes a model directory, an official archive or TF-Hub module (unpacked or not),
 a TF1 checkpoint prefix, a Hugging Face directory, or a model to download:
@@ -32,7 +32,7 @@ _AUTO = "auto"
 
 @dataclasses.dataclass(frozen=True)
 class ConvertOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.convert`."""
+    """The flags of `albert-tf convert`."""
 
     # "from" is a keyword, so no field can have that name.
     source: str = option("Checkpoint to read.", aliases=("from",))
@@ -132,7 +132,3 @@ def _tokenizer_of(folder, do_lower_case):
 def main(argv=None):
     """Runs the command."""
     run(ConvertOptions, convert, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

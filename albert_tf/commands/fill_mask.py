@@ -1,6 +1,6 @@
 """Guesses the tokens in the place of each [MASK].
 
-  python -m albert_tf.fill_mask --model_dir=out "Paris is the [MASK] of France."
+  albert-tf fill-mask --model_dir=out "Paris is the [MASK] of France."
 
 This prints the best tokens of each mask with their probabilities. --input_file takes
 many texts, --output_file writes JSON lines. docs/inference.md says more.
@@ -19,7 +19,7 @@ from albert_tf.io.files import write_atomically
 
 @dataclasses.dataclass(frozen=True)
 class FillMaskOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.fill_mask`; texts stand beside them."""
+    """The flags of `albert-tf fill-mask`; texts stand beside them."""
 
     model_dir: str = option(
         "Model with a masked LM head, or XLNet with its LM head: the model directory "
@@ -94,7 +94,3 @@ def _lines(text, pair, masks):
 def main(argv=None):
     """Runs the command."""
     run_with_texts(FillMaskOptions, fill_mask, argv)
-
-
-if __name__ == "__main__":
-    main()
