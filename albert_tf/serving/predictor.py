@@ -77,7 +77,7 @@ class Predictor:
         self._directory = self._files = None
         if isinstance(model, str | os.PathLike):
             path = local_directory(model, revision)
-            version = _version(pathlib.Path(path))  # the highest now, for copies, too
+            version = exported_version(pathlib.Path(path))  # for copies, too
             self._directory = os.path.abspath(version or path)
             listed = checksums.read(self._directory)
             self._files = listed or checksums.stamps(self._directory)
@@ -276,8 +276,11 @@ def _take(model, tokenizer, task, exit_rule):
     return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
 
 
-def _version(path):
-    """Finds the exported version that a path means; None if it is of no export."""
+def exported_version(path):
+    """Returns the folder of the version that the path of an export means, or None.
+
+    It is the folder itself or the highest of its versions; a `pathlib.Path`.
+    """
     if token_file_in(path):
         return path
     if (path / _SAVED_MODEL).exists():

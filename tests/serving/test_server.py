@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
-from albert_tf.serving.gathering import Gathering
+from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.tasks.serving import EXIT_LAYER
 from tests.serving import served
 from tests.serving.served import Lengths
@@ -165,11 +165,11 @@ def test_texts_of_similar_length_are_answered_together():
 
     async def ask_all():
         answer = functools.partial(predictor.outputs, batch_size=8)
-        gathering = Gathering(answer, 1, serve.Limits(max_rows=5))
+        batcher = DynamicBatcher(answer, 1, serve.Limits(max_rows=5))
         columns = ({"text": [b"x" * length]} for length in lengths)
-        asked = [asyncio.create_task(gathering(column)) for column in columns]
+        asked = [asyncio.create_task(batcher(column)) for column in columns]
         await asyncio.sleep(0)  # all wait before the first is answered
-        running = asyncio.create_task(gathering.run())
+        running = asyncio.create_task(batcher.run())
         found = await asyncio.gather(*asked)
         running.cancel()
         return [outputs["length"].tolist() for outputs in found]
@@ -221,15 +221,19 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
 
 
 def test_the_name_and_the_version(tmp_path):
-    (tmp_path / "sst" / "7").mkdir(parents=True)
+    """The highest one that is complete."""
+    version = tmp_path / "sst" / "7"
+    for name in ("7", "8"):
+        (tmp_path / "sst" / name).mkdir(parents=True)
+    (version / "saved_model.pb").touch()
     for options, expected in (
-        ({"export_dir": str(tmp_path / "sst")}, ("sst", 7)),
-        ({"export_dir": str(tmp_path / "sst" / "7")}, ("sst", 7)),
-        ({"model_dir": "out/model"}, ("model", 1)),
-        ({"model_dir": "out/model", "model_name": "mine"}, ("mine", 1)),
+        ({"export_dir": str(tmp_path / "sst")}, (version, "sst", 7)),
+        ({"export_dir": str(version)}, (version, "sst", 7)),
+        ({"export_dir": str(tmp_path)}, (str(tmp_path), tmp_path.name, 1)),
+        ({"model_dir": "out/model"}, ("out/model", "model", 1)),
+        ({"model_dir": "out/model", "model_name": "mine"}, ("out/model", "mine", 1)),
     ):
-        options = serve.ServeOptions(**options)
-        assert serve._name_and_version(options) == expected
+        assert serve._served(serve.ServeOptions(**options)) == expected
 
 
 @pytest.mark.slow
