@@ -49,6 +49,7 @@ class MinimalPairsOptions(ReadingFlags):
 def minimal_pairs(options):
     """Prints the accuracies, and writes them if the options name a file."""
     # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf import bundle
     from albert_tf.inference.loading import language_model_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.minimal_pairs import accuracies
@@ -56,7 +57,8 @@ def minimal_pairs(options):
     from albert_tf.inference.minimal_pairs import score_pairs
 
     pairs = read_pairs(options.input_file, options.pairs_per_set)
-    model, tokenizer = load(language_model_class, options.model_dir)
+    opened = bundle.open(options.model_dir)
+    model, tokenizer = load(opened, language_model_class(opened))
     scores = score_pairs(
         model, tokenizer, pairs, options.whole_words, options.batch_size
     )
