@@ -127,9 +127,8 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
             found = np.zeros(len(text))
             for begin in range(0, len(text), batch_size):
                 some = slice(begin, begin + batch_size)
-                found[some] = score(
-                    ids[text[some]], segments, hidden(some), places[some]
-                )
+                asked = places[some, None].astype(np.int32)
+                found[some] = score(ids[text[some]], segments, hidden(some), asked)
                 progress.update(progress.done + len(found[some]))
             scores[indices] = np.bincount(text, found, len(ids))
             progress.update(progress.done + ids.size - len(text))
@@ -179,7 +178,7 @@ def _scorer(model, mask_id):
     """Returns a function that computes the log-probabilities of hidden tokens.
 
     It takes ids `[rows, tokens]`, segments `[tokens]`, which tokens are hidden, and the
-    places of those asked for `[rows]`; it returns float32 `[rows]`.
+    places of those asked for `[rows, 1]`; it returns float32 `[rows]`.
     """
     by_permutation = isinstance(model, XLNetLMHeadModel)
 
@@ -206,10 +205,4 @@ def _scorer(model, mask_id):
         tf.TensorSpec([None, None], tf.bool),
         tf.TensorSpec([None, 1], tf.int32),
     ]
-    compiled = tf.function(compute, input_signature=signature, autograph=False)
-
-    def score(ids, segments, hidden, places):
-        places = places[:, None].astype(np.int32)
-        return compiled(*map(tf.constant, (ids, segments, hidden, places))).numpy()
-
-    return score
+    return tf.function(compute, input_signature=signature, autograph=False)

@@ -42,14 +42,13 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
     )
     max_seq_length: int | None = option(
         "Largest length of an input in tokens; by default the length of fine-tuning, "
-        "or "
-        "else all positions of the model.",
+        "or else all positions of the model.",
         None,
     )
     optimize_for: str | None = option(
-        "Aim. latency: XLA compiles functions for single texts when "
-        "the model is loaded; throughput: texts of similar length in a batch are "
-        "computed together. Neither changes the numbers.",
+        "Aim. latency: XLA compiles functions for single texts when the model is "
+        "loaded; throughput: texts of similar length in a batch are computed together. "
+        "Neither changes the numbers.",
         None,
         OPTIMIZATIONS,
     )
@@ -83,10 +82,10 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
 
 @obeys_reading_flags
 def export(options):
-    """Writes the next version of the SavedModel; see the module's docstring.
+    """Writes the next version of an export.
 
     Returns:
-        The versioned directory, a `pathlib.Path`.
+        The folder of the version, a `pathlib.Path`.
 
     Raises:
         UserError: no model or tokenizer in `model_dir`, a task or length that does

@@ -198,7 +198,7 @@ def _write_token_file(options, module, head, facts, directory):
     facts |= {"file": path.name, "inputs": list(head.features), "compute_dtype": dtype}
     facts |= opened
     if options.eval_file is not None:
-        facts |= comparison(module.compute, options.format, TokenFile(path))
+        facts |= comparison(module.compute, options.format, TokenFile(path).in_graph)
     head.tokenizer.save(directory)
     signatures = {}
     if opened:
