@@ -39,9 +39,9 @@ class Inputs:
         """
         given = self._named(texts, named).items()
         columns = {n: _read_once(n, v, self.ranks[n] + 1) for n, v in given}
-        bare = {name: _depth(v) < self.ranks[name] for name, v in columns.items()}
-        is_one = any(bare.values())
-        if is_one and not all(bare.values()):
+        bare = [_depth(v) < self.ranks[name] for name, v in columns.items()]
+        is_one = any(bare)
+        if is_one and not all(bare):
             raise UserError(
                 f"Give {_and(columns)} of one input, or lists of all of them."
             )
@@ -54,14 +54,12 @@ class Inputs:
         for name, column in columns.items():
             if self.ranks[name] > 1 and not all(map(any, column)):
                 raise UserError(f"{name} must hold at least one str for each input.")
-        if is_one:
-            return columns, True
         sizes = [len(column) for column in columns.values()]
         if len(set(sizes)) > 1:
             raise UserError(
                 f"{_and(columns)} must be equal in number, got {_and(map(str, sizes))}."
             )
-        return columns, False
+        return columns, is_one
 
     def _named(self, texts, named):
         names = self.order or tuple(sorted(self.ranks))

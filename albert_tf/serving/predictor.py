@@ -234,16 +234,11 @@ def _open(path, version, tokenizer, task, exit_rule):
 def _exported(version):
     tensorflow_text()  # Loading needs its operations.
     checksums.require_all(version)
-    description = version / _DESCRIPTION
-    facts = read_json_object(description) if description.exists() else {}
-    path = token_file_in(version)
+    description, path = version / _DESCRIPTION, token_file_in(version)
     if path is not None:
-        if not facts:
-            raise UserError(
-                f"{version} has no {_DESCRIPTION}, which says what {path.name} "
-                "answers; copy it there again, or export the model again."
-            )
+        facts = read_json_object(description)
         return build_module_of_file(path, facts).text_signature, facts
+    facts = read_json_object(description) if description.exists() else {}
     checksums.check_folder(version)
     try:
         loaded = tf.saved_model.load(str(version))

@@ -143,6 +143,7 @@ def test_int8_reaches_the_loop(model_dir, tmp_path):
     assert set(found["exit_layer"]) <= set(range(1, _LAYERS + 1))
 
 
+@pytest.mark.nightly
 def test_bfloat16_leaves_too(model_dir, expected, tmp_path):
     options = ExportOptions(str(model_dir), str(tmp_path), compute_dtype="bfloat16")
     found = Predictor(export(options)).arrays(_TEXTS)
@@ -162,6 +163,7 @@ def test_the_rule_can_be_overridden(model, model_dir, expected, tiny_tokenizer):
     assert Predictor(model_dir).arrays(_TEXTS)["exit_layer"].tolist() == expected[1]
 
 
+@pytest.mark.nightly
 def test_other_heads_leave_too(config, tiny_tokenizer):
     exits = {"exit_heads": "shared", "exit_rule": {"name": "patience", "threshold": 2}}
     for arguments, output in (
