@@ -23,7 +23,7 @@ _COMPUTE_DTYPES = {
     f"norms, softmax and the last layer are float32. {_DIFFERENCE} Processors with "
     "AVX512_BF16 or AMX answer faster than in float32, others slower.",
     "int8": "Products with weights have int8 weights, a scale for each column, and "
-    "round what they multiply to bytes; embeddings, attention, norms and softmax are "
+    "round their other factor to bytes; embeddings, attention, norms and softmax are "
     "float32. `distance` says how far the answer to the example is from float32.",
     "float16": "Weights and products are float16; it is for GPUs.",
 }

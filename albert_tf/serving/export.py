@@ -53,11 +53,11 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
         OPTIMIZATIONS,
     )
     compute_dtype: str = option(
-        "Type of the products. bfloat16, of a saved_model: the weights are rounded "
-        "once, here, which makes the file half as large, and the answers faster on "
-        "processors that multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8, "
-        "of onnx: the fastest of these on CPUs. float16, of onnx: for GPUs. Answers "
-        "change a little; --eval_file says how much.",
+        "Type of the products. bfloat16, for saved_model, rounds the weights once, "
+        "here: the file is half as large, and processors that multiply bfloat16 "
+        "(AVX512_BF16, AMX) answer faster, others slower. int8, for onnx, is the "
+        "fastest on CPUs. float16, for onnx, suits GPUs. Answers change a little; "
+        "--eval_file says how much.",
         "float32",
         ("float32", "bfloat16", "float16", "int8"),
     )

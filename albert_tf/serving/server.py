@@ -177,7 +177,8 @@ class Server:
         elif isinstance(error, ClientDisconnect):
             status = request.scope.get("refused", _GONE)
         self._requests.labels(status).inc()
-        if "expect" in request.headers:  # The body may not come.
+        # After its own errors uvicorn hangs up; an expected body may not come.
+        if status == 500 or "expect" in request.headers:
             headers["connection"] = "close"
         return Response(_error(message), status, headers, "application/json")
 
