@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from albert_tf import bundle
 from albert_tf.bundle import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -73,15 +74,13 @@ class TextEmbedder(TextModel):
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
         arguments = {n: value for n, value in asked.items() if value is not None}
 
-        def class_of(opened):
-            model_class = registry.model_for("similarity", opened.family or ALBERT)
-            known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
-            refuse_arguments("TextEmbedder", changes, known)
-            return model_class
-
+        opened = bundle.open(pretrained, revision)
+        model_class = registry.model_for("similarity", opened.family or ALBERT)
+        known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
+        refuse_arguments("TextEmbedder", changes, known)
         with seeded(0):
             self.model, self.tokenizer = load(
-                class_of, pretrained, revision, **arguments, **changes
+                opened, model_class, **arguments, **changes
             )
         told = [self.model.task_info() or {}]
         self._max_length = self.model.config.row_length(max_seq_length or None, told)

@@ -1,4 +1,4 @@
-"""Compares the memory estimate of `albert_tf.describe` with the compiler's figure.
+"""Compares the memory estimate of `albert-tf describe` with the compiler's figure.
 
     PYTHONPATH=. python benchmarks/describe_memory.py
 

@@ -7,7 +7,7 @@ one with torch and transformers. TensorFlow is not needed. Missing packages may 
 folder as wheels. Both sides compute in bfloat16 with weights in float32, without
 dropout, with AdamW and gradients clipped to a global norm of 1; PyTorch with `sdpa`
 under `torch.compile`. They run one after the other, because JAX takes the card's
-memory. The model FLOP utilisation counts the matrix products of `albert_tf.describe`,
+memory. The model FLOP utilisation counts the matrix products of `albert-tf describe`,
 for both sides: PyTorch's model computes logits at all positions, which is needless work
 and is not counted.
 

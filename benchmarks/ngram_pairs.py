@@ -7,7 +7,7 @@ Interpolated Kneser-Ney smoothing with a discount for each order (Chen and Goodm
 "An Empirical Study of Smoothing Techniques for Language Modeling", 1998, section 4.1.6)
 of words in small letters and of punctuation, sentence by sentence. Words that the text
 has only once are one unknown word. A sentence of a pair is scored by the logarithm of
-its probability; the accuracies are those of `albert_tf.minimal_pairs`.
+its probability; the accuracies are those of `albert-tf minimal-pairs`.
 """
 
 import collections
@@ -17,8 +17,8 @@ import re
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.minimal_pairs import accuracies
-from albert_tf.minimal_pairs import read_pairs
+from albert_tf.inference.minimal_pairs import accuracies
+from albert_tf.inference.minimal_pairs import read_pairs
 from data_pipeline.text.formats import split_sentences
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")

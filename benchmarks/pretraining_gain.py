@@ -138,14 +138,14 @@ def run_module(name, flags, label=""):
     """Runs a command in a process of its own, until it ends.
 
     Args:
-        name: of its module, such as "run_pretraining" or "albert_tf.convert".
+        name: of its module, such as "run_pretraining" or "albert_tf convert".
         flags: dict.
         label: beginning of each line that it prints.
 
     Raises:
         UserError: it fails.
     """
-    command = [sys.executable, "-m", name]
+    command = [sys.executable, "-m", *name.split()]
     command += [f"--{flag}={value}" for flag, value in flags.items()]
     paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

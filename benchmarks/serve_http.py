@@ -1,4 +1,4 @@
-"""Requests a second of `albert_tf.serve`, gathered and one by one.
+"""Requests a second of `albert-tf serve`, gathered and one by one.
 
   python -m benchmarks.serve_http --export_dir=served/sst-2 --data_file=SST-2/dev.tsv
 
@@ -85,7 +85,7 @@ def run_server(export_dir, flags):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "albert_tf.serve", f"--export_dir={export_dir}"]
+    command = [sys.executable, "-m", "albert_tf", "serve", f"--export_dir={export_dir}"]
     command += [f"--port={port}", "--model_name=m", *flags]
     with subprocess.Popen(command) as process:
         try:

@@ -35,7 +35,7 @@ class InspectOptions(ReadingFlags):
     )
     output_dir: str = option("Folder for the pictures and the table.")
     input_file: str | None = option(
-        "File of texts for layers.png, in the form that albert_tf.embed reads; the "
+        "File of texts for layers.png, in the form that albert-tf embed reads; the "
         "command then draws no attention.",
         None,
     )
@@ -56,6 +56,7 @@ def inspect_layers(options, texts=()):
     if bool(texts) == bool(options.input_file):
         raise UserError("Give either texts or --input_file.")
     # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf import bundle
     from albert_tf.inference.loading import encoder_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.loading import read_texts
@@ -64,7 +65,8 @@ def inspect_layers(options, texts=()):
     drawn = list(texts)
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    model, tokenizer = load(encoder_class, options.model_dir, return_attentions=True)
+    opened = bundle.open(options.model_dir)
+    model, tokenizer = load(opened, encoder_class(opened), return_attentions=True)
     length = model.config.longest_row(options.max_seq_length)
     features = tokenizer(list(texts), pairs, max_length=length)
     with folder_lock(options.output_dir):

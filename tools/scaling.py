@@ -2,7 +2,7 @@
 
   python -m tools.scaling
 
-Nothing is run: FLOPs and memory come from `albert_tf.describe`, memory on TPUs from
+Nothing is run: FLOPs and memory come from `albert-tf describe`, memory on TPUs from
 tools/tpu/table.json, the rates of data creation from docs/data.md, and the sizes of
 records were measured on 3 MB of Wikipedia. --utilization is an assumption.
 """

@@ -134,8 +134,8 @@ def _ways(missing, source, model):
     parts = ",".join(dict.fromkeys("/".join(name.split("/")[:2]) for name in missing))
     form = "" if model.head_may_be_new else f" --model_class={type(model).__name__}"
     return (
-        "where they may begin with random values, write a model that has them (python "
-        f"-m albert_tf.convert --from={shlex.quote(source)} --to=FOLDER{form} "
+        "where they may begin with random values, write a model that has them "
+        f"(albert-tf convert --from={shlex.quote(source)} --to=FOLDER{form} "
         f"--allow_missing={parts}) and name that, or in Python {in_python}."
     )
 

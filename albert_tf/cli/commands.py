@@ -72,24 +72,27 @@ COMMANDS = {
         "Score predictions for SQuAD 1.1 or 2.0.",
     ),
     "fill-mask": (
-        "albert_tf.fill_mask:main",
+        "albert_tf.commands.fill_mask:main",
         "Guess the tokens in the place of [MASK].",
     ),
     "minimal-pairs": (
-        "albert_tf.minimal_pairs:main",
+        "albert_tf.commands.minimal_pairs:main",
         "Score a model on pairs of an acceptable sentence and one that is not.",
     ),
-    "embed": ("albert_tf.embed:main", "Turn texts into vectors."),
+    "embed": ("albert_tf.commands.embed:main", "Turn texts into vectors."),
     "export": (
         "albert_tf.serving.export:main",
         "Export a model for TensorFlow Serving.",
     ),
-    "serve": ("albert_tf.serve:main", "Answer HTTP requests with a model."),
+    "serve": ("albert_tf.commands.serve:main", "Answer HTTP requests with a model."),
     "convert": (
-        "albert_tf.convert:main",
+        "albert_tf.commands.convert:main",
         "Convert between official, Hugging Face and our own checkpoints.",
     ),
-    "describe": ("albert_tf.describe:main", "Count parameters, memory and operations."),
+    "describe": (
+        "albert_tf.commands.describe:main",
+        "Count parameters, memory and operations.",
+    ),
 }
 """By name: "module:function", which takes a command line whose first item names the
 program, and a line on the work."""

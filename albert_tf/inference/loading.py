@@ -1,6 +1,5 @@
-"""Inputs of inference: a model and its tokenizer from one place, texts from a file."""
+"""Inputs of inference: a model with its tokenizer, and texts from a file."""
 
-from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.io.table_rows import is_table
@@ -15,20 +14,18 @@ _TAB = "\t"
 _TEXT, _PAIR = "text", "text_pair"
 
 
-def load(choose_class, path, revision=None, **arguments):
-    """Loads the model of a folder, and the tokenizer that lies beside it.
+def load(opened, model_class, **arguments):
+    """Loads the model of a `Bundle`, for texts that are read alone, and its tokenizer.
 
     Args:
-        choose_class: from a `Bundle` to the class of the model, such as
-            `encoder_class`.
-        path, revision: see `bundle.open`.
+        opened: the `Bundle`.
+        model_class: the class of the model, such as `encoder_class(opened)`.
         **arguments: constructor arguments of the model.
 
     Raises:
-        UserError: one of them is missing, or they do not fit.
+        UserError: one of them is missing, or they do not fit each other.
     """
-    opened = bundle.open(path, revision)
-    model_class, tokenizer = choose_class(opened), opened.tokenizer()
+    tokenizer = opened.tokenizer()
     model = opened.model(model_class, **{**model_class.family.alone, **arguments})
     return model, tokenizer_for_model(tokenizer, model.config, opened.path)
 
@@ -44,18 +41,17 @@ def guessing_class(opened):
 
 
 def language_model_class(opened):
-    """Returns the class by which the model of a `Bundle` scores texts."""
+    """Returns the class that scores texts with the model of a `Bundle`."""
     if AlbertForReplacedTokens in opened.saved:
         return AlbertForReplacedTokens
     return guessing_class(opened)
 
 
 def read_texts(path):
-    """Reads a table (one of `SUFFIXES`), or a text a line from any other file.
+    """Reads texts from a table, or a text a line from any other file.
 
-    Args:
-        path: the file. A table has a column `text` and, for pairs, `text_pair`; in
-            other files a tab stands between the two texts of a line.
+    Pairs are in the columns `text` and `text_pair` of a table; in another file a tab
+    separates the two texts of a line.
 
     Returns:
         A list of texts, and a list of second texts or None.
@@ -74,16 +70,16 @@ def read_texts(path):
     for number, row in enumerate(rows, 1):
         if len(row) > 2 or len(row) != len(rows[0]):
             raise UserError(
-                f"{path}, line {number}: expected {_counted(min(len(rows[0]), 2))} as "
-                f"on the first line, found {_counted(len(row))}; separate the two "
-                "texts of a pair by a tab."
+                f"{path}, line {number}: expected {min(len(rows[0]), 2)} text(s) as on "
+                f"the first line, found {len(row)}; separate the two texts of a pair "
+                "by a tab."
             )
     texts, *pairs = map(list, zip(*rows, strict=True))
     return texts, pairs[0] if pairs else None
 
 
 def check_lengths(rows, config):
-    """Refuses texts, by their ids in `rows`, that are longer than a model reads."""
+    """Refuses texts, the lists of ids in `rows`, that exceed the model's positions."""
     for number, row in enumerate(rows, 1):
         positions = config.longest_row(len(row))
         if positions < len(row):
@@ -91,7 +87,3 @@ def check_lengths(rows, config):
                 f"Text {number} has {len(row)} tokens, special tokens included, but "
                 f"the model has only {positions} positions; shorten it."
             )
-
-
-def _counted(texts):
-    return f"{texts} text{'s' if texts > 1 else ''}"

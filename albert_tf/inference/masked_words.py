@@ -1,4 +1,4 @@
-"""Hidden tokens: guesses for the `[MASK]`s of texts, and scores of texts by them."""
+"""Hidden tokens: guesses for the masks of texts, and scores of texts."""
 
 import numpy as np
 import tensorflow as tf
@@ -62,7 +62,7 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
 
 
 def best_tokens_of_masks(model, mask_id, vocab_size, top_k):
-    """Returns a function of features: the best tokens, `[batch, masks, top_k]`."""
+    """Returns a function from features to the best tokens, `[batch, masks, top_k]`."""
 
     def compute(features, training):
         nowhere = model.config.row_layout.nowhere
@@ -87,9 +87,9 @@ def _guesses(tokenizer, probabilities, ids):
 def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_size=256):
     """Returns the sum of each token's log-probability, given the rest of its text.
 
-    Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. An XLNet
-    is asked by permutation: the query of a token sees all others. A discriminator of
-    replaced tokens says at once how likely each token is the text's own.
+    See Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. For an
+    XLNet a permutation hides the token: its query sees all others. A discriminator of
+    replaced tokens tells at once how likely each token is the text's own.
 
     Args:
         model: an `AlbertForMaskedLM`, an `XLNetLMHeadModel` or an
@@ -98,8 +98,8 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
         texts: list of str.
         whole_words: hide the later tokens of a token's word, too, so that no word is
             likelier for being cut into many (Kauf and Ivanova, arXiv 2305.10588).
-            Nothing is hidden from a discriminator.
-        batch_size: tokens asked for at a time.
+            A discriminator ignores it.
+        batch_size: number of tokens asked for at a time.
 
     Returns:
         float64 `[texts]`; 0 for a text without tokens.
@@ -126,9 +126,8 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
             found = np.zeros(len(text))
             for begin in range(0, len(text), batch_size):
                 some = slice(begin, begin + batch_size)
-                found[some] = score(
-                    ids[text[some]], segments, hidden(some), places[some]
-                )
+                asked = places[some, None].astype(np.int32)
+                found[some] = score(ids[text[some]], segments, hidden(some), asked)
                 progress.update(progress.done + len(found[some]))
             scores[indices] = np.bincount(text, found, len(ids))
             progress.update(progress.done + ids.size - len(text))
@@ -152,17 +151,16 @@ def _originality(model, tokenizer, features, batch_size):
 
 
 def _questions(ids, tokenizer, whole_words):
-    """Returns the queries on texts of one length, int32 `[texts, tokens]`.
+    """Returns a question for each token of texts of one length, `[texts, tokens]`.
 
     Returns:
-        Of each question the text and the token that is asked for, int `[N]`; and a
-        function from a slice of the questions to the tokens that they hide, bool `[n,
-        tokens]`.
+        The texts and the places of the tokens asked for, int `[N]` each; and a function
+        from a slice of the questions to the tokens that they hide, bool `[n, tokens]`.
     """
     special = np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id])
     text, places = np.nonzero(~special)
     columns = np.arange(ids.shape[1])
-    # By the rule of SentencePiece's pieces "[SEP]" goes on with the word before it.
+    # To SentencePiece's rule "[SEP]" would continue the word before it.
     words = np.cumsum(tokenizer.word_starts()[ids] | special, axis=1)
 
     def hidden(some):
@@ -176,9 +174,10 @@ def _questions(ids, tokenizer, whole_words):
 
 
 def _scorer(model, mask_id):
-    """Returns a function of ids and hidden ones `[rows, tokens]` and places `[rows]`.
+    """Returns a function that computes the log-probabilities of hidden tokens.
 
-    Its values are the log-probabilities of the ids at these places, float32 `[rows]`.
+    It takes ids `[rows, tokens]`, segments `[tokens]`, which tokens are hidden, and the
+    places of those asked for `[rows, 1]`; it returns float32 `[rows]`.
     """
     by_permutation = model.by_permutation
 
@@ -205,10 +204,4 @@ def _scorer(model, mask_id):
         tf.TensorSpec([None, None], tf.bool),
         tf.TensorSpec([None, 1], tf.int32),
     ]
-    compiled = tf.function(compute, input_signature=signature, autograph=False)
-
-    def score(ids, segments, hidden, places):
-        places = places[:, None].astype(np.int32)
-        return compiled(*map(tf.constant, (ids, segments, hidden, places))).numpy()
-
-    return score
+    return tf.function(compute, input_signature=signature, autograph=False)

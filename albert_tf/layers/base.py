@@ -84,7 +84,7 @@ def refuse_quantization(self, *args, **kwargs):
     """Refuses `keras.Model.quantize`, which would leave the weights as they are."""
     raise UserError(
         f"Keras cannot quantize an {type(self).__name__} of albert_tf; save the model "
-        "and export it with python -m albert_tf.serving.export --format=onnx "
+        "and export it with albert-tf export --format=onnx "
         "--compute_dtype=int8."
     )
 

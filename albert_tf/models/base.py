@@ -293,7 +293,7 @@ class PretrainedModel(keras.Model):
             **kwargs: as of `keras.Model.export`.
 
         The outputs are as of a call, without `hidden_states`.
-        `python -m albert_tf.serving.export` writes a model for TensorFlow Serving,
+        `albert-tf export` writes a model for TensorFlow Serving,
         which takes raw text.
         """
         names = input_signature[0] if input_signature else self.exported_features

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.task import Prepared
 
 _BATCH_SIZE = 32
@@ -31,47 +30,51 @@ class Comparison:
         examples = task.read(eval_file, columns)
         tokens = task.tokenize(examples, served.tokenizer, max_seq_length)
         tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
-        order = np.argsort(tokens.lengths, kind="stable")  # batches of similar length
-        self._prepared = Prepared(examples, tokens.take(order))
+        self._prepared = Prepared(examples, tokens)
 
     def __call__(self, original, name, converted):
         """Prints the metrics of both models and the largest changes.
 
         Args:
             original: the model, a function from a dict of features to the result of
-                `Task.numbers`.
-            name: of the converted model.
-            converted: the same function of this model.
+                `Task.numbers`, of tensors.
+            name: the name of the converted model.
+            converted: the same function of the converted model.
 
         Returns:
             For JSON: `eval`, by metric the values of both; `largest_change` by array.
         """
-        models = {"original": original, name: converted}
-        found, changes = {model: [] for model in models}, {}
-        dataset = evaluation_dataset(self._prepared.tokens, _BATCH_SIZE, self._length)
-        for batch in dataset:
-            features = {feature: batch[feature] for feature in FEATURES}
-            numbers = {key: model(features) for key, model in models.items()}
-            for key, arrays in numbers.items():
-                found[key].append(self._task.outputs(arrays))
-            for key, change in _changes(*numbers.values()).items():
-                # Of NaN and a number, NaN.
-                changes[key] = float(np.maximum(change, changes.get(key, 0.0)))
+        numbers = {}
+        for key, model in {"original": original, name: converted}.items():
+            predict = OutputsPredictor(
+                lambda features, training, model=model: model(features),
+                _BATCH_SIZE,
+                self._length,
+            )
+            numbers[key] = predict(self._prepared.tokens)
+        changes = {
+            key: float(np.abs(array - numbers[name][key]).max())
+            for key, array in numbers["original"].items()
+        }
         if not all(map(np.isfinite, changes.values())):
             raise UserError(
                 f"The original or the {name} model answers what is not a number; ask "
                 "the original, with albert_tf.Predictor, which of the two it is."
             )
-        scores = {key: self._score(parts) for key, parts in found.items()}
+        scores = {key: self._score(arrays) for key, arrays in numbers.items()}
         by_metric = {
             metric: {key: float(values[metric]) for key, values in scores.items()}
             for metric in self._task.metrics
         }
-        _show(by_metric, changes)
+        for metric, values in by_metric.items():
+            shown = ", ".join(f"{key} {value:.4f}" for key, value in values.items())
+            print(f"{metric}: {shown}, drop {values['original'] - values[name]:.4f}")
+        for key, change in changes.items():
+            print(f"largest change of {key}: {change:.4f}")
         return {"eval": by_metric, "largest_change": changes}
 
-    def _score(self, parts):
-        outputs = self._task.interpret(self._prepared, np.concatenate(parts))
+    def _score(self, numbers):
+        outputs = self._task.interpret(self._prepared, self._task.outputs(numbers))
         return self._task.score(self._prepared, outputs)
 
 
@@ -93,20 +96,3 @@ def check_comparable(model_dir, task, columns):
             f"{model_dir} takes {'pairs of' if takes_pairs else 'single'} "
             f"texts; {'give' if takes_pairs else 'leave out'} --text_pair_column."
         )
-
-
-def _changes(original, converted):
-    """Computes how far each array moves at most, by its name."""
-    return {
-        key: np.abs(np.asarray(array) - np.asarray(converted[key])).max()
-        for key, array in original.items()
-    }
-
-
-def _show(scores, changes):
-    for metric, values in scores.items():
-        original, converted = values.values()
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-        print(f"{metric}: {shown}, drop {original - converted:.4f}")
-    for name, change in changes.items():
-        print(f"largest change of {name}: {change:.4f}")

@@ -1,9 +1,9 @@
 """Files beside a SavedModel: `signature.json`, `model_card.md`, warm-up requests.
 
 TensorFlow Serving replays the requests when it loads a model. Their file is a TFRecord
-of `tensorflow_serving.PredictionLog` messages. They are encoded by hand, five nested
-fields in all, so that exporting needs no serving package; the field numbers are from
-tensorflow_serving/apis/{prediction_log,predict,model}.proto.
+of `tensorflow_serving.PredictionLog` messages, which are encoded by hand, five nested
+fields in all, so that an export needs no serving package. The field numbers are those
+of tensorflow_serving/apis/{prediction_log,predict,model}.proto.
 """
 
 import base64
@@ -23,7 +23,7 @@ _COMPUTE_DTYPES = {
     f"norms, softmax and the last layer are float32. {_DIFFERENCE} Processors with "
     "AVX512_BF16 or AMX answer faster than in float32, others slower.",
     "int8": "Products with weights have int8 weights, a scale for each column, and "
-    "round what they multiply to bytes; embeddings, attention, norms and softmax are "
+    "round their other factor to bytes; embeddings, attention, norms and softmax are "
     "float32. `distance` says how far the answer to the example is from float32.",
     "float16": "Weights and products are float16; it is for GPUs.",
 }
@@ -43,10 +43,10 @@ def describe_signatures(signatures, examples, meaning):
     Args:
         signatures: concrete functions by name.
         examples: dict of example inputs (dict of arrays) by signature name.
-        meaning: one line for each output.
+        meaning: a line for each output.
 
     Returns:
-        A dict for JSON, by signature name: `inputs` and `outputs` with dtype and shape
+        A dict for JSON by signature name: `inputs` and `outputs` with dtype and shape
         (null: any size), and an example request with its answer for REST and gRPC.
     """
     return {
@@ -92,7 +92,7 @@ def _spec(spec):
 
 
 def _rest_outputs(answers):
-    """Returns answers as in REST, which omits the name of an only output."""
+    """Returns answers in the form of REST, which omits the name of an only output."""
     outputs = {key: _json(value, _SHOWN) for key, value in answers.items()}
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
@@ -110,7 +110,7 @@ def _predict_request(name, inputs):
 
 
 def _json(value, most=None):
-    """Converts arrays, lists and bytes to JSON; of a list, at most `most` items."""
+    """Converts arrays, lists and bytes to JSON; keeps `most` items of a list."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list):
@@ -126,7 +126,7 @@ def _json(value, most=None):
 
 
 def model_card(facts, signatures):
-    """Writes the text of `model_card.md`: a list of facts, and the signatures."""
+    """Returns the text of `model_card.md`: a list of facts, and the signatures."""
     lines = [f"# {facts['name']}", ""]
     lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]
     if facts.get("compute_dtype") in _COMPUTE_DTYPES:
@@ -154,7 +154,7 @@ def _plain(value):
 
 
 def write_warmup_requests(saved_model_dir, model_name, requests):
-    """Writes warm-up requests: of each its signature, and arrays by input."""
+    """Writes warm-up requests, pairs of a signature's name and its arrays by input."""
     path = pathlib.Path(saved_model_dir) / WARMUP_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:

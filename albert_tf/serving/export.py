@@ -1,6 +1,6 @@
 """Exports a model directory as a SavedModel that TensorFlow Serving takes as it is.
 
-  python -m albert_tf.serving.export --model_dir=out/model --export_dir=/models/sst-2
+  albert-tf export --model_dir=out/model --export_dir=/models/sst-2
 
 This writes /models/sst-2/1 (the next free number): text in, answers out, with the
 tokenizer inside the graph, warm-up requests, signature.json and model_card.md. With
@@ -42,23 +42,22 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
     )
     max_seq_length: int | None = option(
         "Largest length of an input in tokens; by default the length of fine-tuning, "
-        "or "
-        "else all positions of the model.",
+        "or else all positions of the model.",
         None,
     )
     optimize_for: str | None = option(
-        "Aim. latency: XLA compiles functions for single texts when "
-        "the model is loaded; throughput: texts of similar length in a batch are "
-        "computed together. Neither changes the numbers.",
+        "Aim. latency: XLA compiles functions for single texts when the model is "
+        "loaded; throughput: texts of similar length in a batch are computed together. "
+        "Neither changes the numbers.",
         None,
         OPTIMIZATIONS,
     )
     compute_dtype: str = option(
-        "Type of the products. bfloat16, of a saved_model: the weights are rounded "
-        "once, here, which makes the file half as large, and the answers faster on "
-        "processors that multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8, "
-        "of onnx: the fastest of these on CPUs. float16, of onnx: for GPUs. Answers "
-        "change a little; --eval_file says how much.",
+        "Type of the products. bfloat16, for saved_model, rounds the weights once, "
+        "here: the file is half as large, and processors that multiply bfloat16 "
+        "(AVX512_BF16, AMX) answer faster, others slower. int8, for onnx, is the "
+        "fastest on CPUs. float16, for onnx, suits GPUs. Answers change a little; "
+        "--eval_file says how much.",
         "float32",
         ("float32", "bfloat16", "float16", "int8"),
     )
@@ -83,10 +82,10 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
 
 @obeys_reading_flags
 def export(options):
-    """Writes the next version of the SavedModel; see the module's docstring.
+    """Writes the next version of an export.
 
     Returns:
-        The versioned directory, a `pathlib.Path`.
+        The folder of the version, a `pathlib.Path`.
 
     Raises:
         UserError: no model or tokenizer in `model_dir`, a task or length that does
@@ -101,7 +100,3 @@ def export(options):
 def main(argv=None):
     """Runs the command line."""
     command_line.run(ExportOptions, export, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

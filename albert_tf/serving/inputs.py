@@ -1,4 +1,4 @@
-"""The strings of a call: a list for each input, answered in batches."""
+"""The strings of a call: sorted into a column for each input, answered in batches."""
 
 import dataclasses
 import re
@@ -19,9 +19,9 @@ from albert_tf.tokenization.normalization import repaired
 class Inputs:
     """The string inputs of a model."""
 
-    ranks: dict  # by name, 1 for a str an input, 2 for a list of str, and so on
-    order: tuple | None  # the names in the order of a call; None where nothing tells
-    optional: tuple = ()  # the names that may be left out
+    ranks: dict  # by name: 1 where an input is a str, 2 where it is a list of str, …
+    order: tuple | None  # the names in the order of a call; None if it is unknown
+    optional: tuple = ()  # names that may be left out
 
     def columns(self, texts, named):
         """Sorts the arguments of a call into columns.
@@ -35,13 +35,13 @@ class Inputs:
             one input was given instead of many.
 
         Raises:
-            UserError: the texts differ from the model's inputs.
+            UserError: the texts do not fit the model's inputs.
         """
         given = self._named(texts, named).items()
         columns = {n: _read_once(n, v, self.ranks[n] + 1) for n, v in given}
-        bare = {name: _depth(v) < self.ranks[name] for name, v in columns.items()}
-        is_one = any(bare.values())
-        if is_one and not all(bare.values()):
+        bare = [_depth(v) < self.ranks[name] for name, v in columns.items()]
+        is_one = any(bare)
+        if is_one and not all(bare):
             raise UserError(
                 f"Give {_and(columns)} of one input, or lists of all of them."
             )
@@ -54,14 +54,12 @@ class Inputs:
         for name, column in columns.items():
             if self.ranks[name] > 1 and not all(map(any, column)):
                 raise UserError(f"{name} must hold at least one str for each input.")
-        if is_one:
-            return columns, True
         sizes = [len(column) for column in columns.values()]
         if len(set(sizes)) > 1:
             raise UserError(
                 f"{_and(columns)} must be equal in number, got {_and(map(str, sizes))}."
             )
-        return columns, False
+        return columns, is_one
 
     def _named(self, texts, named):
         names = self.order or tuple(sorted(self.ranks))
@@ -90,7 +88,7 @@ def _and(names):
 
 
 def _read_once(place, values, depth):
-    """Lists in place of iterators, arrays and columns, down to some depth."""
+    """Turns iterators, arrays and columns into lists, down to some depth."""
     values = as_python(values)
     if isinstance(values, str | bytes) or not (depth and hasattr(values, "__iter__")):
         return values
@@ -99,7 +97,7 @@ def _read_once(place, values, depth):
 
 
 def _depth(values):
-    """Returns 0 for a str, 1 for a list of str …; an empty list is of many."""
+    """Returns 0 for a str, 1 for a list of str, and so on; 1 for an empty list."""
     depth = 0
     while isinstance(values, list):
         depth += 1
@@ -108,7 +106,7 @@ def _depth(values):
 
 
 def _encoded(values, rank, place):
-    """Lists of bytes, UTF-8, nested as deep as the rank says."""
+    """Encodes lists of str, nested as deep as the rank says, as UTF-8."""
     if rank == 0:
         if isinstance(values, bytes):
             return values
@@ -126,11 +124,11 @@ def outputs_of(signature, columns, batch_size):
     Args:
         signature: a concrete function of string tensors `[batch, …]`.
         columns: a list of bytes (or of lists of bytes) for each of them by name.
-        batch_size: inputs answered at a time; similar lengths meet.
+        batch_size: inputs answered at a time; those of similar length are batched.
 
     Returns:
-        Dict of arrays `[inputs, …]` in the order of the columns, strings as str. Where
-        an output is as long as the text, shorter ones are padded with 0 or "".
+        Dict of arrays `[inputs, …]` in the order of the columns, strings as str.
+        Outputs that are as long as the text are padded with 0 or "".
 
     Raises:
         UserError: a batch size below 1, inputs that the model refuses, or an answer of
@@ -151,14 +149,14 @@ def outputs_of(signature, columns, batch_size):
 
 
 def lengths_of(columns):
-    """Counts the bytes of each input of some columns; returns an array `[inputs]`."""
+    """Counts the bytes of each input of the columns; returns an array `[inputs]`."""
     return np.sum([[*map(_size, column)] for column in columns.values()], axis=0)
 
 
 def _batches(order, lengths, batch_size):
-    """Yields inputs to answer at once, shortest first: none too many or too long.
+    """Yields lists of inputs for a batch, the shortest first, within the limits.
 
-    Each counts as long as the last: some answers are padded to the longest.
+    Each input counts as long as the longest of its batch: some answers are padded.
     """
     batch = []
     for row in order:
@@ -167,7 +165,7 @@ def _batches(order, lengths, batch_size):
             yield batch
             batch = []
         batch.append(row)
-    yield batch  # of no input, too: the outputs have their names
+    yield batch  # An empty one, too: its outputs have their names.
 
 
 def _asked(signature, batch):
@@ -185,7 +183,7 @@ def _size(value):
 
 
 def _tensor(values):
-    """Makes a string tensor; rows of lists that differ in length are padded with ""."""
+    """Makes a string tensor; lists that are shorter than others are padded with ""."""
     if any(isinstance(value, list) for value in values):
         return tf.ragged.constant(values, dtype=tf.string).to_tensor(b"")
     return tf.constant(values, dtype=tf.string)

@@ -1,4 +1,4 @@
-"""Strings in, answers out: from a name, a folder or a model in memory."""
+"""A client of a model in any form: strings in, answers out."""
 
 import os
 import pathlib
@@ -36,10 +36,10 @@ class Predictor:
     Args:
         model: a model directory or the name of a model to download, as
             `from_pretrained` takes them; or an export of `albert_tf.serving.export`, in
-            any format, one version or the directory of them, of which the highest is
-            taken; or a model in memory, which answers with the weights that it has when
-            it is asked.
-        tokenizer: of a model in memory, or of a directory without one.
+            any format: one version, or the directory of them, whose highest is taken;
+            or a model in memory, which answers with the weights that it has when it is
+            asked.
+        tokenizer: the tokenizer of a model in memory or of a directory without one.
         task: the kind of answer, such as "encoder", "embedding" or "masked_lm"; "auto"
             is the task that the model was made for, "encoder" if there is none.
         revision: of an "hf://" model: a branch, a tag or a commit.
@@ -47,8 +47,8 @@ class Predictor:
             before the last layer: `{"name": "patience", "threshold": 4}`, or "none"
             for answers at full depth; by default the rule kept with the model.
 
-    It can be pickled and copied. A model in memory goes along; a folder or a name is
-    opened again where it is unpickled, and refused there if its files differ in a bit.
+    It can be pickled and copied. A model in memory is copied, too; a folder or a name
+    is opened again where it is unpickled, and refused if a bit of its files differs.
 
     Attributes:
         inputs: names of the strings of one input, in the order of a call: `text`;
@@ -77,7 +77,7 @@ class Predictor:
         self._directory = self._files = None
         if isinstance(model, str | os.PathLike):
             path = local_directory(model, revision)
-            version = _version(pathlib.Path(path))  # the highest now, for copies, too
+            version = exported_version(pathlib.Path(path))  # for copies, too
             self._directory = os.path.abspath(version or path)
             listed = checksums.read(self._directory)
             self._files = listed or checksums.stamps(self._directory)
@@ -114,12 +114,12 @@ class Predictor:
         """Answers one input or many.
 
         Args:
-            *texts: a str, or a list, an array, a column or an iterator of str, for each
-                of `inputs`, in their order; `options` are a list of str for one input,
+            *texts: for each of `inputs`, in their order, a str, or a list, an array, a
+                column or an iterator of str; `options` are a list of str for one input,
                 lists of them for many. A line of an open file keeps its end, which
                 counts as white space.
-            batch_size: inputs answered at a time; similar lengths meet. Answers of an
-                int8 export move a little with the others, unless it is 1.
+            batch_size: inputs answered at a time; those of similar length are batched.
+                Answers of an int8 export depend a little on the others of a batch.
             **named_texts: the same by name, such as `question` and `context`.
 
         Returns:
@@ -160,9 +160,9 @@ class Predictor:
     ) -> dict[str, Any]:
         """Answers as the served model gives them, for many inputs at once.
 
-        Takes the arguments of a call. Returns a dict of arrays `[inputs, …]`, strings
-        as str; where an output is as long as the text, shorter ones are padded with 0
-        or "". `model_card.md` of an export describes each output.
+        It takes the arguments of a call and returns a dict of arrays `[inputs, …]`,
+        strings as str; outputs that are as long as the text are padded with 0 or "".
+        `model_card.md` of an export describes each output.
         """
         columns, _ = self.columns(*texts, **named_texts)
         return self.outputs(columns, batch_size)
@@ -178,7 +178,7 @@ class Predictor:
         return self._inputs.columns(texts, named_texts)
 
     def outputs(self, columns: dict[str, Any], batch_size: int = 32) -> dict[str, Any]:
-        """Answers as `arrays`, for the result of `columns`."""
+        """Answers the result of `columns` as `arrays` does."""
         check_process()
         return outputs_of(self._signature(columns), columns, batch_size)
 
@@ -188,7 +188,7 @@ class Predictor:
         return next(iter(self._signatures.values()))
 
     def _signature(self, columns):
-        """Returns the signature that answers strings of these names."""
+        """Returns the signature that takes strings of these names."""
         names = frozenset(columns)
         if names not in self._signatures:
             self._signatures[names] = self._served(self.inputs)
@@ -196,7 +196,7 @@ class Predictor:
 
 
 def _opened_again(predictor_class, arguments, files):
-    """Opens what a `Predictor` was opened from, if it has the same files."""
+    """Opens the source of a pickled `Predictor`, if it has the same files."""
     model, _, _, revision, _ = arguments
     if checksums.of_folder(local_directory(model, revision)) != files:
         raise UserError(
@@ -207,7 +207,12 @@ def _opened_again(predictor_class, arguments, files):
 
 
 def _open(path, version, tokenizer, task, exit_rule):
-    """Opens an export's version, or a model directory: its signatures, and facts."""
+    """Opens an export's version or a model directory.
+
+    Returns:
+        A function from names of strings, or nothing, to the signature that takes them;
+        and a dict of facts, as in `signature.json`.
+    """
     if version is not None:
         if tokenizer is not None or task != "auto" or exit_rule is not None:
             raise UserError(
@@ -227,23 +232,18 @@ def _open(path, version, tokenizer, task, exit_rule):
 
 
 def _exported(version):
-    tensorflow_text()  # Without its operations, loading fails.
+    tensorflow_text()  # Loading needs its operations.
     checksums.require_all(version)
-    description = version / _DESCRIPTION
-    facts = read_json_object(description) if description.exists() else {}
-    path = token_file_in(version)
+    description, path = version / _DESCRIPTION, token_file_in(version)
     if path is not None:
-        if not facts:
-            raise UserError(
-                f"{version} has no {_DESCRIPTION}, which says what {path.name} "
-                "answers; copy it there again, or export the model again."
-            )
+        facts = read_json_object(description)
         return build_module_of_file(path, facts).text_signature, facts
+    facts = read_json_object(description) if description.exists() else {}
     checksums.check_folder(version)
     try:
         loaded = tf.saved_model.load(str(version))
         signature = loaded.signatures.get("serving_default")
-    # There are many: of the protocol buffer, of the variables, of the assets.
+    # Each part has its own: the protocol buffer, the variables, the assets.
     except Exception as error:
         raise UserError(
             f"{version} holds no SavedModel that can be loaded; export the model again."
@@ -251,8 +251,8 @@ def _exported(version):
     specs = [] if signature is None else _specs(signature)
     if not specs or any(spec.dtype != tf.string for spec in specs):
         raise UserError(
-            f"{version} takes no strings; export the model directory with python -m "
-            "albert_tf.serving.export."
+            f"{version} takes no strings; export the model directory with "
+            "albert-tf export."
         )
 
     def signature_for(names=None):
@@ -262,7 +262,7 @@ def _exported(version):
 
 
 def _take(model, tokenizer, task, exit_rule):
-    """Opens as `_open` a model in memory."""
+    """Opens a model in memory; returns as `_open`."""
     if not isinstance(model, PretrainedModel):
         raise UserError(
             f"Expected a directory, a name or a model of albert_tf, not a "
@@ -276,8 +276,11 @@ def _take(model, tokenizer, task, exit_rule):
     return module.text_signature, {**facts, _OPTIONAL: served.task.optional_inputs}
 
 
-def _version(path):
-    """Finds the exported version that a path means; None if it is of no export."""
+def exported_version(path):
+    """Returns the folder of the version that the path of an export means, or None.
+
+    It is the folder itself or the highest of its versions; a `pathlib.Path`.
+    """
     if token_file_in(path):
         return path
     if (path / _SAVED_MODEL).exists():
@@ -307,7 +310,7 @@ def _inputs(signature, facts):
 
 
 def _plain(value):
-    """Returns an input's outputs as Python values, but for arrays of numbers."""
+    """Returns an output as a Python value, unless it is an array of numbers."""
     if isinstance(value, str):
         return value
     return value.tolist() if value.dtype == object or value.ndim == 0 else value

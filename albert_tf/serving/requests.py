@@ -1,8 +1,8 @@
-"""Checks of requests: those that the model would answer all the same are refused.
+"""Checks of requests, inside the graph: the model would answer wrong ones, too.
 
-The checks are operations of the graph, outside of what XLA compiles (which has no
-errors, and takes the nearest row of a table for an id that it lacks): they are the same
-with every optimization. Servers pass the sentence on.
+XLA compiles none of them: in compiled code nothing fails, and an id out of range takes
+the nearest row of a table. So they are the same with every optimization. Servers pass
+their sentences on.
 """
 
 import tensorflow as tf
@@ -13,18 +13,18 @@ from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import moved_right
 
 MOST_CHARACTERS = 1_000_000
-"""Of texts that are read whole: up to 1.3 GiB with a tiny model (docs/serving.md)."""
+"""The most of texts that are read whole: a tiny model takes 1.3 GiB for them."""
 MOST_PADDED = 4_000_000
-"""Rows of a batch times characters of its longest text, where answers are padded.
+"""The most rows of a batch times characters of its longest text, for padded answers.
 
-There may be one for each character, of some sixty bytes.
+There may be an answer for each character, of some sixty bytes.
 """
 
 
 def string_answers(strings, answer):
     """Answers strings `[batch, …]` by `answer`, which takes them by name.
 
-    Refuses as many texts as not pairs.
+    It refuses strings that differ in number.
     """
     sizes = [tf.shape(values)[0] for values in strings.values()]
     same = [
@@ -41,8 +41,8 @@ def bounded(answer, name, is_padded=False):
 
     Args:
         answer: a function of string tensors `[batch]`.
-        name: of the strings that are read whole, however long they are.
-        is_padded: whether each row has as many answers as the longest.
+        name: the name of the strings that are read whole, however long they are.
+        is_padded: whether all rows are padded to the answers of the longest.
     """
 
     def bounded_answer(**strings):
@@ -104,9 +104,10 @@ def token_features(features, served):
 
 
 def _range_checks(features, limits, nowhere):
-    """Refuses other shapes, and values that are not below the limit of their name.
+    """Refuses features of other shapes than the ids, and values out of range.
 
-    Features without one are positions among the tokens, or `nowhere`.
+    Values are below the limit of their name; features without one are positions among
+    the tokens, or `nowhere`.
     """
     shape, checks = tf.shape(features["input_ids"]), []
     for name, values in features.items():
@@ -130,9 +131,9 @@ def example_features(examples, served):
     """Parses serialized `tf.Example`s to features, int32 `[batch, tokens]` by name.
 
     The mask and the segments may be left out, as in a call of the model: the mask is
-    then ones, the segments are zeros. Refuses Examples without ids, or with a mask or
-    segments of another length, and otherwise as `token_features`, before values of 64
-    bits become such of 32.
+    then ones, the segments are zeros. It refuses Examples without ids, or with a mask
+    or segments of another length, and what `token_features` refuses, before values of
+    64 bits lose half of them.
     """
     spec = {
         name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)

@@ -1,4 +1,4 @@
-"""A `Predictor` behind TensorFlow Serving's REST interface, as a Starlette application.
+"""An HTTP server for a `Predictor`, with the REST API of TensorFlow Serving.
 
 https://www.tensorflow.org/tfx/serving/api_rest describes requests and responses.
 """
@@ -19,7 +19,6 @@ import h11
 import prometheus_client
 import tensorflow as tf
 import uvicorn
-from absl import logging
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -30,55 +29,53 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import parse_json
-from albert_tf.serving.gathering import Busy
-from albert_tf.serving.gathering import Gathering
+from albert_tf.serving.dynamic_batching import Busy
+from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.tasks.serving import EXIT_LAYER
 from albert_tf.tokenization.parallel import available_cores
 
 SIGNATURE = "serving_default"
 _MOST_LAYERS = 24  # of the released models
-_SPENT = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
+_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
 _DRAINING = 30  # seconds in which requests are answered after SIGTERM
 _LATER = {"retry-after": "1"}
 _GONE = 499  # nginx's status of a client that hung up
 _SHORT = 1 << 14  # bytes of a request, or values of an answer, converted in no time
 _LONGEST_SENTENCE = 1000  # characters; an error may repeat a name of the request
-_FEW_CHUNKS, _CHUNK = 1024, 256  # of a body, and the bytes for each one more
+_FEW_CHUNKS, _CHUNK = 1024, 256  # chunks of any body, and bytes for each one more
 
 
 class Server:
-    """The answers to HTTP requests.
+    """The application behind the HTTP server, and its metrics.
 
     Args:
         predictor: a `Predictor`.
-        name: of the model in paths.
-        version: of the model, an int.
-        limits: the `Limits` of `albert_tf.serve`.
+        name: the name of the model in paths.
+        version: the version of the model in paths, an int.
+        limits: the `Limits` of `albert-tf serve`.
     """
 
     def __init__(self, predictor, name, version, limits):
         self._predictor, self._limits = predictor, limits
         self._name, self._version = name, version
-        self._gathering = None
-        registry = self._registry = prometheus_client.CollectorRegistry()
+        self._batcher = None
+        # One thread: more would compete for Python's lock with the event loop.
+        self._thread = concurrent.futures.ThreadPoolExecutor(1)
+        registry = prometheus_client.CollectorRegistry()
+        self._registry = registry
         self._requests = prometheus_client.Counter(
             "albert_requests",
             "Requests to predict, and others that were refused.",
             ["status"],
             registry=registry,
         )
-        self._connections = Connections(
-            limits, lambda refused: self._requests.labels(refused).inc()
-        )
-        # One: threads share Python's lock with the loop that answers all clients.
-        self._aside = concurrent.futures.ThreadPoolExecutor(1)
         self._rows = prometheus_client.Counter(
             "albert_rows", "Rows that were answered.", registry=registry
         )
         self._seconds = prometheus_client.Histogram(
             "albert_request_seconds",
             "Time from a request to its answer.",
-            buckets=_SPENT,
+            buckets=_BUCKETS,
             registry=registry,
         )
         self._layers = None
@@ -92,14 +89,16 @@ class Server:
         waiting = prometheus_client.Gauge(
             "albert_waiting_rows", "Rows that wait.", registry=registry
         )
-        waiting.set_function(lambda: self._gathering.rows())
-        calls = prometheus_client.Gauge(
+        waiting.set_function(lambda: self._batcher.rows())
+        self._calls = prometheus_client.Gauge(
             "albert_model_calls", "Calls of the model.", registry=registry
         )
-        calls.set_function(lambda: self._gathering.calls)
+        self._connections = Connections(
+            limits, lambda status: self._requests.labels(status).inc()
+        )
 
     def config(self, backlog):
-        """Makes the settings of uvicorn: the application behind its `Connections`."""
+        """Makes the settings of uvicorn."""
         return uvicorn.Config(
             self.application(),
             http=functools.partial(Connection, self._connections),
@@ -127,68 +126,72 @@ class Server:
                 Route(f"{path}/metadata", self._metadata),
                 Route(path, self._status),
             ]
+        errors = HTTPException, UserError, Busy, ClientDisconnect, Exception
         return Starlette(
             routes=routes,
             lifespan=self._running,
-            exception_handlers={HTTPException: self._refused},
+            exception_handlers=dict.fromkeys(errors, self._refused),
         )
 
     @contextlib.asynccontextmanager
     async def _running(self, application):
-        limits = self._limits
-        self._gathering = Gathering(
-            functools.partial(self._predictor.outputs, batch_size=limits.max_rows),
-            limits.workers or _workers(),
-            limits,
-        )
-        running = (self._gathering.run(), self._connections.watch())
+        # One call at a time for each GPU or core.
+        has_gpu = tf.config.list_physical_devices("GPU")
+        workers = self._limits.workers or (1 if has_gpu else available_cores())
+        self._batcher = DynamicBatcher(self._outputs, workers, self._limits)
+        running = (self._batcher.run(), self._connections.watch())
         tasks = [*map(asyncio.create_task, running)]
         yield
         for task in tasks:
             task.cancel()
 
+    def _outputs(self, columns):
+        self._calls.inc()
+        return self._predictor.outputs(columns, batch_size=self._limits.max_rows)
+
     async def _predict(self, request):
-        start, status, headers = time.perf_counter(), 500, {}
+        start = time.perf_counter()
         try:
             self._check_path(request)
             columns, by_row = await self._body(request)
             content = await _unless_gone(request, self._predicted(columns, by_row))
-            status = 200
-        except UserError as error:
-            status, content = 400, _said(error)
-        except Busy as error:
-            status, content, headers = 503, _said(error), _LATER
-        except HTTPException as error:
-            status, content = error.status_code, _said(error.detail)
-            headers = dict(error.headers or {})
-        except ClientDisconnect:
-            status, content = request.scope.get("refused", _GONE), b""
-        except asyncio.CancelledError:  # it has taken longer than the end may
-            status, content, headers = 503, _said("The server ends."), _LATER
-        except Exception:
-            logging.exception("A request failed.")
-            content = _said("The server failed; its log says why.")
+        except asyncio.CancelledError as error:  # It outlasts the server's end.
+            raise HTTPException(503, "The server ends.", _LATER) from error
         finally:
-            self._requests.labels(status).inc()
             self._seconds.observe(time.perf_counter() - start)
-        if status != 200 and "expect" in request.headers:
-            headers = {**headers, "connection": "close"}  # its body may not come
-        return Response(content, status, headers, "application/json")
+        self._requests.labels(200).inc()
+        return Response(content, media_type="application/json")
+
+    async def _refused(self, request, error):
+        """Answers a request that raised an error; uvicorn logs those of the server."""
+        status, headers, message = 500, {}, "The server failed; its log says why."
+        if isinstance(error, HTTPException):
+            status, message = error.status_code, error.detail
+            headers = dict(error.headers or {})
+            if not message.endswith("."):  # Starlette's
+                message = f"{request.method} {request.scope['path']}: {message}."
+        elif isinstance(error, UserError):
+            status, message = 400, str(error)
+        elif isinstance(error, Busy):
+            status, message, headers = 503, str(error), dict(_LATER)
+        elif isinstance(error, ClientDisconnect):
+            status = request.scope.get("refused", _GONE)
+        self._requests.labels(status).inc()
+        # After its own errors uvicorn hangs up; an expected body may not come.
+        if status == 500 or "expect" in request.headers:
+            headers["connection"] = "close"
+        return Response(_error(message), status, headers, "application/json")
 
     async def _predicted(self, columns, by_row):
-        outputs = await self._gathering(columns)
+        outputs = await self._batcher(columns)
         for layer in outputs[EXIT_LAYER] if self._layers else ():
             self._layers.observe(layer)
         self._rows.inc(len(next(iter(columns.values()))))
         size = sum(values.size for values in outputs.values())
-        return await self._apart(size, _rendered, outputs, by_row)
+        return await self._aside(size, _rendered, outputs, by_row)
 
     async def _body(self, request):
-        """Reads the columns of a request, but no more bytes than allowed.
-
-        Returns:
-            A list for each input by name, and whether they were given row by row.
-        """
+        """Reads a request: a list for each input by name, and whether it is by row."""
         most, headers = self._limits.max_request_bytes, request.headers
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "gzip"):
@@ -202,14 +205,14 @@ class Server:
             if len(content) > most:
                 raise _too_large(most)
         size = len(content) if coding == "identity" else most
-        return await self._apart(size, self._parsed, content, coding)
+        return await self._aside(size, self._parsed, content, coding)
 
-    async def _apart(self, size, function, *arguments):
-        """Calls a function, in a thread if that takes long."""
+    async def _aside(self, size, function, *arguments):
+        """Calls a function, in a thread if that may take long."""
         if size <= _SHORT:
             return function(*arguments)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._aside, function, *arguments)
+        return await loop.run_in_executor(self._thread, function, *arguments)
 
     def _parsed(self, content, coding):
         if coding == "gzip":
@@ -243,14 +246,6 @@ class Server:
             message = f"{self._name} has no version {asked['version']}."
             raise HTTPException(404, message)
 
-    async def _refused(self, request, error):
-        self._requests.labels(error.status_code).inc()
-        message = error.detail
-        if not message.endswith("."):  # Starlette's
-            message = f"{request.method} {request.scope['path']}: {message}."
-        content = _said(message), error.status_code, error.headers
-        return Response(*content, "application/json")
-
     async def _health(self, request):
         return JSONResponse({"status": "ok"})
 
@@ -278,29 +273,24 @@ class Server:
         return Response(content, media_type=prometheus_client.CONTENT_TYPE_LATEST)
 
 
-def _workers():
-    """Counts the calls that a machine answers at a time: one a GPU, or one a core."""
-    return 1 if tf.config.list_physical_devices("GPU") else available_cores()
-
-
 class Connections:
-    """The connections of a server: how many there are, and what they hold.
+    """The open connections of a server, and the bytes of requests that they hold.
 
-    Where there are too many, or they hold too much, those give way whose request is not
-    complete, the oldest first; of bytes, those that hold no less than the average.
+    Where there are too many, the oldest one whose request is incomplete is ended; where
+    they hold too many bytes, the oldest of those that hold at least the average.
 
     Args:
-        limits: the `Limits` of `albert_tf.serve`.
-        count: called with the status of each request that is refused here.
+        limits: the `Limits` of `albert-tf serve`.
+        count: is called with the status of each request that a connection refuses.
     """
 
     def __init__(self, limits, count):
         self.limits, self.count = limits, count
         self.held = 0  # bytes of requests, until they are answered
-        self.unread = {}  # since when each `Connection` is waited for, oldest first
+        self.unread = {}  # by `Connection`, since when it is waited for, oldest first
 
     async def watch(self):
-        """Ends connections that take too long, until it is cancelled."""
+        """Ends connections that take too long; runs until it is cancelled."""
         seconds = self.limits.max_read_seconds
         while True:
             await asyncio.sleep(min(seconds / 4, 1))
@@ -313,16 +303,14 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn, which limits neither the time that a request may take to
-    come, nor the bytes of all.
-    """
+    """A connection of uvicorn with the limits that uvicorn lacks: time and bytes."""
 
     def __init__(self, connections, **settings):
         super().__init__(**settings)
         self.conn = _Chunks(connections.limits.max_request_bytes)
         self._all = connections
-        self._received = 0  # bytes that are not answered
-        self._unsent = 0  # bytes of answers that the client had left when last asked
+        self._received = 0  # bytes of requests that are not answered yet
+        self._unsent = 0  # bytes of answers that the client had not read when last seen
         self._is_refused = False
 
     def connection_made(self, transport):
@@ -377,7 +365,7 @@ class Connection(H11Protocol):
             self.give_way("The server ends.")
 
     def take_too_long(self):
-        """Ends the connection, unless the client reads or the server is at work."""
+        """Ends the connection unless its client reads or its answer is computed."""
         unsent = self.transport.get_write_buffer_size()
         if 0 < unsent < self._unsent:
             self._wait_for_client()
@@ -388,14 +376,14 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def give_way(self, message):
-        """Refuses what has come of a request, and ends the connection."""
+        """Refuses a request of which some bytes have come; ends the connection."""
         if self._received:
             self.refuse(503, message)
         self._all.unread.pop(self, None)
         self.transport.abort()
 
     def refuse(self, status, message):
-        """Answers a request that is not complete, and reads no more of it."""
+        """Answers an incomplete request, and reads no more of it."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             if self.conn.our_state is h11.IDLE:
                 self._all.count(status)
@@ -424,7 +412,7 @@ class Connection(H11Protocol):
 
 
 class _Chunks(h11.Connection):
-    """A connection of h11 that refuses tiny chunks, each of which costs time."""
+    """A connection of h11 that refuses bodies in tiny chunks: each costs time."""
 
     def __init__(self, most_bytes):
         super().__init__(h11.SERVER)
@@ -441,8 +429,8 @@ class _Chunks(h11.Connection):
 
 
 def _response(status, message):
-    """Returns the bytes of a response that ends the connection."""
-    content = _said(message)
+    """Returns the bytes of a response after which the connection ends."""
+    content = _error(message)
     headers = {
         "content-type": "application/json",
         "content-length": len(content),
@@ -455,11 +443,7 @@ def _response(status, message):
 
 
 async def _unless_gone(request, answer):
-    """Awaits an answer while the client waits, too.
-
-    Raises:
-        ClientDisconnect: it does not; the answer is cancelled.
-    """
+    """Awaits an answer; cancels it and raises ClientDisconnect if the client goes."""
 
     async def gone():
         while (await request.receive())["type"] != "http.disconnect":
@@ -476,10 +460,9 @@ async def _unless_gone(request, answer):
             task.cancel()
 
 
-def _said(message):
+def _error(message):
     """Returns the JSON of an error."""
-    content = {"error": str(message)[:_LONGEST_SENTENCE]}
-    return json.dumps(content).encode()
+    return json.dumps({"error": message[:_LONGEST_SENTENCE]}).encode()
 
 
 def _too_large(most):
@@ -487,7 +470,7 @@ def _too_large(most):
 
 
 def _texts(row):
-    """Counts the texts of a row; an empty list is one, as it takes as much time."""
+    """Counts the texts of a row; an empty list counts as one, which costs as much."""
     return max(len(row), 1) if isinstance(row, list) else 1
 
 
@@ -510,7 +493,7 @@ def _unpacked(content, most):
 
 
 def _inputs(body, names):
-    """Lists of strings by name, and whether they were given row by row."""
+    """Returns the strings of a request by input, and whether they came by row."""
     if body.get("signature_name", SIGNATURE) != SIGNATURE:
         raise UserError(f"signature_name must be {SIGNATURE} or be left out.")
     given = [key for key in ("inputs", "instances") if key in body]
@@ -529,7 +512,7 @@ def _inputs(body, names):
 
 
 def _decoded(values):
-    """Returns an object of JSON, or the bytes that `{"b64": …}` stands for."""
+    """Returns the bytes that an object `{"b64": …}` stands for, or another object."""
     if values.keys() != {"b64"}:
         return values
     try:
@@ -539,7 +522,7 @@ def _decoded(values):
 
 
 def _rendered(outputs, by_row):
-    """Returns the JSON of outputs; Python's lock is free after each value of a row."""
+    """Returns the JSON of outputs; releases Python's lock after each row's value."""
     columns = {
         _json(name): [_json(values[i : i + 1].tolist()[0]) for i in range(len(values))]
         for name, values in outputs.items()
@@ -567,7 +550,7 @@ def _object(pairs):
 
 
 def _described(signature):
-    """Describes a signature as TensorFlow Serving's metadata do."""
+    """Describes a signature in the form of TensorFlow Serving's metadata."""
     _, inputs = signature.structured_input_signature
     sides = {"inputs": inputs, "outputs": signature.structured_outputs}
     described = {

@@ -1,4 +1,4 @@
-"""The numbered folders of exports, and where one is made before it has a number."""
+"""The numbered folders of an export, and the folder in which the next one is made."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None
 
-_PREFIX = ".exporting-"  # no version to a server
+_PREFIX = ".exporting-"  # Servers see no version in such a folder.
 _NEW = 60  # seconds in which a folder may not be locked yet
 _WAIT = 60.0  # seconds until another process has looked at the lock
 
@@ -25,13 +25,16 @@ _WAIT = 60.0  # seconds until another process has looked at the lock
 def exporting_folder(export_dir):
     """Gives an empty folder beside the versions, and removes it if it is still there.
 
-    It is locked, and the operating system drops the lock with the process: folders
-    that killed exports have left are removed as well.
+    Folders that killed exports have left are removed as well: each is locked while it
+    is in use, and the operating system drops the lock with the process.
 
     Raises:
         OSError: something cannot be written; the error names a file or `export_dir`.
     """
-    _remove_left_over(export_dir)
+    for path in export_dir.glob(f"{_PREFIX}*"):
+        if path.is_dir() and _is_abandoned(path):
+            logging.info("Removing %s, which an export left when it was killed.", path)
+            shutil.rmtree(path, ignore_errors=True)
     folder = export_dir / f"{_PREFIX}{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     try:
@@ -45,34 +48,21 @@ def exporting_folder(export_dir):
 
 
 def numbered_versions(export_dir):
-    """Lists an export directory's numbered folders, a `pathlib.Path`, by number."""
+    """Returns the numbered folders of a `pathlib.Path`, by number."""
     if not export_dir.is_dir():
         return {}
     folders = (path for path in export_dir.iterdir() if path.is_dir())
     return {int(p.name): p for p in folders if p.name.isdecimal()}
 
 
-def _remove_left_over(export_dir):
-    if not export_dir.is_dir():
-        return
-    for path in export_dir.iterdir():
-        if not path.name.startswith(_PREFIX) or not path.is_dir():
-            continue
-        # Whoever made it locks it at once; whoever has died has no lock.
-        if time.time() - path.stat().st_mtime > _NEW and not _is_locked(path):
-            logging.info("Removing %s, which an export left when it was killed.", path)
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_locked(folder):
-    if fcntl is None:
-        return True
+def _is_abandoned(folder):
+    if fcntl is None or time.time() - folder.stat().st_mtime <= _NEW:
+        return False
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
+    except OSError:  # It is locked, or the file system has no locks.
         return False
     finally:
         os.close(descriptor)
+    return True

@@ -33,7 +33,7 @@ from albert_tf.token_files import round_onnx
 
 SAVED_MODEL = "saved_model"
 _RENAMING_SECONDS = 60.0  # that an export waits for others to take their numbers
-# By format, the types in which an export can compute; the first is the usual one.
+# By format, the types in which an export can compute.
 _COMPUTE_DTYPES = {
     SAVED_MODEL: ("float32", "bfloat16"),
     "onnx": ("float32", "int8", "float16"),
@@ -42,7 +42,7 @@ _COMPUTE_DTYPES = {
 
 
 def write_version(options):
-    """Writes a version as `albert_tf.serving.export.export`."""
+    """Writes the next version; see `albert_tf.serving.export.export`."""
     is_saved_model = options.format == SAVED_MODEL
     _check(options)
     bundles = [bundle.open(path) for path in str(options.model_dir).split(",")]
@@ -108,51 +108,41 @@ def _check(options):
     """Refuses options that do not go together, and a bucket."""
     require_disk("export_dir", options.export_dir)
     options.check_columns_read(options.eval_file)
-    asked, given = f"--compute_dtype={options.compute_dtype}", options.format
-    if options.compute_dtype not in _COMPUTE_DTYPES[given]:
-        instead = f"--format={given} takes {' or '.join(_COMPUTE_DTYPES[given])}"
-        if given == SAVED_MODEL and options.compute_dtype in _COMPUTE_DTYPES["onnx"]:
-            instead += "; take --format=onnx, which ONNX Runtime answers in this type"
-        raise UserError(f"{asked}: {instead}.")
-    if given == SAVED_MODEL:
-        _check_saved_model(options, asked)
-        return
-    for name in ("optimize_for", "variables_dtype"):
+    dtype, form = options.compute_dtype, options.format
+    if dtype not in _COMPUTE_DTYPES[form]:
+        able = [name for name, dtypes in _COMPUTE_DTYPES.items() if dtype in dtypes]
+        raise UserError(
+            f"--compute_dtype={dtype} needs --format={' or '.join(able)}, not {form}."
+        )
+    if options.eval_file is not None and (form, dtype) == (SAVED_MODEL, "float32"):
+        raise UserError(
+            "--eval_file compares exports that change answers: add "
+            "--compute_dtype=bfloat16, or --format=tflite or onnx, or leave "
+            "--eval_file out."
+        )
+    for name, usual, alone in (
+        ("optimize_for", (None, "throughput"), "compiles with XLA, which lacks these"),
+        ("variables_dtype", ("float32",), "is decided by that"),
+    ):
         value = getattr(options, name)
-        if value not in (None, "float32"):
+        if form != SAVED_MODEL and value not in (None, "float32"):
             raise UserError(
-                f"--{name}={value} is for --format=saved_model, not --format={given}."
+                f"--{name}={value} is for --format=saved_model, not --format={form}."
             )
-
-
-def _check_saved_model(options, asked):
-    if options.compute_dtype == "float32":
-        if options.eval_file is not None:
+        if dtype != "float32" and value not in usual:
             raise UserError(
-                "--eval_file compares exports that change answers: add "
-                "--compute_dtype=bfloat16, or --format=tflite or onnx, or leave "
-                "--eval_file out."
+                f"--{name}={value} does not go with --compute_dtype={dtype}: it "
+                f"{alone}; leave it out."
             )
-        return
-    if options.variables_dtype != "float32":
-        raise UserError(
-            f"{asked} decides in which type the weights are kept; leave "
-            f"--variables_dtype={options.variables_dtype} out."
-        )
-    if options.optimize_for == "latency":
-        raise UserError(
-            "--optimize_for=latency compiles with XLA, which lacks the products of "
-            f"{asked}; leave --optimize_for out, or compute in float32."
-        )
 
 
 def _describe(saved_model_dir, module, served, facts, compiled):
-    """Loads the saved model, answers the example requests, describes the results."""
+    """Answers the example requests with the saved model; describes the results."""
     examples = _example_requests(module, served)
     loaded = tf.saved_model.load(str(saved_model_dir))
     _write_description(saved_model_dir, facts, loaded.signatures, examples, served)
     requests = list(examples.items())
-    if compiled:  # a request for each length, so that no user waits for the compiler
+    if compiled:  # A request for each length, so that no user waits for the compiler.
         longest = facts["max_seq_length"]
         lengths = compiled_lengths(served.longest)
         needed = sum(length < longest for length in lengths) + 1
@@ -181,7 +171,7 @@ def _write_description(directory, facts, signatures, examples, served):
 
 
 def _compared_with_float32(options, bundles, module, served, facts):
-    """Measures the quality lost by the module's type of products."""
+    """Measures the quality that the module's type of products costs."""
     comparison = _comparison(options, served, facts)
     original, _, _ = build_module(
         bundles,
@@ -193,7 +183,7 @@ def _compared_with_float32(options, bundles, module, served, facts):
 
 
 def _write_token_file(options, module, served, facts, directory):
-    """Writes the model and its tokenizer, and reports the conversion's losses."""
+    """Writes the model and its tokenizer, and reports what the conversion costs."""
     if options.eval_file is not None:  # read before the conversion, which takes longer
         comparison = _comparison(options, served, facts)
     path = WRITERS[options.format](module, served, directory)
@@ -212,13 +202,14 @@ def _write_token_file(options, module, served, facts, directory):
     }
     facts |= opened
     if options.eval_file is not None:
-        facts |= comparison(module.compute, options.format, TokenFile(path))
+        facts |= comparison(module.compute, options.format, TokenFile(path).in_graph)
     served.tokenizer.save(directory)
-    signatures, examples = {}, {"serving_default": examples["serving_default"]}
+    signatures = {}
     if opened:
         answering = build_module_of_file(path, facts)
         signatures = {"serving_default": answering.text_signature()}
-    _write_description(directory, facts, signatures, examples if opened else {}, served)
+    examples = {name: examples[name] for name in signatures}
+    _write_description(directory, facts, signatures, examples, served)
 
 
 def _comparison(options, served, facts):

@@ -1,4 +1,4 @@
-"""Times and statuses of a client of `albert_tf.serve` while others attack the server.
+"""Times and statuses of a client of `albert-tf serve` while others attack the server.
 
   python -m benchmarks.faults.server --export_dir=served/sst-2
 

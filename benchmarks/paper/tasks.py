@@ -4,8 +4,8 @@ import functools
 import os
 
 from albert_tf.errors import UserError
+from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.io.files import read_json_object
-from albert_tf.minimal_pairs import read_pairs
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.glue import glue_task
 from benchmarks.pretraining_gain import read_results
@@ -71,7 +71,7 @@ def _pairs(data, folder, seed, label):
         "output_file": path,
         "pairs_per_set": _PAIRS_PER_SET,
     }
-    run_module("albert_tf.minimal_pairs", flags, label)
+    run_module("albert_tf minimal-pairs", flags, label)
     return read_json_object(path)["overall"]
 
 

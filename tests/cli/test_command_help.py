@@ -14,7 +14,7 @@ from albert_tf.cli.flag_fields import help_text
 
 # Runs --help of every command of the checkout as a user would, in one process.
 _RUN_ALL = r"""
-import contextlib, dataclasses, io, json, pathlib, re, runpy, sys, time
+import contextlib, dataclasses, importlib, io, json, pathlib, re, runpy, sys, time
 from albert_tf.cli import command_line
 main = r"(command_line|run\w*|main)$"
 entry = re.compile(rf"^from (albert_tf|tools.verify)[.\w]* import {main}", re.M)
@@ -34,21 +34,26 @@ for path in sorted([*paths, *pathlib.Path().glob("run_*.py")]):
     flags = r"option\(|(export|flags|verify) import main|import DataOptions$"
     if not re.search(flags, text, re.M):
         continue
-    if "__main__" not in text + path.name or not entry.search(text):
+    of_program = str(path.parent) in ("albert_tf/commands", "albert_tf/serving")
+    is_module = "__main__" in text + path.name
+    if not (is_module or of_program) or not entry.search(text):
         continue
     name = str(path)
     sys.argv = [name, "--help"]
     printed, started = io.StringIO(), time.process_time()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         module = ".".join(path.with_suffix("").parts).removesuffix(".__main__")
-        runpy.run_module(module, None, "__main__", alter_sys=True)
+        if of_program:
+            importlib.import_module(module).main(sys.argv)
+        else:
+            runpy.run_module(module, None, "__main__", alter_sys=True)
     found[name]["printed"] = printed.getvalue()
     found[name]["seconds"] = time.process_time() - started
 slow = ("tensorflow", "keras", "torch", "jax", "apache_beam", "matplotlib")
 print(json.dumps([found, [package for package in slow if package in sys.modules]]))
 """
 _SOME = {
-    "albert_tf/fill_mask.py",
+    "albert_tf/commands/fill_mask.py",
     "albert_tf/serving/export.py",
     "tools/verify/__main__.py",
     "benchmarks/serving.py",
@@ -80,7 +85,7 @@ def test_each_command_is_explained_with_an_example(commands):
     lacking = [
         name
         for name, command in commands[0].items()
-        if not re.search(r"^ +python ", command["about"], re.M)
+        if not re.search(r"^ +(python|albert-tf) ", command["about"], re.M)
     ]
     assert lacking == []
 
@@ -116,7 +121,7 @@ def test_headings_are_a_few_words(commands):
 
 
 def test_inherited_flags_come_last(commands):
-    printed = commands[0]["albert_tf/embed.py"]["printed"]
+    printed = commands[0]["albert_tf/commands/embed.py"]["printed"]
     flags = re.findall(r"^  --(?:\[no\])?(\w+)", printed, re.M)
     assert flags[0] == "model_dir"
     assert flags[-2:] == ["verify_checksum", "config"]

@@ -39,8 +39,8 @@ def interrupted(tmp_path, project):
         ["run_pretraining.py", "--input_file=a", "--albert_config_file=b", _OUTPUT],
         ["run_classifier.py", "--do_eval", "--task_name=rte", "--data_dir=a", _OUTPUT],
         ["run_squad.py", "--do_predict", "--predict_file=a", _OUTPUT],
-        ["-m", "albert_tf.serving.export", "--model_dir=a", "--export_dir=b"],
-        ["-m", "albert_tf.convert", "--from=docs", "--to=b"],
+        ["-m", "albert_tf", "export", "--model_dir=a", "--export_dir=b"],
+        ["-m", "albert_tf", "convert", "--from=docs", "--to=b"],
         ["-m", "data_pipeline.create_pretraining_data", *_TEXT],
     ],
 )

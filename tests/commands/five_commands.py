@@ -7,6 +7,8 @@ import shlex
 
 import pytest
 
+from albert_tf.cli.commands import COMMANDS
+
 TEXT = (
     "The cat sat on the mat. It didn't bark.\n\n"
     "A dog barked at the cat. Then it slept.\n"
@@ -45,7 +47,8 @@ def _commands(page):
         words = shlex.split(line)[1:]
         if words[0] == "-m":
             words = words[1:]
-        yield words[0].removesuffix(".py"), words[1:]
+        module, _, _ = COMMANDS.get(words[0], words)[0].partition(":")
+        yield module.removesuffix(".py"), words[1:]
 
 
 def run_commands(folder, project, page, small, config):

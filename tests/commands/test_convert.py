@@ -8,11 +8,15 @@ import pytest
 import albert_tf
 from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
-from albert_tf.convert import main
+from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
+
+
+def convert(source, target, *flags):
+    main(["", f"--from={source}", f"--to={target}", *flags])
 
 
 def test_there_and_back(tiny_config, tmp_path, capsys):
@@ -21,7 +25,7 @@ def test_there_and_back(tiny_config, tmp_path, capsys):
     step = "model_directory"
     for to_format in ("tf1", "huggingface", "model_directory"):
         source, target = tmp_path / step, tmp_path / f"to_{to_format}"
-        main(["", f"--from={source}", f"--to={target}", f"--to_format={to_format}"])
+        convert(source, target, f"--to_format={to_format}")
         assert "32 tensors loaded" in capsys.readouterr().out
         step = target.name
     loaded = AlbertForPreTraining.from_pretrained(tmp_path / step)
@@ -39,40 +43,29 @@ def test_model_class_follows_from_the_heads(
 ):
     model = model_class(tiny_config(), **arguments)
     save_tf1_checkpoint(model, tmp_path / "model.ckpt-7")
-    main(["", "--from", str(tmp_path / "model.ckpt-7"), "--to", str(tmp_path / "out")])
+    convert(tmp_path / "model.ckpt-7", tmp_path / "out")
     assert f"{model_class.__name__} written to" in capsys.readouterr().out
     model_class.from_pretrained(tmp_path / "out")
 
 
 def test_named_model_class(tiny_config, tmp_path, capsys):
     AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
-    main(
-        [
-            "",
-            f"--from={tmp_path}",
-            f"--to={tmp_path / 'out'}",
-            "--model_class=AlbertModel",
-        ]
-    )
+    convert(tmp_path, tmp_path / "out", "--model_class=AlbertModel")
     assert "not used: cls/predictions" in capsys.readouterr().out
 
 
 def test_errors_are_one_sentence(tiny_config, tmp_path, capsys):
     AlbertModel(tiny_config()).save_pretrained(tmp_path / "bare")
-    command = [
-        "",
-        f"--from={tmp_path / 'bare'}",
-        f"--to={tmp_path / 'out'}",
-        "--model_class=AlbertForPreTraining",
-    ]
     with pytest.raises(SystemExit) as exit_info:
-        main(command)
+        convert(
+            tmp_path / "bare", tmp_path / "out", "--model_class=AlbertForPreTraining"
+        )
     assert exit_info.value.code == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert "lacks cls/predictions" in error
     assert not (tmp_path / "out").exists()
-    advised = error.split("python -m albert_tf.convert ")[1].split(")")[0]
+    advised = error.split("albert-tf convert ")[1].split(")")[0]
     main(["", *advised.replace("FOLDER", str(tmp_path / "out")).split()])
     assert "new in the model: cls/predictions" in capsys.readouterr().out
 
@@ -91,7 +84,7 @@ def test_tokenizer_goes_along(to_format, name, shared, tiny_config, tmp_path):
     AlbertModel(tiny_config(vocab_size=30000)).save_pretrained(source)
     (source / "30k-clean.model").write_bytes(model_file.read_bytes())
     target = tmp_path / "target"
-    main(["", f"--from={source}", f"--to={target}", f"--to_format={to_format}"])
+    convert(source, target, f"--to_format={to_format}")
     assert (target / name).read_bytes() == model_file.read_bytes()
 
 
@@ -121,11 +114,11 @@ def test_the_tokenizer_is_found_where_the_official_archives_have_it(
 ):
     source = official(prefix, vocabulary)
     for place in (source, str(tmp_path / prefix)):
-        main(["", f"--from={place}", f"--to={tmp_path / 'out'}"])
+        convert(place, tmp_path / "out")
         assert albert_tf.load_tokenizer(tmp_path / "out").pieces[-1] == "a"
         (tmp_path / "out" / "tokenizer_config.json").unlink()
     (tmp_path / vocabulary).unlink()
-    main(["", f"--from={source}", f"--to={tmp_path / 'bare'}"])
+    convert(source, tmp_path / "bare")
     assert f"Found no tokenizer beside {source}" in capsys.readouterr().out
 
 
@@ -133,7 +126,7 @@ def test_a_vocabulary_that_lies_elsewhere_is_none_of_the_checkpoint(
     official, tmp_path, capsys
 ):
     source = official("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt")
-    main(["", f"--from={source}/checkpoint", f"--to={tmp_path / 'out'}"])
+    convert(f"{source}/checkpoint", tmp_path / "out")
     assert "Found no tokenizer beside" in capsys.readouterr().out
 
 
@@ -143,7 +136,7 @@ def test_a_vocabulary_larger_than_the_model_is_refused(official, tmp_path, capsy
     with (tmp_path / "a" / "vocab.txt").open("a") as file:
         file.write(more)
     with pytest.raises(SystemExit):
-        main(["", f"--from={source}", f"--to={tmp_path / 'out'}"])
+        convert(source, tmp_path / "out")
     assert "has 1007 pieces, but the model's vocab_size" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -152,28 +145,24 @@ def test_a_vocabulary_larger_than_the_model_is_refused(official, tmp_path, capsy
 def test_the_casing_goes_along(to_format, official, tmp_path):
     source = official("a/model.ckpt-best", "a/vocab.txt")
     flags = ["--nodo_lower_case", f"--to_format={to_format}"]
-    main(["", f"--from={source}", f"--to={tmp_path / 'out'}", *flags])
+    convert(source, tmp_path / "out", *flags)
     assert albert_tf.load_tokenizer(tmp_path / "out").tokenize("A") == ["A"]
 
 
 def test_a_copy_keeps_head_and_task(tiny_config, tmp_path):
     model = AlbertForSequenceClassification(tiny_config(), 3, 0.3)
     model.save_pretrained(tmp_path / "a", training_info={"task": {"name": "t"}})
-    main(["", f"--from={tmp_path / 'a'}", f"--to={tmp_path / 'b'}"])
+    convert(tmp_path / "a", tmp_path / "b")
     for name in ("head.json", "training_info.json"):
-        assert (tmp_path / "b" / name).read_text() == (
-            tmp_path / "a" / name
-        ).read_text()
+        own, copied = ((tmp_path / place / name).read_text() for place in "ab")
+        assert own == copied
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
         ("a", "a holds a model directory"),
-        (
-            "huggingface",
-            "huggingface holds a model directory (or a Hugging Face model)",
-        ),
+        ("huggingface", "huggingface holds a model directory (or a Hugging Face mo"),
         ("ram://b", "--to=ram://b is not on a disk"),
     ],
 )
@@ -181,17 +170,10 @@ def test_a_target_that_could_not_be_read_is_refused(
     target, message, tiny_config, tmp_path, capsys
 ):
     AlbertModel(tiny_config()).save_pretrained(tmp_path / "a")
-    main(
-        [
-            "",
-            f"--from={tmp_path / 'a'}",
-            f"--to={tmp_path / 'huggingface'}",
-            "--to_format=huggingface",
-        ]
-    )
+    convert(tmp_path / "a", tmp_path / "huggingface", "--to_format=huggingface")
     to = target if "://" in target else tmp_path / target
     with pytest.raises(SystemExit):
-        main(["", f"--from={tmp_path / 'a'}", f"--to={to}", "--to_format=tf1"])
+        convert(tmp_path / "a", to, "--to_format=tf1")
     assert message in capsys.readouterr().err
     AlbertModel.from_pretrained(tmp_path / "a")
 
@@ -208,5 +190,5 @@ def test_heads_of_other_tasks_are_not_those_of_pretraining(monkeypatch, tmp_path
 
     monkeypatch.setattr(bundle, "build_model", build_model)
     with pytest.raises(SystemExit):
-        main(["", f"--from={tmp_path}", f"--to={tmp_path / 'out'}"])
+        convert(tmp_path, tmp_path / "out")
     assert built == [AlbertModel]

@@ -2,13 +2,13 @@
 
 import pytest
 
+from albert_tf.commands.describe import DescribeOptions
+from albert_tf.commands.describe import describe
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import backward_flops
 from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import training_memory
-from albert_tf.describe import DescribeOptions
-from albert_tf.describe import describe
 from albert_tf.errors import UserError
 
 

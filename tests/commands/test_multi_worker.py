@@ -53,6 +53,7 @@ def carried(directory):
     return {**weights, **{name: reader.get_tensor(name) for name in names}}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_workers_carry_the_memory_of_one(
     workers, flags, streams, material, tmp_path

@@ -1,6 +1,5 @@
 """The program albert-tf and its commands."""
 
-import pkgutil
 import re
 
 import pytest
@@ -57,11 +56,6 @@ def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
         commands.main(["albert-tf", "convert", "--from=nowhere", "--to=x"])
     assert ended.value.code == 1
     assert capsys.readouterr().err.startswith("error: There is no file or folder now")
-
-
-def test_what_runs_a_command_is_there():
-    for main, _ in commands.COMMANDS.values():
-        assert callable(pkgutil.resolve_name(main))
 
 
 def test_the_version(capsys):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf import convert
-from albert_tf import describe
-from albert_tf import embed
-from albert_tf import fill_mask
+from albert_tf.commands import convert
+from albert_tf.commands import describe
+from albert_tf.commands import embed
+from albert_tf.commands import fill_mask
 from tests.commands.five_commands import QUESTION
 from tests.commands.five_commands import TEXT
 from tests.commands.five_commands import run_commands

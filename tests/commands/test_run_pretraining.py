@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -78,6 +77,7 @@ def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
@@ -116,30 +116,6 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path, line
     assert (python, script) == (sys.executable, "run_pretraining.py")
     run([*command, f"--num_train_steps={steps + 4}"])
     assert any(line.startswith(f"Continuing at step {steps} from") for line in lines)
-
-
-@pytest.fixture(scope="module")
-def trained_folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("trained") / "model"
-
-
-@pytest.fixture
-def trained(trained_folder, flags):
-    """The folder of a run of four steps, which is trained once for all tests."""
-    if not trained_folder.exists():
-        run(flags(output_dir=trained_folder, num_train_steps=4))
-    return trained_folder
-
-
-def last_loss(folder):
-    return json.loads((folder / "history.json").read_text())[-1]["loss"]
-
-
-@pytest.mark.slow
-def test_a_warm_start_takes_the_weights(flags, trained, tmp_path):
-    run(flags(init_checkpoint=trained, num_train_steps=1))
-    start, *_ = json.loads((tmp_path / "model" / "history.json").read_text())
-    assert start["loss"] == pytest.approx(last_loss(trained), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -192,19 +168,6 @@ def test_damaged_data_is_an_error(flags, material, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_damaged_file_of_several_is_named(flags, material, tmp_path):
-    for name in ("data", "more"):
-        shutil.copytree(material / "data", tmp_path / name)
-    path = tmp_path / "more" / "train.tfrecord"
-    data = bytearray(path.read_bytes())
-    data[-20] ^= 1
-    path.write_bytes(data)
-    files = f"{tmp_path}/data/train.tfrecord,{tmp_path}/more/train.tfrecord"
-    with pytest.raises(UserError, match=f"^{path} has another SHA-256 than"):
-        run(flags(input_file=files, num_train_steps=1000))
-
-
-@pytest.mark.slow
 def test_a_damaged_eval_file_is_named(flags, material, tmp_path):
     (whole,) = (material / "data" / "held_out").glob("*.tfrecord")
     data = tmp_path / "held_out.tfrecord"
@@ -212,9 +175,6 @@ def test_a_damaged_eval_file_is_named(flags, material, tmp_path):
     message = "held_out.tfrecord cannot be read"
     with pytest.raises(UserError, match=message):
         run(flags(eval_file=data, eval_batch_size=4))
-    run(flags(num_train_steps=1))
-    with pytest.raises(UserError, match=message):
-        run(flags(eval_file=data, eval_batch_size=4, do_train=False, do_eval=True))
 
 
 def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_path):
@@ -236,20 +196,6 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
                 **other,
             )
         )
-
-
-@pytest.mark.slow
-def test_each_flag_of_the_step_changes_the_run(flags, trained, tmp_path):
-    changes = [
-        {"optimizer": "adamw"},
-        {"random_seed": 1},
-        {"gradient_accumulation_steps": 4, "batch_ramp_steps": 2},
-    ]
-    losses = {last_loss(trained)}
-    for i, change in enumerate(changes):
-        run(flags(output_dir=tmp_path / f"{i}", num_train_steps=4, **change))
-        losses.add(last_loss(tmp_path / f"{i}"))
-    assert len(losses) == 1 + len(changes)
 
 
 def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):

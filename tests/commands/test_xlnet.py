@@ -22,6 +22,7 @@ _CONFIG = {
 _SMALL = {"data_pipeline.train_tokenizer": {"vocab_size": 40}}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_served_model_answers(tmp_path, project):
     run_commands(tmp_path, project, "xlnet.md", _SMALL, _CONFIG)

@@ -19,7 +19,7 @@ def expected_table(published):
 
 
 def test_convert(published, tmp_path, capsys):
-    from albert_tf import convert
+    from albert_tf.commands import convert
 
     convert.main(["convert", f"--from={NAME}", f"--to={tmp_path / 'ours'}"])
     model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "ours")

@@ -1,4 +1,4 @@
-"""python -m albert_tf.embed, through its entry."""
+"""albert-tf embed, through its entry."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 import safetensors.numpy
 
 from albert_tf import bundle
-from albert_tf import embed
+from albert_tf.commands import embed
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForMaskedLM

@@ -1,4 +1,4 @@
-"""python -m albert_tf.fill_mask, through its entry."""
+"""albert-tf fill-mask, through its entry."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf import fill_mask
+from albert_tf.commands import fill_mask
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tokenization import load_tokenizer
 

@@ -31,9 +31,15 @@ def test_read(tmp_path, name, content, expected):
     ("content", "message"),
     [
         (b"", "a.txt is empty"),
-        (b"a\tb\nc\n", "a.txt, line 2: expected 2 texts as on the first line, found 1"),
-        (b"a\nb\tc\n", "a.txt, line 2: expected 1 text as on the first line, found 2"),
-        (b"a\tb\tc\n", "a.txt, line 1: expected 2 texts .* found 3 texts"),
+        (
+            b"a\tb\nc\n",
+            r"line 2: expected 2 text\(s\) as on the first line, found 1",
+        ),
+        (
+            b"a\nb\tc\n",
+            r"line 2: expected 1 text\(s\) as on the first line, found 2",
+        ),
+        (b"a\tb\tc\n", "a.txt, line 1: expected 2 .* found 3"),
         ("电影".encode("gbk"), "a.txt is not UTF-8"),
     ],
 )

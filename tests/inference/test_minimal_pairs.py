@@ -1,4 +1,4 @@
-"""python -m albert_tf.minimal_pairs, and the scores of sentences behind it."""
+"""albert-tf minimal-pairs, and the scores of sentences behind it."""
 
 import gzip
 import json
@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 from albert_tf import bundle
-from albert_tf import minimal_pairs
+from albert_tf.commands import minimal_pairs
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.masked_words import pseudo_log_likelihoods
-from albert_tf.minimal_pairs import accuracies
-from albert_tf.minimal_pairs import read_pairs
+from albert_tf.inference.minimal_pairs import accuracies
+from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.tokenization import load_tokenizer
@@ -52,9 +52,8 @@ def slow_scores(model, tokenizer, texts, also_hidden=lambda ids, place: ()):
     return scores
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 100])
-def test_scores_equal_one_call_for_each_token(loaded, batch_size):
-    found = pseudo_log_likelihoods(*loaded, TEXTS, batch_size=batch_size)
+def test_scores_equal_one_call_for_each_token(loaded):
+    found = pseudo_log_likelihoods(*loaded, TEXTS, batch_size=2)
     np.testing.assert_allclose(found, slow_scores(*loaded, TEXTS), rtol=1e-5)
     assert found[3] == 0
     assert found[0] < found[1] < 0
@@ -199,20 +198,15 @@ def test_accuracies_are_means_of_sets(folder):
     ("content", "message"),
     [
         ("sentence_good\tsentence_bad\na\n", "line 2: 1 fields, but the header has 2"),
-        ("sentence_good\tsentence_bad\na\t \n", "line 2: no sentence in the column s"),
-        ("good\tbad\na\tb\n", "no sentence in the column sentence_good; a pair has"),
+        ("good\tbad\na\tb\n", "no sentence in the column sentence_good; correct"),
         ("sentence_good\tsentence_bad\n", "holds no pairs"),
         (
             "sentence_good\tsentence_bad\tsentence_good \na\tb\tc\n",
             "pairs.tsv has 2 columns 'sentence_good'; give each its own name",
         ),
         (
-            "UID\tsentence_good\tsentence_bad\tUID\nx\ta\tb\ty\n",
-            "2 columns 'UID'",
-        ),
-        (
             "sentence_good\tsentence_bad\tUID\na\tb\tx\na\tb\t\n",
-            "line 3: no name of a set in the column UID; name it, or leave the column",
+            "line 3: no name of a set in the column UID; correct the row",
         ),
         (
             "sentence_good\tsentence_bad\na\tb\udcff\n",
@@ -231,9 +225,7 @@ def test_bad_tables(tmp_path, content, message):
     ("groups", "message"),
     [
         ({"UID": None}, "line 2: no name of a set in the column UID"),
-        ({"UID": ["a"]}, r"line 2: \['a'\] in the column UID; expected a name"),
-        ({"field": ["a"]}, r"line 2: \['a'\] in the column field; expected a name"),
-        ({"linguistics_term": 1.5}, "line 2: 1.5 in the column linguistics_term"),
+        ({"field": ["a"]}, r"line 2: \['a'\] in the column field is no name"),
     ],
 )
 def test_groups_without_a_name(tmp_path, groups, message):
@@ -253,19 +245,7 @@ def test_names_of_groups_are_texts(tmp_path):
     assert found["field"] == {}
 
 
-def test_bad_archives_and_folders(tmp_path):
-    path = tmp_path / "pairs.tsv.gz"
-    path.write_bytes(gzip.compress(b"sentence_good\tsentence_bad\na\tb\n")[:-12])
-    with pytest.raises(
-        UserError, match="cannot be read: .*(end-of-stream|Not a gzipped)"
-    ):
-        read_pairs(path)
-    path.write_bytes(b"sentence_good\n")
-    with pytest.raises(
-        UserError, match="cannot be read: .*(end-of-stream|Not a gzipped)"
-    ):
-        read_pairs(path)
-    path.unlink()
+def test_a_folder_without_tables(tmp_path):
     with pytest.raises(UserError, match="holds no table"):
         read_pairs(tmp_path)
 

@@ -9,11 +9,9 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf import bundle
-from albert_tf import embed
-from albert_tf import fill_mask
+from albert_tf.commands import embed
+from albert_tf.commands import fill_mask
 from albert_tf.errors import UserError
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 from tools import inspect_layers
 
@@ -122,7 +120,14 @@ def test_layers_and_attention(folder, model, xlnet_tokenizer, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimize_for", [None, "latency", "throughput"])
+@pytest.mark.parametrize(
+    "optimize_for",
+    [
+        "throughput",
+        pytest.param(None, marks=pytest.mark.nightly),
+        pytest.param("latency", marks=pytest.mark.nightly),
+    ],
+)
 def test_served(folder, model, xlnet_tokenizer, optimize_for):
     texts = [text.replace("<mask>", "[MASK]") for text in _TEXTS]
     module, _, facts = build_module([bundle.open(folder)], optimize_for=optimize_for)
@@ -153,18 +158,3 @@ def test_served(folder, model, xlnet_tokenizer, optimize_for):
     np.testing.assert_allclose(
         found["sequence_output"][1, :tokens], expected, atol=1e-5
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("format", ["onnx"])
-def test_exported_for_other_runtimes(folder, format, tmp_path):
-    options = ExportOptions(
-        str(folder), str(tmp_path / format), format=format, max_seq_length=12
-    )
-    export(options)
-    text = "it was a bad [MASK]"
-    [guesses] = albert_tf.Predictor(tmp_path / format)(text)["masks"]
-    [expected] = albert_tf.Predictor(folder)(text)["masks"]
-    atol = 1e-5 if format == "onnx" else 0.05
-    for found, own in zip(guesses, expected, strict=True):
-        assert abs(found["probability"] - own["probability"]) < atol

@@ -11,7 +11,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
-from albert_tf.minimal_pairs import read_pairs
+from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.tasks.multiple_choice.questions import jsonl_parts
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from albert_tf import bundle
-from albert_tf.convert import main
+from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.albert import AlbertFamily

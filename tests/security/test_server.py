@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from albert_tf import serve
+from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.inputs import Inputs
 from tests.serving.served import Lengths

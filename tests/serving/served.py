@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 import uvicorn
 
-from albert_tf import serve
+from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.server import Server

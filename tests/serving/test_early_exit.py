@@ -15,8 +15,7 @@ from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
-from tests.serving.test_server import ask
-from tests.serving.test_server import serving
+from tests.serving.answers import some_at_night
 from tools import early_exit
 
 _LAYERS = 6
@@ -78,7 +77,7 @@ def expected(model, tiny_tokenizer):
     return np.array(shares), depths
 
 
-@pytest.mark.parametrize("optimize_for", [None, "throughput"])
+@pytest.mark.parametrize("optimize_for", some_at_night([None, "throughput"], None))
 def test_a_saved_model_answers_as_texts_alone(
     model_dir, expected, tmp_path, optimize_for
 ):
@@ -144,6 +143,7 @@ def test_int8_reaches_the_loop(model_dir, tmp_path):
     assert set(found["exit_layer"]) <= set(range(1, _LAYERS + 1))
 
 
+@pytest.mark.nightly
 def test_bfloat16_leaves_too(model_dir, expected, tmp_path):
     options = ExportOptions(str(model_dir), str(tmp_path), compute_dtype="bfloat16")
     found = Predictor(export(options)).arrays(_TEXTS)
@@ -163,6 +163,7 @@ def test_the_rule_can_be_overridden(model, model_dir, expected, tiny_tokenizer):
     assert Predictor(model_dir).arrays(_TEXTS)["exit_layer"].tolist() == expected[1]
 
 
+@pytest.mark.nightly
 def test_other_heads_leave_too(config, tiny_tokenizer):
     exits = {"exit_heads": "shared", "exit_rule": {"name": "patience", "threshold": 2}}
     for arguments, output in (
@@ -217,17 +218,6 @@ def test_the_command_draws_the_curve_and_keeps_a_rule(model_dir, tmp_path, capsy
     kept = Predictor(model_dir).arrays(_TEXTS)["exit_layer"]
     assert min(kept) >= 5
     early_exit.main([*argv[:2], "--keep_rule", "--exit_threshold=1"])
-
-
-def test_the_server_counts_depths(model, tiny_tokenizer, expected):
-    with serving(Predictor(model, tiny_tokenizer)) as port:
-        status, answer = ask(port, body={"inputs": {"text": _TEXTS}})
-        assert status == 200
-        assert answer["outputs"]["exit_layer"] == expected[1]
-        _, metrics = ask(port, "/metrics")
-    for layer in range(1, _LAYERS + 1):
-        count = sum(depth <= layer for depth in expected[1])
-        assert f'albert_exit_layer_bucket{{le="{layer}.0"}} {count}.0' in metrics
 
 
 def test_a_module_in_memory_says_its_rule(model, tiny_tokenizer):

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
@@ -18,6 +17,7 @@ from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from tests.serving.answers import example
 
 _TEXTS = [
     "the film was very good .",
@@ -48,20 +48,13 @@ def _python_path(served, texts, pairs=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("repeat", [1, 15])
-def test_classification_of_strings(classifier, repeat):
-    answers = Predictor(classifier.export_dir).arrays(_TEXTS * repeat)
-    expected = _python_path(classifier, _TEXTS * repeat)
+def test_classification_of_strings(classifier):
+    texts = _TEXTS * 15
+    answers = Predictor(classifier.export_dir).arrays(texts)
+    expected = _python_path(classifier, texts)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
     labels = answers["label"].tolist()
     assert labels == [classifier.task.labels[i] for i in expected.argmax(axis=1)]
-
-
-def test_padding_does_not_change_an_answer(classifier):
-    predictor = Predictor(classifier.export_dir)
-    together = predictor.arrays(_TEXTS, batch_size=len(_TEXTS))["probabilities"]
-    alone = [predictor.arrays([text])["probabilities"][0] for text in _TEXTS]
-    np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -121,11 +114,7 @@ def test_examples_may_leave_mask_and_segments_out(classifier):
 
 
 def _example(batch, row):
-    example = tf.train.Example()
-    for name, values in batch.items():
-        values = values[row].numpy().tolist()
-        example.features.feature[name].int64_list.value.extend(values)
-    return example.SerializeToString()
+    return example(**{name: v[row].numpy().tolist() for name, v in batch.items()})
 
 
 @pytest.mark.slow
@@ -134,18 +123,24 @@ def test_regression(exported, tiny_tokenizer):
     answers = Predictor(served.export_dir).arrays(_TEXTS)
     expected = _python_path(served, _TEXTS)[:, 0]
     np.testing.assert_allclose(answers["score"], expected, atol=1e-5)
+    answer = Predictor(served.model_dir)(_TEXTS[0])
+    assert answer == {"score": pytest.approx(expected[0], abs=1e-5)}
 
 
 @pytest.mark.slow
 def test_multi_label(exported, tiny_tokenizer):
-    served = exported(
-        tiny_tokenizer, create_task("multi_label", "t", labels=("a", "b", "c"))
-    )
-    answers = Predictor(served.export_dir).arrays(_TEXTS)
+    labels = ("好", "坏", "plain")
+    task = create_task("multi_label", "t", labels=labels)
+    served = exported(tiny_tokenizer, task)
+    predictor = Predictor(served.export_dir)
+    answers = predictor.arrays(_TEXTS)
     expected = _python_path(served, _TEXTS)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
-    names = np.where(expected > 0.5, ["a", "b", "c"], "")
+    names = np.where(expected > 0.5, labels, "")
     np.testing.assert_array_equal(answers["labels"], names)
+    answer = predictor(_TEXTS[0])
+    assert answer["labels"] == [name for name in names[0] if name]
+    assert tuple(answer["probabilities"]) == labels
 
 
 @pytest.mark.slow
@@ -208,7 +203,12 @@ def _golden_texts(shared, golden, corpus):
             "sentencepiece_30k.jsonl",
             "text_en/wikipedia_squad",
         ),
-        ("bert_chinese/vocab.txt", "wordpiece_chinese.jsonl", "text_zh/classics"),
+        pytest.param(
+            "bert_chinese/vocab.txt",
+            "wordpiece_chinese.jsonl",
+            "text_zh/classics",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
@@ -227,24 +227,7 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
     assert [row[row > 0].tolist() for row in ids] == [row.tolist() for row in rows]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "labels", "answer"),
-    [
-        ("regression", (), "score"),
-        ("multi_label", ("a", "b"), "probabilities"),
-    ],
-)
-def test_other_tasks_on_golden_texts(exported, shared, kind, labels, answer):
-    tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
-    texts = _golden_texts(shared, "sentencepiece_30k.jsonl", "text_en/wikipedia_squad")
-    served = exported(tokenizer, create_task(kind, "t", labels=labels))
-    expected = _python_path(served, texts)
-    answers = Predictor(served.export_dir).arrays(texts, batch_size=100)[answer]
-    answers = np.reshape(answers, expected.shape)
-    np.testing.assert_allclose(answers, expected, atol=1e-5)
-
-
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_masked_lm_on_golden_texts(exported, shared):
     tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
@@ -282,10 +265,3 @@ def test_a_smaller_vocabulary_than_the_model_s_has_a_piece_for_each_guess(
     export(options)
     answers = Predictor(tmp_path / "served").arrays(["the [MASK] was [MASK]"] * 2)
     assert answers["token_ids"].max() < masked_lm.tokenizer.vocab_size < 60
-
-
-def test_head_of_the_model_directory_is_used(classifier):
-    loaded = AlbertForSequenceClassification.from_pretrained(classifier.model_dir)
-    np.testing.assert_array_equal(
-        loaded.classifier.output_weights, classifier.model.classifier.output_weights
-    )

@@ -89,8 +89,19 @@ class Table:
         (("who?", {"a": 1}), "choices must be a list, got a dict; pass"),
         (("who?", Table()), "choices must be a list, got a Table; pass"),
         (("who?", ["a", 1]), r"choices\[1\] must be a str, got int"),
+        (("who?", 3), "choices must be a list of str, got int"),
+        (("a", ["b"], "c"), "takes question and choices, but got 3 arguments; put"),
+        ((None, ["b"]), "takes question and choices, but got choices"),
+        ((), "takes question and choices, but got nothing"),
     ],
 )
 def test_what_does_not_fit(given, message):
     with pytest.raises(UserError, match=message):
         _CHOICES.columns(given, {})
+
+
+def test_names_that_do_not_fit():
+    with pytest.raises(UserError, match="takes question .* got question and context"):
+        _CHOICES.columns(("a",), {"context": "b"})
+    with pytest.raises(UserError, match="question is given twice"):
+        _CHOICES.columns(("a", ["b"]), {"question": "c"})

@@ -20,7 +20,6 @@ from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
-from albert_tf.token_files import TokenFile
 from tests import memory
 
 _LENGTH = 20
@@ -32,11 +31,19 @@ _QUESTIONS = [
 ]
 
 
-@pytest.fixture
-def saved(tmp_path, served_config):
-    """Makes a random model: (its directory, its task, the model)."""
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory, served_config):
+    """Makes a random model: (its directory, its task, the model); each once."""
+    made = {}
 
     def save(tokenizer, with_info=True):
+        key = tokenizer.fingerprint(), with_info
+        if key not in made:
+            directory = tmp_path_factory.mktemp("choices") / "model"
+            made[key] = make(directory, tokenizer, with_info)
+        return made[key]
+
+    def make(directory, tokenizer, with_info):
         task = create_task("multiple_choice", "race", max_qa_length=7)
         config = served_config(tokenizer, initializer_range=0.2)
         keras.utils.set_random_seed(5)
@@ -44,10 +51,8 @@ def saved(tmp_path, served_config):
         weights = model.classifier.output_weights
         weights.assign(weights * 100)  # so that different inputs differ visibly
         info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
-        model.save_pretrained(
-            tmp_path / "model", tokenizer, info if with_info else None
-        )
-        return tmp_path / "model", task, model
+        model.save_pretrained(directory, tokenizer, info if with_info else None)
+        return directory, task, model
 
     return save
 
@@ -74,9 +79,9 @@ def request(questions=_QUESTIONS):
 @pytest.mark.parametrize(
     ("vocabulary", "optimize_for"),
     [
-        ("tiny", None),
         ("tiny", "throughput"),
-        ("tiny", "latency"),
+        pytest.param("tiny", None, marks=pytest.mark.nightly),
+        pytest.param("tiny", "latency", marks=pytest.mark.nightly),
         ("english", None),
     ],
 )
@@ -113,9 +118,9 @@ def request_fixture(request):
     return request.getfixturevalue
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def module(saved, tiny_tokenizer):
-    directory, task, model = saved(tiny_tokenizer)
+    directory, _, _ = saved(tiny_tokenizer)
     return build_module([bundle.open(directory)])[0]
 
 
@@ -242,16 +247,3 @@ def test_a_predictor_takes_any_number_of_options(saved, tiny_tokenizer, tmp_path
         for options in ([], ["", ""]):
             with pytest.raises(UserError, match="options must hold at least one str"):
                 predictor("was it _ ?", "a film", options)
-
-
-@pytest.mark.slow
-def test_a_file_for_other_runtimes(saved, tiny_tokenizer, tmp_path):
-    directory, task, model = saved(tiny_tokenizer)
-    module = build_module([bundle.open(directory)])[0]
-    options = ExportOptions(str(directory), str(tmp_path / "lite"), format="tflite")
-    file = TokenFile(export(options) / "model.tflite")
-    features = module.text_features(**request())
-    found = file(features)["probabilities"]
-    np.testing.assert_allclose(
-        found, module.compute(features)["probabilities"], atol=0.2
-    )

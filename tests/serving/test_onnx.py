@@ -25,6 +25,7 @@ from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import round_onnx
 from albert_tf.token_files import write_onnx
+from tests.serving.answers import some_at_night
 
 _TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
 _CLASSIFIER = albert_tf.AlbertForSequenceClassification
@@ -74,7 +75,18 @@ _HEADS = {
     ),
 }
 _ACTIVATIONS = ("geglu", "relu", "gelu", "gelu_erf")
-_IN_TURN = [*zip(_HEADS, itertools.cycle(_ACTIVATIONS))]  # one for each head
+# Each head in one of the formats and with one of the activations; the others at night.
+_GRID = [
+    pytest.param(
+        name,
+        act,
+        file_format,
+        marks=[pytest.mark.nightly] * ((place + other) % 2),
+        id=f"{name}-{file_format}",
+    )
+    for place, (name, act) in enumerate(zip(_HEADS, itertools.cycle(_ACTIVATIONS)))
+    for other, file_format in enumerate(WRITERS)
+]
 _ROUNDED = ("tagging", "choices", "answers", "encoder")
 _OTHER_TYPES = ("int8", "float16")
 _TOLERANCES = {"onnx": 1e-5, "tflite": 0.1}  # weights of eight bits
@@ -141,23 +153,15 @@ def scores_of_beams(found, expected, features, model):
     return found, expected
 
 
-@pytest.fixture(scope="module", params=_IN_TURN, ids="-".join)
-def served(request, tiny_tokenizer, served_config):
-    """The name of each head in turn, a module with it, and the head."""
-    name, act = request.param
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "act", "file_format"), _GRID)
+def test_a_head(name, act, file_format, tiny_tokenizer, served_config, tmp_path):
+    """In either format, and some in ONNX's other types."""
     make, task, changes = _HEADS[name]
     model = make(served_config(tiny_tokenizer, hidden_act=act, **changes))
     module, head, _ = build_module_of(model, tiny_tokenizer, task)
-    return name, module, head
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("file_format", WRITERS)
-def test_a_head(served, file_format, tiny_tokenizer, tmp_path):
-    """In either format, and some in ONNX's other types."""
-    name, *served = served
-    path, features = check(*served, tiny_tokenizer.vocab_size, tmp_path, file_format)
-    module, _ = served
+    sizes = tiny_tokenizer.vocab_size, tmp_path, file_format
+    path, features = check(module, head, *sizes)
     for dtype in _OTHER_TYPES if file_format == "onnx" and name in _ROUNDED else ():
         rounded = shutil.copy(path, tmp_path / f"{dtype}.onnx")
         round_onnx(rounded, dtype)
@@ -197,7 +201,7 @@ _XLNET_HEADS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _XLNET_HEADS)
+@pytest.mark.parametrize("name", some_at_night(_XLNET_HEADS, "answers", "embedding"))
 def test_an_xlnet_head(name, xlnet_tokenizer, xlnet_config, tmp_path):
     """Each head in float32, and in one other form."""
     make, task, other = _XLNET_HEADS[name]
@@ -226,7 +230,10 @@ def test_several_heads(classifier, tiny_tokenizer, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["single_label", "choices", "encoder", "pretraining"])
+@pytest.mark.parametrize(
+    "name",
+    some_at_night(["single_label", "choices", "encoder", "pretraining"], "choices"),
+)
 def test_export_of_a_keras_model(name, tiny_tokenizer, served_config, tmp_path):
     make, _, changes = _HEADS[name]
     model = make(served_config(tiny_tokenizer, **changes))
@@ -286,7 +293,7 @@ _ASKED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _ASKED)
+@pytest.mark.parametrize("name", some_at_night(_ASKED, "answers", "masked_lm"))
 def test_strings_are_answered_as_by_the_model(
     name, tiny_tokenizer, served_config, tmp_path
 ):

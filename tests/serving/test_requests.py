@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from albert_tf import bundle
 from albert_tf.serving.loading import build_module
+from tests.serving.answers import example
 
 IDS = [[2, 5, 6, 3], [2, 7, 3, 0]]
 GOOD = {
@@ -22,13 +23,6 @@ def signatures(request, classifier, exported_with):
     if request.param:
         version = exported_with(classifier, optimize_for=request.param)
     return tf.saved_model.load(str(version)).signatures
-
-
-def example(**features):
-    made = tf.train.Example()
-    for name, values in features.items():
-        made.features.feature[name].int64_list.value.extend(values)
-    return made.SerializeToString()
 
 
 def refused(signature, message, **inputs):

@@ -8,10 +8,8 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.tools import saved_model_cli
 
 from albert_tf.serving.description import WARMUP_FILE
-from albert_tf.serving.description import write_warmup_requests
 from albert_tf.serving.predictor import Predictor
 
 _CLIENT = """
@@ -55,15 +53,6 @@ def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
     assert not [op for op in found["ops"] if "PyFunc" in op or "Lookup" in op]
 
 
-def test_saved_model_cli_shows_the_signatures(pair_classifier, capsys):
-    saved_model_cli._show_all(str(pair_classifier.version))
-    shown = capsys.readouterr().out
-    for name in ("serving_default", "tokens", "examples"):
-        assert f"signature_def['{name}']:" in shown
-    assert "inputs['text_pair'] tensor_info:" in shown
-    assert "outputs['probabilities'] tensor_info:" in shown
-
-
 def test_signature_json_tells_the_truth(pair_classifier):
     signatures = tf.saved_model.load(str(pair_classifier.version)).signatures
     described = pair_classifier.description
@@ -95,16 +84,6 @@ def test_grpc_request_is_a_readable_message(classifier):
     text_format.Parse("\n".join(lines), request)
     assert list(request.inputs) == ["text"]
     assert request.model_spec.signature_name == "serving_default"
-
-
-def test_warmup_message_byte_for_byte(tmp_path):
-    write_warmup_requests(tmp_path, "m", [("s", {"x": ["ab"]})])
-    record = next(iter(tf.data.TFRecordDataset(str(tmp_path / WARMUP_FILE)))).numpy()
-    tensor = bytes.fromhex("0807 1204 1202 0801 4202 6162")  # DT_STRING, [1], "ab"
-    entry = b"\x0a\x01x" + b"\x12" + bytes([len(tensor)]) + tensor
-    request = b"\x0a\x06\x0a\x01m\x1a\x01s" + b"\x12" + bytes([len(entry)]) + entry
-    log = b"\x0a" + bytes([len(request)]) + request
-    assert record == b"\x32" + bytes([len(log)]) + log
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
+from albert_tf.serving.serving_module import OPTIMIZATIONS
+from tests.serving.answers import example
 
 _TEXTS = ["good film", "the plot was bad and not very good", "it"]
 _LABELS = ["no", "so", "yes"]
@@ -35,7 +37,9 @@ def expected(folder, xlnet_tokenizer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimize_for", [None, "latency", "throughput"])
+@pytest.mark.parametrize(
+    "optimize_for", [pytest.param(None, marks=pytest.mark.nightly), *OPTIMIZATIONS]
+)
 def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
     module, _, facts = build_module([bundle.open(folder)], optimize_for=optimize_for)
     assert (facts["max_seq_length"], facts["row_layout"]) == (512, "cls_last")
@@ -53,7 +57,7 @@ def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
     tokens = {name: tf.constant(v) for name, v in xlnet_tokenizer(_TEXTS).items()}
     check(signatures["tokens"](**tokens))
     # Examples have no padding of their own; the server adds it.
-    serialized = [_example(row).SerializeToString() for row in rows]
+    serialized = [example(**{n: v[0].tolist() for n, v in r.items()}) for r in rows]
     check(signatures["examples"](tf.constant(serialized)))
     wrong = {**tokens, "segment_ids": tokens["segment_ids"] + 2}
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be from 0 to 4"):
@@ -61,13 +65,6 @@ def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
     turned = {name: values[:, ::-1] for name, values in tokens.items()}
     with pytest.raises(tf.errors.InvalidArgumentError, match="pad rows on the left"):
         signatures["tokens"](**turned)
-
-
-def _example(row):
-    example = tf.train.Example()
-    for name, values in row.items():
-        example.features.feature[name].int64_list.value.extend(values[0].tolist())
-    return example
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from safetensors import numpy as safetensors
 
 from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
-from albert_tf.convert import main
+from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
 from albert_tf.xlnet.heads import XLNetForMultipleChoice
 from albert_tf.xlnet.heads import XLNetForQuestionAnswering

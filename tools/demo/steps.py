@@ -110,7 +110,7 @@ def _serving_steps(output_dir):
     )
     served = str(output_dir / "served")
     return [
-        ("export", ["-m", "albert_tf.serving.export", *export]),
+        ("export", ["-m", "albert_tf", "export", *export]),
         ("predict", ["tools/predict_strings.py", served, *TEXTS]),
     ]
 

@@ -58,7 +58,7 @@ def test_recipes_have_their_blocks_and_flags_and_are_judged(
     # Kept runs get the scores that they lack.
     flags = dataclasses.replace(flags, glue_dir="glue")
     found = tiny.run(table, corpus, tmp_path, flags)
-    pairs = [name for name, _ in ran if name == "albert_tf.minimal_pairs"]
+    pairs = [name for name, _ in ran if name == "albert_tf minimal-pairs"]
     assert len(pairs) == len(table.rows)
     scores = {"minimal pairs": 0.5, "sst-2": 0.75, "cola": 0.25}
     losses = {"masked_lm_loss": 3.0, "masked_lm_accuracy": 0.5}

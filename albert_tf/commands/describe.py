@@ -1,6 +1,6 @@
 """Prints the costs of a configuration: parameters, FLOPs and memory.
 
-    python -m albert_tf.describe --albert_config_file=configs/albert/base_v2.json \\
+    albert-tf describe --albert_config_file=configs/albert/base_v2.json \\
         --batch_size=8 --max_seq_length=512
 
 Memory is an estimate for pretraining in float32 with LAMB or AdamW;
@@ -23,7 +23,7 @@ _MEBIBYTE = 2**20
 
 @dataclasses.dataclass(frozen=True)
 class DescribeOptions:
-    """The flags of `python -m albert_tf.describe`."""
+    """The flags of `albert-tf describe`."""
 
     albert_config_file: str = option(
         "Configuration of the model, a JSON file or a name such as albert/base_v2 or "
@@ -108,7 +108,3 @@ def _print_table(header, rows):
 def main(argv=None):
     """Runs the command."""
     run(DescribeOptions, describe, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

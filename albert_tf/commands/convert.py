@@ -1,7 +1,7 @@
 """Converts a model between the official TF1, Hugging Face and our own form.
 
-    python -m albert_tf.convert --from=albert_base_v2 --to=models/base
-    python -m albert_tf.convert --from=models/base --to=exported --to_format=tf1
+    albert-tf convert --from=albert_base_v2 --to=models/base
+    albert-tf convert --from=models/base --to=exported --to_format=tf1
 
 --from takes a model directory, an official archive or TF-Hub module (unpacked or not),
 a TF1 checkpoint prefix, a Hugging Face directory, or a model to download:
@@ -32,7 +32,7 @@ _AUTO = "auto"
 
 @dataclasses.dataclass(frozen=True)
 class ConvertOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.convert`."""
+    """The flags of `albert-tf convert`."""
 
     # "from" is a keyword, so no field can have that name.
     source: str = option("Checkpoint to read.", aliases=("from",))
@@ -65,15 +65,22 @@ def convert(options):
     """Converts as the flags say, and prints the report of the loading.
 
     Raises:
-        UserError: there is no checkpoint, it does not fit the model, or `to` is
-            no place for it.
+        UserError: there is no checkpoint, it does not fit the model, or `to` is no
+            place for it.
     """
-    _check_target(options)
+    if options.to_format != "model_directory":
+        _check_target(options)
     opened = albert_tf.bundle.open(options.source)
-    model, info = _read(options, opened)
+    model_class = None
+    if options.model_class != _AUTO:
+        model_class = registry.model_class(options.model_class)
+    allow_missing = [part for part in options.allow_missing.split(",") if part]
+    model = opened.model(model_class, allow_missing)
+    is_as_saved = opened.saved and opened.saved[0] is type(model)
     tokenizer = _tokenizer_of(opened.path, options.do_lower_case)
     if tokenizer is not None:
         tokenizer = tokenizer_for_model(tokenizer, model.config, opened.path)
+    info = opened.info if is_as_saved and opened.info else None
     model.save_pretrained(options.to, tokenizer, info, options.to_format)
     print(model.load_report)
     print(f"{type(model).__name__} written to {options.to}")
@@ -82,9 +89,7 @@ def convert(options):
 
 
 def _check_target(options):
-    """Refuses a target that could not be written, or not be read back."""
-    if options.to_format == "model_directory":
-        return
+    """Refuses a bucket, and a folder whose other model would be read instead."""
     storage.require_disk("to", options.to)
     hidden = is_model_directory(options.to) or (
         options.to_format == "tf1" and is_huggingface_directory(options.to)
@@ -95,24 +100,6 @@ def _check_target(options):
             "which would be read instead of what "
             f"--to_format={options.to_format} writes; name another folder."
         )
-
-
-def _read(options, opened):
-    """Reads the model and, if a model directory's weights stay, its information."""
-    name = options.model_class
-    named = None if name == _AUTO else registry.model_class(name)
-    allow_missing = [part for part in options.allow_missing.split(",") if part]
-    if not opened.saved:
-        model_class = named or opened.model_class()
-        arguments = opened.head_arguments(model_class)
-        model = albert_tf.bundle.build_model(
-            model_class, opened, allow_missing, arguments
-        )
-        return model, None
-    saved_class, _ = opened.saved
-    model = opened.model(named or saved_class, allow_missing)
-    keeps_info = named in (None, saved_class)
-    return model, (opened.info or None) if keeps_info else None
 
 
 def _tokenizer_of(folder, do_lower_case):
@@ -132,7 +119,3 @@ def _tokenizer_of(folder, do_lower_case):
 def main(argv=None):
     """Runs the command."""
     run(ConvertOptions, convert, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
-"""Answers HTTP requests with a model, as TensorFlow Serving's REST interface does.
+"""Answers HTTP requests with a model, as TensorFlow Serving's REST API does.
 
-  python -m albert_tf.serve --export_dir=/models/sst-2 --port=8501
+  albert-tf serve --export_dir=/models/sst-2 --port=8501
 
   curl -d '{"inputs": {"text": ["a fine film"]}}' \\
       http://localhost:8501/v1/models/sst-2:predict
@@ -33,7 +33,7 @@ _OTHER_FILES = 256  # that a server has open, beside connections
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Gathering of requests, and their largest size."""
+    """Batching of requests, and their limits."""
 
     max_rows: int = option(
         "Inputs that are answered at a time, of one request or of several. Answers of "
@@ -86,7 +86,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeOptions(Limits, AppliedExitFlags, ReadingFlags):
-    """The flags of `python -m albert_tf.serve`."""
+    """The flags of `albert-tf serve`."""
 
     model_dir: str | None = option(
         "Model to serve: a model directory, a Hugging Face directory, or "
@@ -113,7 +113,7 @@ class ServeOptions(Limits, AppliedExitFlags, ReadingFlags):
 
 @obeys_reading_flags
 def serve(options):
-    """Answers requests until a signal ends it; those that run get their answers.
+    """Answers requests until a signal ends it; running requests get their answers.
 
     Raises:
         UserError: not one model, no address to listen at, limits that exclude each
@@ -142,12 +142,8 @@ def _answer(options, listening):
         ) from error
     from albert_tf.serving.predictor import Predictor
 
-    predictor = Predictor(
-        options.model_dir or options.export_dir,
-        task=options.task,
-        exit_rule=options.asked_rule,
-    )
-    name, version = _name_and_version(options)
+    path, name, version = _served(options)
+    predictor = Predictor(path, task=options.task, exit_rule=options.asked_rule)
     limits = _within_open_files(group_of(Limits, options))
     config = Server(predictor, name, version, limits).config(_BACKLOG)
     address = _address(options.host, listening.getsockname()[1])
@@ -155,8 +151,24 @@ def _answer(options, listening):
     for ended_by in (signal.SIGINT, signal.SIGTERM):
         # uvicorn answers what it has, and then raises the signal that it got again.
         signal.signal(ended_by, lambda *_: None)
-    gc.freeze()  # What hostile bodies allocate has none of this looked through again.
+    gc.freeze()  # The collections that hostile bodies cause pass all this over.
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _served(options):
+    """Returns what is opened, the model's name in paths, and its version there.
+
+    The version is chosen here, before it is read: another may appear meanwhile.
+    """
+    from albert_tf.serving.predictor import exported_version
+
+    path, number = options.model_dir or options.export_dir, 1
+    named = pathlib.Path(path)
+    if options.export_dir and (version := exported_version(named)):
+        path = named = version
+        if version.name.isdecimal():
+            number, named = int(version.name), version.parent
+    return path, options.model_name or named.resolve().name, number
 
 
 class _Listening(socket.socket):
@@ -167,7 +179,7 @@ class _Listening(socket.socket):
 
 
 def _bound(host, port):
-    """Binds an address before anything takes time; nobody can connect to it yet."""
+    """Binds an address before anything takes time; it does not listen yet."""
     if not host:
         raise UserError(
             "host= is empty: give an address, such as 127.0.0.1, or 0.0.0.0 for every "
@@ -191,7 +203,7 @@ def _address(host, port):
 
 
 def _within_open_files(limits):
-    """Raises the limit of open files to the connections, or lowers theirs to it."""
+    """Raises the limit of open files, or else lowers that of connections to it."""
     others = 4 * _BACKLOG + _OTHER_FILES  # some are taken before others are closed
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= limits.max_connections + others:
@@ -206,21 +218,6 @@ def _within_open_files(limits):
     return dataclasses.replace(limits, max_connections=most)
 
 
-def _name_and_version(options):
-    """Returns the model's name in paths, and its version: 1 where there are none."""
-    from albert_tf.serving.versions import numbered_versions
-
-    path = pathlib.Path(options.model_dir or options.export_dir)
-    version = max(numbered_versions(path), default=1) if options.export_dir else 1
-    if options.export_dir and path.name.isdecimal():
-        path, version = path.parent, int(path.name)
-    return options.model_name or path.resolve().name, version
-
-
 def main(argv=None):
     """Runs the command line."""
     run(ServeOptions, serve, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,18 +1,17 @@
-"""Concurrent requests, answered together."""
+"""Dynamic batching: concurrent requests are answered in one call of the model."""
 
 import asyncio
 import concurrent.futures
 import contextlib
 import dataclasses
-import threading
 
 import numpy as np
 
 from albert_tf.serving.inputs import lengths_of
 from albert_tf.tasks.prediction import joined
 
-_SPECIAL_TOKENS = 8  # the bytes of text whose tokens are as many as [CLS] and [SEP]
-_MOST_PADDED = 1.25  # the length of the rows of a call, padded, in that of their texts
+_SPECIAL_TOKENS = 8  # bytes of text that cost as much as [CLS] and [SEP]
+_MOST_PADDED = 1.25  # the padded length of a batch, relative to the length of its texts
 
 
 class Busy(Exception):
@@ -20,11 +19,11 @@ class Busy(Exception):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Request:
+class _Request:
     """Rows that wait for their answers."""
 
     columns: dict  # a list for each input by name
-    lengths: np.ndarray  # of the rows, in bytes, `[rows]`
+    lengths: np.ndarray  # bytes of each row, `[rows]`
     future: asyncio.Future  # gets the outputs: a dict of arrays `[rows, …]`
 
     @property
@@ -32,29 +31,27 @@ class Request:
         return len(self.lengths)
 
 
-class Gathering:
-    """Answers requests of similar length that wait together in one call of the model.
+class DynamicBatcher:
+    """Batches requests of similar length that wait at the same time.
+
+    Calling it with the columns of a request returns the request's outputs. A request of
+    more than `max_rows` rows is split into parts that queue one after the other, so
+    that it does not delay the requests of others. Cancelling a call removes its rows
+    from the queue.
 
     Args:
         answer: maps columns, a list for each input by name, to a dict of arrays
-            `[rows, …]`; it runs in threads, as many calls at a time as workers.
-        workers: how many.
-        limits: the `Limits` of `albert_tf.serve`.
-
-    Call: the columns of a request, to its outputs.
-
-    A request of more than `max_rows` waits anew after each part of so many, so that it
-    does not delay others. Whoever cancels the call takes the rows out that wait.
+            `[rows, …]`; it runs in threads.
+        workers: number of calls of `answer` at a time.
+        limits: the `Limits` of `albert-tf serve`.
 
     Raises:
-        Exception: as `answer`, for the requests that it concerns alone.
+        Exception: what `answer` raises, for the request that causes it and no other.
         Busy: too many rows wait.
     """
 
     def __init__(self, answer, workers, limits):
         self._answer, self._workers, self._limits = answer, workers, limits
-        self.calls = 0
-        self._lock = threading.Lock()
         self._waiting = []
         self._changed = asyncio.Condition()
         self._threads = concurrent.futures.ThreadPoolExecutor(workers)
@@ -69,14 +66,14 @@ class Gathering:
         for start in range(0, max(len(order), 1), limits.max_rows):
             part = order[start : start + limits.max_rows]
             rows = {name: [c[i] for i in part] for name, c in columns.items()}
-            found.append(await self._turn(rows, lengths[part]))
+            found.append(await self._queue(rows, lengths[part]))
         back = np.argsort(order)
         return {k: joined([f[k] for f in found], "")[back] for k in found[0]}
 
-    async def _turn(self, columns, lengths):
-        """Waits for the outputs of rows that are answered in one call."""
+    async def _queue(self, columns, lengths):
+        """Queues rows that fit into one batch; returns their outputs."""
         future = asyncio.get_running_loop().create_future()
-        request = Request(columns, lengths, future)
+        request = _Request(columns, lengths, future)
         self._waiting.append(request)
         try:
             async with self._changed:
@@ -87,7 +84,7 @@ class Gathering:
                 self._waiting.remove(request)
 
     def rows(self):
-        """Counts the rows that wait, without the later parts of large requests."""
+        """Counts the rows in the queue, without the later parts of large requests."""
         return sum(request.rows for request in self._waiting)
 
     async def run(self):
@@ -95,7 +92,6 @@ class Gathering:
         await asyncio.gather(*(self._work() for _ in range(self._workers)))
 
     async def _work(self):
-        """Answers requests, one call after the other."""
         loop, limits = asyncio.get_running_loop(), self._limits
         while True:
             async with self._changed:
@@ -105,18 +101,18 @@ class Gathering:
                     await asyncio.wait_for(full, limits.max_delay_ms / 1000)
             if not self._waiting:  # another worker took them
                 continue
-            requests = self._next()
+            requests = self._take_batch()
             found = await loop.run_in_executor(self._threads, self._answers, requests)
             for request, outputs in zip(requests, found, strict=True):
-                if request.future.done():  # whoever asked has gone
+                if request.future.done():  # the client has gone
                     continue
                 if isinstance(outputs, Exception):
                     request.future.set_exception(outputs)
                 else:
                     request.future.set_result(outputs)
 
-    def _next(self):
-        """Takes the oldest request, and those that take about as long."""
+    def _take_batch(self):
+        """Removes from the queue the oldest request and others of similar length."""
         oldest, taken = self._waiting[0], []
         longest = oldest.lengths.max(initial=0)
         rows = real = 0
@@ -136,16 +132,14 @@ class Gathering:
         return taken
 
     def _answers(self, requests):
-        """Returns the outputs of each request, or the error that it gets."""
+        """Returns for each request its outputs, or the error that it causes."""
         columns = {
             name: [value for request in requests for value in request.columns[name]]
             for name in requests[0].columns
         }
-        with self._lock:
-            self.calls += 1
         try:
             outputs = self._answer(columns)
-        except Exception as error:  # of one request, perhaps
+        except Exception as error:  # one of the requests may cause it
             if len(requests) == 1:
                 return [error]
             return [self._answers([request])[0] for request in requests]

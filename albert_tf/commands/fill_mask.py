@@ -1,6 +1,6 @@
 """Guesses the tokens in the place of each [MASK].
 
-  python -m albert_tf.fill_mask --model_dir=out "Paris is the [MASK] of France."
+  albert-tf fill-mask --model_dir=out "Paris is the [MASK] of France."
 
 This prints the best tokens of each mask with their probabilities. --input_file takes
 many texts, --output_file writes JSON lines. docs/inference.md says more.
@@ -19,7 +19,7 @@ from albert_tf.io.files import write_atomically
 
 @dataclasses.dataclass(frozen=True)
 class FillMaskOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.fill_mask`; texts stand beside them."""
+    """The flags of `albert-tf fill-mask`; texts stand beside them."""
 
     model_dir: str = option(
         "Model with a masked LM head, or XLNet with its LM head: the model directory "
@@ -56,6 +56,7 @@ def fill_mask(options, texts=()):
             "--input_file."
         )
     # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf import bundle
     from albert_tf.inference.loading import guessing_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.loading import read_texts
@@ -64,26 +65,25 @@ def fill_mask(options, texts=()):
     pairs = None
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    model, tokenizer = load(guessing_class, options.model_dir)
+    opened = bundle.open(options.model_dir)
+    model, tokenizer = load(opened, guessing_class(opened))
     found = fill_masks(
         model, tokenizer, list(texts), pairs, options.top_k, options.batch_size
     )
-    pairs = pairs or [None] * len(texts)
-    answers = list(zip(texts, pairs, found, strict=True))
+    columns = {"text": texts, **({"text_pair": pairs} if pairs else {}), "masks": found}
+    rows = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
     if options.output_file:
-        rows = [json_text(_as_json(*row), indent=None) for row in answers]
-        write_atomically(options.output_file, "".join(rows))
+        content = "".join(json_text(row, indent=None) for row in rows)
+        write_atomically(options.output_file, content)
     else:
-        print("\n\n".join("\n".join(_lines(*answer)) for answer in answers))
+        print("\n\n".join("\n".join(_lines(**row)) for row in rows))
 
 
-def _as_json(text, pair, masks):
-    texts = {"text": text} if pair is None else {"text": text, "text_pair": pair}
-    return {**texts, "masks": masks}
-
-
-def _lines(text, pair, masks):
-    yield text if pair is None else f"{text}\t{pair}"
+def _lines(masks, **texts):
+    yield "\t".join(texts.values())
     for number, mask in enumerate(masks, 1):
         if len(masks) > 1:
             yield f"mask {number}:"
@@ -94,7 +94,3 @@ def _lines(text, pair, masks):
 def main(argv=None):
     """Runs the command."""
     run_with_texts(FillMaskOptions, fill_mask, argv)
-
-
-if __name__ == "__main__":
-    main()

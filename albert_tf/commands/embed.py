@@ -1,6 +1,6 @@
 """Turns texts into vectors.
 
-  python -m albert_tf.embed --model_dir=out --input_file=texts.txt \\
+  albert-tf embed --model_dir=out --input_file=texts.txt \\
       --output_file=vectors.npy
 
 This writes a vector for each text, as float32 rows (.npy) or JSON lines (.jsonl). With
@@ -27,7 +27,7 @@ _BINARY, _LINES = ".npy", ".jsonl"
 
 @dataclasses.dataclass(frozen=True)
 class EmbedOptions(ReadingFlags):
-    """The flags of `python -m albert_tf.embed`."""
+    """The flags of `albert-tf embed`."""
 
     model_dir: str = option(
         "Model to apply: a model directory, a Hugging Face directory, or "
@@ -84,18 +84,33 @@ def embed(options):
     from albert_tf.inference.loading import read_texts
     from albert_tf.tasks.tables import Columns
     from albert_tf.tasks.tables import read_table
+    from albert_tf.text_embedder import TextEmbedder
 
     if options.similarity_file:
         columns = Columns("sentence1", "sentence2", "score")
         table = read_table(options.similarity_file, columns, _score)
-        pairs, sizes = (table.texts, table.text_pairs), options.batch_size
-        scores = _embedder(options).evaluate(*pairs, table.labels, sizes)
+    else:
+        texts, pairs = read_texts(options.input_file)
+    embedder = TextEmbedder(
+        options.model_dir,
+        options.pooling,
+        options.layer,
+        options.normalize,
+        options.max_seq_length,
+    )
+    if options.similarity_file:
+        scores = embedder.evaluate(
+            table.texts, table.text_pairs, table.labels, options.batch_size
+        )
         for name, value in scores.items():
             print(f"{name} = {value}")
         return
-    texts, pairs = read_texts(options.input_file)
-    vectors = _with_progress(_embedder(options), texts, pairs, options.batch_size)
-    write_atomically(options.output_file, _content(options.output_file, vectors))
+    vectors = _with_progress(embedder, texts, pairs, options.batch_size)
+    if options.output_file.endswith(_LINES):
+        content = "".join(json_text(row, indent=None) for row in vectors.tolist())
+    else:
+        content = _npy(vectors)
+    write_atomically(options.output_file, content)
 
 
 def _score(value):
@@ -117,18 +132,6 @@ def _check(options):
         )
 
 
-def _embedder(options):
-    from albert_tf.text_embedder import TextEmbedder
-
-    return TextEmbedder(
-        options.model_dir,
-        options.pooling,
-        options.layer,
-        options.normalize,
-        options.max_seq_length,
-    )
-
-
 def _with_progress(embedder, texts, pairs, batch_size):
     """Embeds some thousand texts at a time, with a progress bar."""
     import numpy as np
@@ -146,9 +149,7 @@ def _with_progress(embedder, texts, pairs, batch_size):
     return np.concatenate(parts)
 
 
-def _content(path, vectors):
-    if path.endswith(_LINES):
-        return "".join(json_text(row, indent=None) for row in vectors.tolist())
+def _npy(vectors):
     import numpy as np
 
     content = io.BytesIO()
@@ -159,7 +160,3 @@ def _content(path, vectors):
 def main(argv=None):
     """Runs the command."""
     run(EmbedOptions, embed, argv=argv)
-
-
-if __name__ == "__main__":
-    main()
