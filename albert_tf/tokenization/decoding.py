@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.io.near_misses import of_tokenizer
+from albert_tf.io.near_misses import unknown_attribute
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.features import special_ids
 
@@ -26,7 +26,7 @@ class IdsAndTokens:
             if name.endswith("_id"):
                 return getattr(self, attribute)
             return self.special_pieces[attribute]
-        raise AttributeError(of_tokenizer(name))
+        raise AttributeError(unknown_attribute("The tokenizer", name))
 
     def get_vocab(self) -> dict[str, int]:
         """Returns the id of each piece, a dict."""
