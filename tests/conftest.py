@@ -262,6 +262,15 @@ def flags(material, tmp_path):
 
 
 @pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The folder of unpacked archives; downloads go past the machine's proxy."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def workers(tmp_path):
     """Starts a script in two worker processes, killed at the end if need be."""
     return functools.partial(worker_processes.started, tmp_path)

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import gzip
-import hashlib
 import lzma
 import os
 import re
@@ -73,9 +72,8 @@ def download_archive(url):
     title = shown(address)
     if expected is None and address.startswith(UNENCRYPTED):
         raise unencrypted(title)
-    record = os.path.join(
-        cache_folder(), "urls", f"{hashlib.sha256(address.encode()).hexdigest()}.json"
-    )
+    name = checksums.of_bytes(address.encode())
+    record = os.path.join(cache_folder(), "urls", f"{name}.json")
     known = _recorded_hash(record)
     if known and expected in (None, known) and _is_whole(known):
         return _root(_unpacked_folder(known))
@@ -96,7 +94,6 @@ def download_archive(url):
                 "damaged, or another file: download it again, or correct the hash."
             )
         folder = unpack_archive(archive, title)
-        _discard_unless(os.path.isfile, record)
         write_json(record, {"url": title, "sha256": digest})
     return folder
 
@@ -151,8 +148,7 @@ def unpack_archive(path, title):
                 f"{title} is damaged or not a tar archive: {reason}."
             ) from error
         os.makedirs(os.path.dirname(folder), exist_ok=True)
-        _discard_unless(os.path.isfile, _list_of(digest))
-        write_json(_list_of(digest), _files_in(target))
+        write_json(_list_of(digest), checksums.of_files_below(target))
         try:
             os.rename(target, folder)
         except OSError:  # another process may have been sooner; its files are the same
@@ -162,7 +158,7 @@ def unpack_archive(path, title):
 
 
 class _Member(tarfile.TarInfo):
-    """A header in an archive; a damaged one is no end of it, as tarfile takes it."""
+    """A header in an archive. `tarfile` takes a damaged one for the archive's end."""
 
     @classmethod
     def frombuf(cls, buf, encoding, errors):
@@ -227,9 +223,9 @@ def _in_the_cache(title):
 
 
 def _recorded_hash(record):
-    """Returns the hash noted for an address; None if there is none or it is damaged."""
+    """Returns the hash recorded for an address; None without a readable record."""
     try:
-        known = read_json_object(record)["sha256"] if os.path.isfile(record) else None
+        known = read_json_object(record)["sha256"]
     except (KeyError, UserError):
         return None
     return known if isinstance(known, str) and _SHA256.fullmatch(known) else None
@@ -245,47 +241,21 @@ def _list_of(digest):
 
 
 def _is_whole(digest):
-    """Returns whether an archive lies in the cache as unpacked; removes it if not.
+    """Returns whether an archive lies unpacked in the cache; removes a damaged one.
 
-    An archive that an earlier version unpacked has no list to compare with, but gets
-    one.
+    Earlier versions wrote no list of the files; the first look at such a folder does.
     """
     folder, path = _unpacked_folder(digest), _list_of(digest)
-    _discard_unless(os.path.isdir, folder)
     if not os.path.isdir(folder):
         return False
     with contextlib.suppress(OSError, UserError):  # a file or the list is unreadable
         if not os.path.exists(path):
-            write_json(path, _files_in(folder))
-        if read_json_object(path) == _files_in(folder):
+            write_json(path, checksums.of_files_below(folder))
+        if read_json_object(path) == checksums.of_files_below(folder):
             return True
     logging.warning("%s is damaged; the archive is unpacked again.", folder)
     storage.remove_folder(folder)
     return False
-
-
-def _files_in(folder):
-    """Returns each file's SHA-256 by its path; computes it once in a process."""
-    found = {}
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(place, name)
-            facts = os.stat(path)
-            version = facts.st_size, facts.st_mtime_ns, facts.st_ino
-            found[os.path.relpath(path, folder)] = _digest(path, version)
-    return found
-
-
-@functools.cache
-def _digest(path, version):
-    return checksums.of_file(path)
-
-
-def _discard_unless(is_right, path):
-    """Removes a path that should be a file or folder and is none."""
-    if os.path.lexists(path) and not is_right(path):
-        storage.remove_folder(path)
-        storage.remove_file(path)
 
 
 def _root(folder):
