@@ -74,8 +74,8 @@ def option(
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
         maximum: the highest one.
-        may_change: whether a continued run may have another value than before; or
-            `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
+        may_change: whether the value may change when a run is continued; or
+            `engine.resumption.RESTART_DATA`, the name of the flag that permits it.
         aliases: other names of the flag, as other programs have them.
         names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
             anything else.
@@ -93,7 +93,7 @@ def option(
 
 
 changeable = functools.partial(option, may_change=True)
-"""An `option` of which a continued run may have another value than before."""
+"""An `option` whose value may change when a run is continued."""
 
 
 def altered(flags_class, name, **changes):
@@ -121,15 +121,15 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
     Args:
         options_class: a frozen dataclass whose fields are made by `option`.
         command: called with the parsed `options_class`.
-        ignored: names of official flags that are accepted and have no effect; of a
-            dict, each has the one value that the command always has, or any for None.
+        ignored: names of official flags that are accepted without effect. A dict maps
+            each name to the only accepted value, or to None for any.
         argv: the command line; `sys.argv` by default.
-        read_config: from the file of `--config` and `options_class` to the values of
-            flags; `config_file_values` by default.
+        read_config: a function from the path of `--config` and `options_class` to the
+            values of flags; `config_file_values` by default.
 
-    A `UserError`, or a file that cannot be read or written, is printed as one
-    sentence and exits with status 1, an interrupt with status 130. A user who stops a
-    command reads the command line that goes on.
+    A `UserError` or an `OSError` is printed as one sentence and exits with status 1, an
+    interrupt exits with status 130. To a user who stops a command, it prints the
+    command line that continues.
     """
     argv = sys.argv if argv is None else argv
     tensorflow_import.install()
@@ -155,7 +155,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
 
 
 def _sentence_of(error):
-    """Says what an `OSError` of a path means; names the file in a folder's place."""
+    """Describes an `OSError`; names a file that stands where a folder is needed."""
     if not error.filename:
         return f"{error.strerror}."
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -167,7 +167,7 @@ def _sentence_of(error):
 
 
 def _with_dashes(message, options_class):
-    """Rewrites the parameters in a message of the library as flags: --name=value."""
+    """Rewrites names of parameters in a message as flags: --name=value."""
     names = "|".join(field.name for field in dataclasses.fields(options_class))
     return re.sub(rf"(?<![-\w./'\"])({names})=", r"--\1=", message)
 
@@ -179,11 +179,11 @@ def _fail(message):
 
 
 def parse(options_class, argv, ignored=(), read_config=None):
-    """Returns `options_class` filled from `argv` (whose first item is skipped).
+    """Parses `argv`, without its first item, into an `options_class`.
 
     Raises:
-        UserError: an unknown or missing flag, or a value of the wrong type or out
-            of range.
+        UserError: a flag is unknown or missing, or its value has the wrong type or is
+            out of range.
     """
     if shell.is_asked():
         shell.complete_flags(typed_fields(options_class))
@@ -212,7 +212,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
         if flag.present or field.name not in values:
             values[field.name] = flag.value
     for field in dataclasses.fields(options_class):
-        # An empty text is what a shell makes of a variable that is not set.
+        # The shell passes an empty text for a variable that is not set.
         if field.default is dataclasses.MISSING and values[field.name] in (None, ""):
             raise UserError(f"Flag --{field.name} is required; see --help.")
         check_range(field, values[field.name])
@@ -220,11 +220,11 @@ def parse(options_class, argv, ignored=(), read_config=None):
 
 
 def config_file_values(path, *options_classes):
-    """Reads `--config`: the values of a JSON object by flag; `"//"` keys are comments.
+    """Reads the file of `--config`: a JSON object of flags; `"//"` keys are comments.
 
     Raises:
-        UserError: the file cannot be read, or sets a flag that none of the dataclasses
-            has, or to a value of the wrong type.
+        UserError: the file cannot be read, or has an unknown flag or a value of the
+            wrong type.
     """
     values = read_json_object(find_recipe(path))
     values = {k: v for k, v in values.items() if not k.startswith("//")}
@@ -249,10 +249,9 @@ def config_file_values(path, *options_classes):
 
 
 def _escape_unprintable():
-    """Has letters that the terminal cannot show printed as \\xe9 or \\u4e2d.
+    """Prints letters that the terminal cannot show as \\xe9 or \\u4e2d.
 
-    Python ends with UnicodeEncodeError in their place, as for é under
-    PYTHONIOENCODING=ascii.
+    Otherwise Python would raise a UnicodeEncodeError.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -285,10 +284,9 @@ def run_with_texts(options_class, command, argv=None):
 
 
 def split_positional(arguments):
-    """Tells flags, with their values, from the words beside them: two lists.
+    """Splits a command line, without its program, into flags and other words.
 
-    The command line has no program in front, and no flag without a value is the last
-    one before a word.
+    A flag without a value must not stand before such a word.
     """
     given, positional = [], []
     for argument in arguments:
@@ -298,7 +296,7 @@ def split_positional(arguments):
 
 
 def _check_ignored(ignored, flag_values):
-    """Refuses other values of official flags than the one that always holds."""
+    """Refuses an ignored official flag if its value is not the only accepted one."""
     for name in ignored:
         value, only = flag_values[name].value, None
         if isinstance(ignored, dict):
@@ -310,14 +308,14 @@ def _check_ignored(ignored, flag_values):
 
 
 def _unknown(name, options_class):
-    """Returns the message on a flag that the command does not have."""
+    """Returns the message about an unknown flag."""
     close = close_name(name, [f.name for f in dataclasses.fields(options_class)])
     what = f"did you mean --{close}?" if close else "--help lists the flags."
     return f"There is no flag --{name}; {what}"
 
 
 def _unfit(message, options_class):
-    """Returns the message on a value that absl cannot read, from absl's own."""
+    """Rewrites absl's message about a value that it cannot parse."""
     match = re.match(r"flag --(\w+)=(.*?): ", message, re.DOTALL)
     kinds = {field.name: kind for field, kind in typed_fields(options_class)}
     if not match or match[1] not in kinds:
@@ -326,7 +324,7 @@ def _unfit(message, options_class):
 
 
 def check_range(field, value):
-    """Refuses a value of a flag that is none of its choices, or out of its range."""
+    """Refuses a value that is not one of a flag's choices, or out of its range."""
     choices = field.metadata["choices"]
     minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
     if value is None:

@@ -1,4 +1,4 @@
-"""Archives of models: downloaded, checked, unpacked once and kept by their hash."""
+"""Archives of models, downloaded, checked, and unpacked once into a cache."""
 
 import contextlib
 import functools
@@ -54,19 +54,18 @@ def cache_folder():
 
 
 def download_archive(url):
-    """Downloads and unpacks an archive, unless that was done before.
+    """Downloads and unpacks an archive, unless the cache has it.
 
     Args:
-        url: of a tar archive. "#sha256=" and the archive's hash may follow, and must
-            follow an address of "http": then the archive must have it. Google's storage
-            publishes an MD5 hash, which is compared as well.
+        url: the address of a tar archive, which "#sha256=" and the archive's hash may
+            follow. An unencrypted address needs the hash.
 
     Returns:
         The folder with its files, a str.
 
     Raises:
-        UserError: it cannot be downloaded or unpacked, has another hash than it should,
-            or is not in the cache while `HF_HUB_OFFLINE` is set.
+        UserError: the archive cannot be downloaded or unpacked, has another hash, or
+            is not in the cache while `HF_HUB_OFFLINE` is set.
     """
     address, expected = _address_and_hash(url)
     title = shown(address)
@@ -99,7 +98,7 @@ def download_archive(url):
 
 
 def _address_and_hash(url):
-    """Splits an address from the hash that follows it, or None."""
+    """Splits a URL into the address and the hash behind it, or None."""
     address, sign, fragment = url.partition("#")
     if not sign:
         return address, None
@@ -113,9 +112,9 @@ def _address_and_hash(url):
 
 
 def unpack_archive(path, title):
-    """Unpacks an archive into the cache, unless one of that hash lies there.
+    """Unpacks an archive into the cache, unless the cache has it.
 
-    Nothing is written outside the cache, and the folder appears only when it is whole.
+    Nothing is written outside the cache, and the folder appears when it is complete.
 
     Args:
         path: a tar archive on a disk, compressed or not.
@@ -142,7 +141,7 @@ def unpack_archive(path, title):
         except tarfile.FilterError as error:
             raise UserError(f"{title} is not safe to unpack: {error}.") from error
         except _UNREADABLE as error:
-            # tarfile lists what each compression says of the file, line by line.
+            # tarfile's message has a line for each kind of compression.
             reason = str(error).partition("\n")[0].rstrip(":")
             raise UserError(
                 f"{title} is damaged or not a tar archive: {reason}."
@@ -209,7 +208,7 @@ def _check_size(size, free, title):
 
 @contextlib.contextmanager
 def _in_the_cache(title):
-    """Gives a folder in the cache that is gone afterwards, whatever happens."""
+    """Gives a temporary folder in the cache."""
     try:
         os.makedirs(cache_folder(), exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="work-") as work:
@@ -236,7 +235,7 @@ def _unpacked_folder(digest):
 
 
 def _list_of(digest):
-    """Returns the path of the list of unpacked files: the SHA-256 of each by path."""
+    """Returns the path of the list of an archive's files and their checksums."""
     return f"{_unpacked_folder(digest)}.json"
 
 

@@ -1,4 +1,4 @@
-"""Files by URL: whole, or a sentence on why not."""
+"""Downloads of files, which arrive whole or fail with one sentence."""
 
 import base64
 import contextlib
@@ -23,9 +23,9 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 def shown(url):
-    """Returns a URL for messages and records: without a password and without a query.
+    """Returns a URL without password and query, for messages and records.
 
-    A path stays as it is, and so does a name in a bucket.
+    Paths and names in buckets are returned unchanged.
     """
     for secret, instead in _secrets(url):
         url = url.replace(secret, instead, 1)
@@ -51,7 +51,7 @@ def unencrypted(title):
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
-    """Follows a server to other addresses, but not to unencrypted ones."""
+    """Follows redirections, but not to unencrypted addresses."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if urllib.parse.urlsplit(newurl).scheme != "https":
@@ -61,7 +61,7 @@ class _Redirected(urllib.request.HTTPRedirectHandler):
 
 
 def _opened(url, is_checked):
-    """Opens a URL; a user and a password in it go to its own host alone."""
+    """Opens a URL; sends its user and password only to its own host."""
     parts = urllib.parse.urlsplit(url)
     user, sign, host = parts.netloc.rpartition("@")
     request = urllib.request.Request(parts._replace(netloc=host).geturl())
@@ -78,9 +78,9 @@ def download(url, path, check_size, is_checked):
     """Downloads a file.
 
     Args:
-        url: of "http" or "https". Google's storage publishes an MD5 hash, which is
-            compared.
-        path: where the file goes, on a disk.
+        url: an address of "http" or "https". The MD5 hash that Google's storage
+            publishes is compared.
+        path: the new file, on a disk.
         check_size: called with the number of bytes and the free space on the disk
             (None for unknown); raises a `UserError` if the file is too large.
         is_checked: whether the caller compares the file's hash. If not, a redirection

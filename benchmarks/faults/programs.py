@@ -161,5 +161,7 @@ TO_HUGGING_FACE, TO_TF1 = (
 )
 EVERY = (VOCAB, DATA, PRETRAIN, CLASSIFY, SQUAD, EXPORT, TO_HUGGING_FACE, TO_TF1)
 """Each command whose folder is attacked, once."""
+KILLED = (*PRETRAINING, WORKERS, DATA, CLASSIFY, EXPORT)
+"""The commands that are killed."""
 LOCKING = (DATA, PRETRAIN, CLASSIFY, SQUAD)
 """The commands of which one run at a time writes into a folder."""

@@ -11,8 +11,8 @@ Then the peak memory of a process that makes the windows of the file, and of
 --memory_factor copies of it in one file, one part after the other.
 """
 
-import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -23,11 +23,12 @@ import numpy as np
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.question_file import read_question_file
 from albert_tf.tasks.question_answering.questions import read_squad
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import rounds_of
+from benchmarks.measuring.turns import started
 
 _OURS, _PEER = "this project", "Hugging Face"
 
@@ -65,13 +66,9 @@ def benchmark(options):
         UserError: a file is missing, or the peer's packages are.
     """
     questions = len(read_question_file(options.data_file))
-    commands = _commands(options)
-    found = {name: [] for name in commands}
-    with contextlib.ExitStack() as stack:
-        players = {n: stack.enter_context(Player(c)) for n, c in commands.items()}
-        for _ in range(options.rounds):
-            for name, player in players.items():
-                found[name].append(player.turn("time"))
+    with started(_commands(options)) as players:
+        turns = {n: functools.partial(p.turn, "time") for n, p in players.items()}
+        found = rounds_of(turns, options.rounds)
     for name, turns in found.items():
         best = {kind: min(turn[kind] for turn in turns) for kind in ("wall", "cpu")}
         print(
@@ -102,8 +99,6 @@ def _commands(options):
     if options.peer_python:
         check_peer(options.peer_python)
         pieces = pathlib.Path(options.spm_model_file).with_suffix(".vocab")
-        if not pieces.exists():
-            raise UserError(f"{pieces} is missing, which the peer reads; write it.")
         argument = json.dumps({**setting, "vocabulary": str(pieces)})
         module = "benchmarks.sides.hugging_face_windows"
         commands[_PEER] = [options.peer_python, "-m", module, argument]

@@ -36,7 +36,7 @@ class _WorkerHere:
         assert not self._answers
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_prints_every_figure(corpus_file, model_file, capsys, monkeypatch):
     monkeypatch.setattr(benchmark, "_Worker", _WorkerHere)
     benchmark.benchmark(_options(corpus_file, model_file))
@@ -46,13 +46,12 @@ def test_prints_every_figure(corpus_file, model_file, capsys, monkeypatch):
         "static, one worker",
         "dynamic, one worker",
         "peak memory of a worker",
-        "where a worker's time goes",
         "dynamic masking in tf.data",
     ):
         assert figure in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_is_a_process_and_a_dead_one_no_endless_wait(
     corpus_file, model_file, tmp_path
 ):

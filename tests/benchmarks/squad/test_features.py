@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from albert_tf.errors import UserError
 from benchmarks.squad import features
 
 
@@ -24,7 +23,7 @@ def options(material, squad):
     return make
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_own_rates_and_memory(options, capsys):
     counts = []
     for changes in ({}, {"doc_stride": 4, "rounds": 1}, {"max_seq_length": 100}):
@@ -58,23 +57,3 @@ def test_a_peer_makes_windows_of_the_same_length(options, capsys):
     assert re.search(r"^Hugging Face: .* \d+ windows$", printed, re.M)
     ratios = r"^this project / Hugging Face: [\d.]+ in wall time, [\d.]+ in CPU time$"
     assert re.search(ratios, printed, re.M)
-
-
-def test_refuses(options, material, tmp_path):
-    with pytest.raises(UserError, match="--peer_python=false cannot import torch"):
-        features.benchmark(options(peer_python="false"))
-    model = tmp_path / "vocab.model"
-    model.write_bytes((material / "vocab.model").read_bytes())
-    changed = features.Options(
-        options().data_file, str(model), peer_python=_python_with_peers(tmp_path)
-    )
-    with pytest.raises(UserError, match="vocab.vocab is missing"):
-        features.benchmark(changed)
-
-
-def _python_with_peers(folder):
-    """Makes a program that imports whatever it is asked to."""
-    path = folder / "python"
-    path.write_text("#!/bin/sh\nexit 0\n")
-    path.chmod(0o755)
-    return str(path)
