@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import hashlib
 import json
 import os
 
@@ -11,6 +10,7 @@ from absl import logging
 
 from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from albert_tf.io.folder_lock import folder_lock
 from data_pipeline.options import DataOptions
 from data_pipeline.options import RecordFlags
@@ -168,7 +168,7 @@ def _digest(options, records, files, paths):
     values["tokenizer"] = records.tokenizer.fingerprint()
     values["token_counts"] = records.token_counts
     values["shards"] = list(map(os.path.basename, paths))
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return checksums.of_bytes(json.dumps(values, sort_keys=True).encode())
 
 
 def _totals(parts, paths):

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import glob
-import io
 import json
 import math
 import os
@@ -11,7 +10,6 @@ import pathlib
 import re
 import secrets
 import tempfile
-import zipfile
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
@@ -225,18 +223,6 @@ def read_json_object(path):
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold one JSON object.")
     return values
-
-
-def read_arrays(path):
-    """Reads the arrays of an npz file: a dict by name."""
-    import numpy as np
-
-    data = io.BytesIO(read_file(path))
-    try:
-        with np.lib.npyio.NpzFile(data) as file:
-            return dict(file)
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not an npz file: {error}.") from error
 
 
 def find_recipe(name):

@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import hashlib
 import itertools
 import re
 import sys
@@ -12,6 +11,7 @@ import unicodedata
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from albert_tf.tokenization.byte_bpe.words import SPACES
 from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.features import encode_around
@@ -168,7 +168,7 @@ class WithAddedTokens(Tokenizer):
     def _digest(self, recorded):
         tokens = "".join(f"\n{t.id} {t.normalized} {t.content!r}" for t in self.added)
         digest = self.base._digest(recorded)
-        return hashlib.sha256(f"{digest}{tokens}".encode()).hexdigest()
+        return checksums.of_bytes(f"{digest}{tokens}".encode())
 
 
 def with_added_tokens(base, config, source):

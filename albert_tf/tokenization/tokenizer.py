@@ -1,7 +1,6 @@
 """The base of all tokenizers."""
 
 import abc
-import hashlib
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
@@ -298,4 +298,4 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         facts = {**lowers, **self.rules.settings(), **recorded}
         facts = " ".join(f"{name}={value}" for name, value in facts.items())
         head = f"{self.kind} {facts}\n".encode()
-        return hashlib.sha256(head + self.file_bytes).hexdigest()
+        return checksums.of_bytes(head + self.file_bytes)

@@ -34,7 +34,7 @@ def main(order, setting):
 
 
 def config_of(path):
-    """Reads a configuration of ours as one of transformers."""
+    """Reads our configuration file as an `AlbertConfig` of transformers."""
     config = transformers.AlbertConfig.from_json_file(path)
     if config.hidden_act == "gelu":
         config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu

@@ -58,7 +58,7 @@ def test_a_peer_trains_the_same_windows(options, capsys):
     assert "| Hugging Face, fixed length | " in printed
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_tagged_words_are_trained(options, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(turns, "Player", PlayerHere)
     path = tmp_path / "train.conll"

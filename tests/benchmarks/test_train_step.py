@@ -12,7 +12,7 @@ from benchmarks.sides import albert_tf
 from tests.players import PlayerHere
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_own_side_is_timed_on_a_batch_and_on_records(
     tiny_config, tmp_path, capsys, monkeypatch
 ):

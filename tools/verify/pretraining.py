@@ -29,7 +29,7 @@ _LOSSES = ("loss", "mlm_loss", "sop_loss")
 
 
 def compare(directory, vocabulary=None):
-    """Yields the `Compared` of a folder, of which no other kind of recording knows."""
+    """Yields the `Compared` of a folder that no other kind of recording claims."""
     inputs, expected = read_recording(directory, "input_ids")
     checkpoint = bundle.open(directory)
     model = build_model(

@@ -48,6 +48,7 @@ def test_reasons(vocab_file, squad):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dev-v1.1", "cs224n-dev-v2.0"])
 def test_real_answers(name, shared, english):
     path = shared(f"data/squad/{name}.json")
