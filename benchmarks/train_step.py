@@ -41,32 +41,23 @@ from benchmarks.measuring.turns import rounds_of
 
 _WARM_UPS = 2
 _OWN = "albert_tf"
-# Of each side: its module, which interpreter it needs, packages, and its settings.
+# By module: the flag of its interpreter, and the packages that this needs.
+_PEERS = {
+    "albert_tf": (None, "albert_tf"),
+    "hugging_face": ("torch_python", "torch, transformers"),
+    "keras_hub": ("keras_hub_python", "keras_hub"),
+}
+# By side: its module and its settings.
 _SIDES = {
-    _OWN: ("albert_tf", None, "albert_tf", {}),
-    "albert_tf_float32": ("albert_tf", None, "albert_tf", {"bfloat16": False}),
-    "albert_tf_modern": ("albert_tf", None, "albert_tf", {"modern": True}),
-    "hugging_face": ("hugging_face", "torch_python", "torch, transformers", {}),
-    "hugging_face_fast_gelu": (
-        "hugging_face",
-        "torch_python",
-        "torch, transformers",
-        {"activation": "gelu_pytorch_tanh"},
-    ),
-    "hugging_face_compiled": (
-        "hugging_face",
-        "torch_python",
-        "torch, transformers",
-        {"compile": True},
-    ),
-    "hugging_face_modernbert": (
-        "hugging_face",
-        "torch_python",
-        "torch, transformers",
-        {"model": "modernbert"},
-    ),
-    "keras_hub": ("keras_hub", "keras_hub_python", "keras_hub", {}),
-    "keras_hub_xla": ("keras_hub", "keras_hub_python", "keras_hub", {"compile": True}),
+    _OWN: ("albert_tf", {}),
+    "albert_tf_float32": ("albert_tf", {"bfloat16": False}),
+    "albert_tf_modern": ("albert_tf", {"modern": True}),
+    "hugging_face": ("hugging_face", {}),
+    "hugging_face_fast_gelu": ("hugging_face", {"activation": "gelu_pytorch_tanh"}),
+    "hugging_face_compiled": ("hugging_face", {"compile": True}),
+    "hugging_face_modernbert": ("hugging_face", {"model": "modernbert"}),
+    "keras_hub": ("keras_hub", {}),
+    "keras_hub_xla": ("keras_hub", {"compile": True}),
 }
 
 # Of each model: the sides beside ours, the class of its configuration and its name, and
@@ -184,7 +175,8 @@ def _start(options, sides, setting, stack):
     """Starts the sides that can be started; returns their `Player`s by name."""
     players = {}
     for name in sides:
-        module, python, packages, more = _SIDES[name]
+        module, more = _SIDES[name]
+        python, packages = _PEERS[module]
         python = getattr(options, python) if python else sys.executable
         missing = subprocess.run(
             [python, "-c", f"import {packages}"], capture_output=True, check=False
