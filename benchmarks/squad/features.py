@@ -7,8 +7,7 @@ Both make token ids, offsets and overlapping windows of the questions of a file 
 in memory, one process each, in turns; the peer as its question-answering example does
 for 1,000 questions at a time, but without padding. Rates are questions a second of wall
 time and of CPU time (its threads count together), and ratios the median of the rounds.
-Then the peak memory of a process that makes the windows of the file, and of
---memory_factor copies of it in one file, one part after the other.
+Then the peak memory of a process that makes the windows of the file.
 """
 
 import dataclasses
@@ -17,14 +16,12 @@ import json
 import os
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.question_answering.question_file import read_question_file
-from albert_tf.tasks.question_answering.questions import read_squad
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
 from benchmarks.measuring.turns import rounds_of
@@ -53,9 +50,6 @@ class Options:
     )
     rounds: int = option(
         "Number of times that each side makes all windows.", 5, minimum=1
-    )
-    memory_factor: int = option(
-        "Number of copies of the file in the long file.", 3, minimum=2
     )
 
 
@@ -111,34 +105,9 @@ def _ours(setting):
 
 
 def _print_memory(options):
-    setting = json.loads(_commands(options)[_OURS][-1])
-    with tempfile.TemporaryDirectory() as folder:
-        longer = os.path.join(folder, "long.json")
-        _write_copies(options.data_file, options.memory_factor, longer)
-        peaks = []
-        for path in (options.data_file, longer):
-            command = _ours({**setting, "data_file": os.path.abspath(path)})
-            with Player(command) as player:
-                peaks.append(player.turn("memory")["peak"])
-    print(
-        f"peak memory of making windows: {peaks[0]:.0f} MB, {peaks[1]:.0f} MB on "
-        f"{options.memory_factor} times the file"
-    )
-
-
-def _write_copies(data_file, count, path):
-    """Writes a file with the articles several times, the questions' ids differing."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.write('{"data": [')
-        separator = ""
-        for copy in range(count):
-            for article in read_squad(data_file)["data"]:
-                for paragraph in article["paragraphs"]:
-                    for question in paragraph["qas"]:
-                        question["id"] = f"{question['id']}-{copy}"
-                file.write(separator + json.dumps(article))
-                separator = ", "
-        file.write("]}")
+    with Player(_commands(options)[_OURS]) as player:
+        peak = player.turn("memory")["peak"]
+    print(f"peak memory of making windows: {peak:.0f} MB")
 
 
 if __name__ == "__main__":

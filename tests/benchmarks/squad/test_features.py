@@ -1,6 +1,5 @@
 """Rates and memory of making windows are printed, with a peer where there is one."""
 
-import json
 import re
 import sys
 
@@ -31,22 +30,8 @@ def test_own_rates_and_memory(options, capsys):
         rate, memory = capsys.readouterr().out.splitlines()
         pattern = r"this project: [\d,]+ questions/s of wall time, [\d,]+ of CPU time; "
         counts.append(int(re.fullmatch(pattern + r"(\d+) windows", rate)[1]))
-        assert re.fullmatch(
-            r"peak memory.*: \d+ MB, \d+ MB on 3 times the file", memory
-        )
+        assert re.fullmatch(r"peak memory of making windows: \d+ MB", memory)
     assert counts[1] > counts[0] > counts[2] > 2
-
-
-def test_copies_are_one_file_of_different_questions(options, tmp_path):
-    path = tmp_path / "long.json"
-    features._write_copies(options().data_file, 3, path)
-    ids = [
-        question["id"]
-        for article in json.loads(path.read_text())["data"]
-        for paragraph in article["paragraphs"]
-        for question in paragraph["qas"]
-    ]
-    assert ids == ["1-0", "2-0", "1-1", "2-1", "1-2", "2-2"]
 
 
 def test_a_peer_makes_windows_of_the_same_length(options, capsys):
