@@ -76,7 +76,7 @@ def __getattr__(name):
     elif name in registry.model_names():
         found = registry.model_class(name)
     else:
-        raise AttributeError(near_misses.of_module(name))
+        raise AttributeError(near_misses.unknown_attribute("module 'albert_tf'", name))
     registry.add_stand_ins(_OF_KERAS)
     return found
 

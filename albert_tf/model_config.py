@@ -12,7 +12,6 @@ from albert_tf.io.files import find_recipe
 from albert_tf.io.files import read_json_object
 from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import model_file
-from albert_tf.io.near_misses import of_configuration
 from albert_tf.row_layout import CLS_FIRST
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ class ModelConfig:
         fields = {field.name: field for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - set(fields) - cls.inert_keys)
         if unknown:
-            meant = _meant(unknown[0], fields)
+            meant = close_name(unknown[0], fields)
             hint = f"did you mean {meant}? Known" if meant else "known"
             raise UserError(
                 f"{source} has the unknown key {unknown[0]!r}; {hint} keys are "
@@ -240,15 +239,7 @@ def read_config(path, classes):
 def check_choice(name, value, choices):
     """Refuses a value of the field `name` that is none of `choices`: a `UserError`."""
     if value not in choices:
-        meant = _meant(value, choices)
+        meant = isinstance(value, str) and close_name(value, choices)
         hint = f"; did you mean {meant}?" if meant else "."
         expected = ", ".join(choices)
         raise UserError(f"{name} must be one of {expected}, got {value!r}{hint}")
-
-
-def _meant(name, choices):
-    """Returns the choice that another library's or a mistyped name means, or None."""
-    if not isinstance(name, str):
-        return None
-    meant = of_configuration(name)
-    return meant if meant in choices else close_name(name, choices)

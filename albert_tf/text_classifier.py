@@ -14,7 +14,6 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
-from albert_tf.io.near_misses import refusing_keywords
 from albert_tf.models.base import seeded
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
@@ -40,7 +39,6 @@ from albert_tf.tokenization.loading import tokenizer_for_model
 _LONGEST = 128  # tokens of a text, unless something else is asked for
 
 
-@refusing_keywords
 class TextClassifier(TextModel):
     """Learns from texts and labels, and answers texts.
 

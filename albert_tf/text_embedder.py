@@ -17,7 +17,6 @@ from albert_tf.families.albert import ALBERT
 from albert_tf.inference.loading import load
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
-from albert_tf.io.near_misses import refusing_keywords
 from albert_tf.models.base import seeded
 from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
@@ -34,7 +33,6 @@ from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.features import lists_of_texts
 
 
-@refusing_keywords
 class TextEmbedder(TextModel):
     """Turns texts into vectors, and learns from pairs of texts.
 

@@ -1,1 +1,1 @@
-"""Measurements, which scripts take and print, of the machine at hand."""
+"""Benchmarks, which measure this machine and print the figures."""

@@ -11,11 +11,9 @@ an uncased vocabulary makes many more tokens, most of them unknown.
 """
 
 import contextlib
-import cProfile
 import dataclasses
 import multiprocessing
 import os
-import pstats
 import shutil
 import tempfile
 import time
@@ -31,17 +29,6 @@ from data_pipeline.options import DataOptions
 from data_pipeline.text import corpus
 
 _REPEATS = 3
-# Stages of a worker, and the name of the function that does each.
-_STAGES = {
-    "reading": "documents",
-    "preparing text": "sentencepiece_text",
-    "encoding": "Encode",
-    "pairing": "make_instances",
-    "layout": "_assemble",
-    "masking": "TFE_Py_Execute",
-    "serializing": "serialize",
-    "writing": "_pywrap_record_io.write",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +46,6 @@ def benchmark(options):
     with tempfile.TemporaryDirectory() as folder:
         reference = _reference(options)
         _rates(options, folder, reference)
-        _stages(_data_options(options, "static", folder))
         _feeding(options, folder)
 
 
@@ -216,28 +202,6 @@ def _write_shard(data_options, files, number, paths):
     from data_pipeline.shards.writing import write_shard
 
     return write_shard(data_options, files, number, paths, lambda *_: None)
-
-
-def _stages(data_options):
-    """Measures the time of one worker's stages, for static records."""
-    directory = os.path.dirname(data_options.output_file)
-    paths = {"train": [os.path.join(directory, "stages")]}
-    files = corpus.find_files(data_options.input_file)
-    _warm_up(data_options, files, paths["train"][0])
-    profile = cProfile.Profile()
-    profile.runcall(_write_shard, data_options, files, 0, paths)
-    statistics = pstats.Stats(profile)
-    shares = {
-        stage: sum(
-            row[3]  # Seconds, callees included.
-            for (_, _, name), row in statistics.stats.items()
-            if name == function or name.endswith(f"{function}>")
-        )
-        / statistics.total_tt
-        for stage, function in _STAGES.items()
-    }
-    parts = [f"{stage} {share:.0%}" for stage, share in shares.items()]
-    print(f"static, where a worker's time goes (profiled): {', '.join(parts)}")
 
 
 def _feeding(options, folder):

@@ -60,14 +60,13 @@ class DepthOptions:
 
 
 def measure(options):
-    """Prints the table and the ratios."""
+    """Measures all forms and prints the table."""
     with tempfile.TemporaryDirectory() as folder:
         # Before TensorFlow is imported: XLA reads it once.
         flags = os.environ.get("XLA_FLAGS", "")
         flags += f" --xla_dump_to={folder} --xla_dump_hlo_as_text"
         os.environ["XLA_FLAGS"] = flags
         results = _measure_forms(options, pathlib.Path(folder))
-    _print_results(results)
     columns = ["form", "first step, s", "step, s", "temporaries, MiB"]
     rows = [
         [form, first, step, memory / _MEBIBYTE]
@@ -79,7 +78,7 @@ def measure(options):
         options.mixed_precision,
         f"medians of {options.steps} steps",
     ]
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
 
 
 def _measure_forms(options, folder):
@@ -143,23 +142,6 @@ def _largest_temporaries(folder):
     for path in folder.iterdir():
         path.unlink()
     return max(sizes)
-
-
-def _print_results(results):
-    print(f"{'':28}{'first step, s':>16}{'step, s':>12}{'temporaries, MiB':>20}")
-    for form, (first, step, memory) in results.items():
-        print(f"{form:28}{first:16.1f}{step:12.2f}{memory / _MEBIBYTE:20.0f}")
-    plain, loop, remat, both = results.values()
-    print()
-    for name, ratio, limit in (
-        ("first step, loop to unrolled", loop[0] / plain[0], 1 / 3),
-        ("step, loop to unrolled", loop[1] / plain[1], 1.15),
-        ("memory, rematerialised to plain", remat[2] / plain[2], 1 / 6),
-        ("memory, both to plain", both[2] / plain[2], 1 / 6),
-        ("step, rematerialised to plain", remat[1] / plain[1], 1.4),
-        ("step, both to plain", both[1] / plain[1], 1.4),
-    ):
-        print(f"{name:36}{ratio:8.3f}   target: at most {limit:.3f}")
 
 
 if __name__ == "__main__":

@@ -108,14 +108,9 @@ def _report(options, scores, seconds, counts):
                 rate |= figures.ratios(by_side[_BASE], by_side[side])
             cells.append(rate)
         rows.append([side, "" if score is None else score, *cells])
-        shown = "  ".join(
-            f"{request} {cell['value']:.1f}/s ({cell.get('ratio', 1):.2f})"
-            for request, cell in zip(seconds, cells, strict=True)
-        )
-        print(f"{side:<24} {'' if score is None else f'{score:.4f}':<7} {shown}")
     columns = ["", "score", "sentences/s, by batches", "sentences/s, one at a time"]
     conditions = [f"medians of {options.rounds} turns"]
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
 
 
 if __name__ == "__main__":

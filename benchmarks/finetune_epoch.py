@@ -15,7 +15,6 @@ two ways are compared. With --squad_file the peer takes its question-answering e
 fixed length, too.
 """
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -23,7 +22,6 @@ import sys
 import tempfile
 
 import numpy as np
-from absl import logging
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
@@ -39,8 +37,9 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
-from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import rounds_of
+from benchmarks.measuring.turns import started
 
 _OURS, _FIXED = "this project", "this project, fixed length"
 _FLOAT32 = "this project, float32"
@@ -98,17 +97,6 @@ def benchmark(options):
         many = _write_rows(examples, folder, options.rows)
         few = _write_rows(examples, folder, options.fixed_rows)
         rates, versions = _rates(options, _sides(options, task, many, few))
-    for name, found in rates.items():
-        print(
-            f"{name}: {max(found[1:]):.1f} examples/s (first epoch {found[0]:.1f}; "
-            f"all {', '.join(f'{rate:.1f}' for rate in found)})"
-        )
-    for name in sorted(rates.keys() - {_OURS}):
-        ratios = np.divide(rates[_OURS], rates[name])
-        print(
-            f"{_OURS} / {name}: {np.median(ratios[1:]):.2f} (median of the epochs "
-            f"after the first), {ratios[0]:.2f} in the first"
-        )
     _write_figures(options, rates, versions)
 
 
@@ -122,7 +110,7 @@ def _write_figures(options, rates, versions):
         rows.append([name, *cells])
     columns = ["examples/s", "after the first epoch", "in the first epoch"]
     conditions = [*versions, options.mixed_precision, f"{options.epochs} epochs"]
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
 
 
 def _examples(options):
@@ -214,23 +202,11 @@ def _sides(options, task, many, few):
 
 def _rates(options, sides):
     """Measures each way's examples a second in each epoch; tells package versions."""
-    rates = {name: [] for name in sides}
-    with contextlib.ExitStack() as stack:
-        players = {
-            name: stack.enter_context(Player(command))
-            for name, (command, _) in sides.items()
-        }
-        for epoch in range(options.epochs):
-            for name, player in players.items():
-                rates[name].append(sides[name][1] / player.turn())
-                logging.info(
-                    "epoch %d of %d, %s: %.1f examples/s",
-                    epoch + 1,
-                    options.epochs,
-                    name,
-                    rates[name][-1],
-                )
+    with started({name: command for name, (command, _) in sides.items()}) as players:
+        turns = {name: player.turn for name, player in players.items()}
+        seconds = rounds_of(turns, options.epochs)
         versions = figures.packages(player.details for player in players.values())
+    rates = {n: [sides[n][1] / each for each in seconds[n]] for n in sides}
     return rates, versions
 
 

@@ -60,17 +60,11 @@ def benchmark(options):
             seconds = _seconds(options, folder, checkpoint, state)
             cells = [cell for both in seconds.values() for cell in both]
             rows.append([f"{state} cache", *cells])
-            for event, (passed, used) in seconds.items():
-                print(
-                    f"{options.task_name}, {state} cache, {event}: {passed:.1f} s "
-                    f"({used:.1f} s of processor time)",
-                    flush=True,
-                )
     columns = ["from the command until"]
     for event in _EVENTS.values():
         columns += [f"{event}, s", "of processor time, s"]
     conditions = [options.task_name, options.mixed_precision]
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
 
 
 def _seconds(options, folder, checkpoint, state):

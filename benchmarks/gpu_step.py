@@ -1,13 +1,13 @@
 """Rate of a training step on one GPU: our layers on JAX, and PyTorch's ALBERT.
 
-  python -m benchmarks.gpu_step --jax_python=... --torch_python=... --wheels=wheels
+  python -m benchmarks.gpu_step --jax_python=... --torch_python=...
 
 Two options name interpreters: one of an environment with Keras and JAX for the card,
-one with torch and transformers. TensorFlow is not needed. Missing packages may lie in a
-folder as wheels. Both sides compute in bfloat16 with weights in float32, without
-dropout, with AdamW and gradients clipped to a global norm of 1; PyTorch with `sdpa`
-under `torch.compile`. They run one after the other, because JAX takes the card's
-memory. The model FLOP utilisation counts the matrix products of `albert-tf describe`,
+one with torch and transformers. TensorFlow is not needed. Both sides compute in
+bfloat16 with weights in float32, without dropout, with AdamW and gradients clipped to a
+global norm of 1; PyTorch with `sdpa` under `torch.compile`. They run one after the
+other, because JAX takes the card's memory. The model FLOP utilisation counts the matrix
+products of `albert-tf describe`,
 for both sides: PyTorch's model computes logits at all positions, which is needless work
 and is not counted.
 
@@ -15,15 +15,10 @@ Before, a small model in float32 takes the same steps on the card and on the CPU
 the losses are compared.
 """
 
-import contextlib
 import dataclasses
 import json
-import os
-import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
@@ -31,7 +26,6 @@ from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import backward_flops
 from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.device_peaks import gpu_peak
-from albert_tf.errors import UserError
 from benchmarks.measuring import figures
 from benchmarks.measuring.shapes import batch_shape
 from benchmarks.measuring.shapes import without_dropout
@@ -61,11 +55,6 @@ class Options:
         "runs.",
         None,
     )
-    wheels: str | None = option(
-        "Folder of wheels to install for this run, such as keras, optree and "
-        "namex; no network is needed.",
-        None,
-    )
     loss_steps: int = option(
         "Number of steps whose losses on the card and on the CPU are compared; 0 to "
         "leave it out.",
@@ -88,47 +77,22 @@ def benchmark(options):
     Returns:
         For each run, a dict from the side to the median seconds of a step; for
         "losses", the largest difference between the card's and the CPU's.
-
-    Raises:
-        UserError: a run has another form, or the wheels cannot be installed.
     """
     runs = {run: _parse(run) for run in options.runs.split(",")}
     found, rows = {}, []
-    with _installed(options.wheels, options.jax_python) as packages:
-        if options.loss_steps:
-            found["losses"] = _compare_losses(options, packages)
-        for run, (config, batch) in runs.items():
-            print(run, flush=True)
-            speeds, conditions = _measure(options, config, batch, packages)
-            found[run] = {side: speed[0] for side, speed in speeds.items()}
-            rows += [[f"`{run}`", *_row(side, speeds[side])] for side in speeds]
+    if options.loss_steps:
+        found["losses"] = _compare_losses(options)
+    for run, (config, batch) in runs.items():
+        print(run, flush=True)
+        speeds, conditions = _measure(options, config, batch)
+        found[run] = {side: speed[0] for side, speed in speeds.items()}
+        rows += [[f"`{run}`", *_row(side, speeds[side])] for side in speeds]
     columns = ["step", "side", "ms", "tokens/s", "TFLOP/s", "% of the peak"]
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
     return found
 
 
-@contextlib.contextmanager
-def _installed(wheels, python):
-    """Returns an environment's variables with a folder's wheels, if there is one."""
-    if wheels is None:
-        yield {}
-        return
-    paths = sorted(map(str, pathlib.Path(wheels).glob("*.whl")))
-    if not paths:
-        raise UserError(f"--wheels={wheels} holds no wheels (*.whl).")
-    with tempfile.TemporaryDirectory() as folder:
-        command = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-        done = subprocess.run([*command, "--target", folder, *paths], check=False)
-        if done.returncode:
-            raise UserError(
-                f"The wheels in {wheels} cannot be installed for {python}; pip's "
-                "message is above."
-            )
-        search = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
-        yield {"PYTHONPATH": os.pathsep.join(search)}
-
-
-def _compare_losses(options, packages):
+def _compare_losses(options):
     """Returns the largest difference between losses on the card and on the CPU."""
     config = AlbertConfig.released("base_v2", num_hidden_layers=2, **_SMALL)
     setting = {
@@ -141,7 +105,7 @@ def _compare_losses(options, packages):
     command = _command(options.jax_python, "albert_tf_jax", setting)
     losses = []
     for place in ({}, {"JAX_PLATFORMS": "cpu"}):
-        with Player(command, {**packages, **_EXACT, **place}) as player:
+        with Player(command, {**_EXACT, **place}) as player:
             losses.append(player.turn("losses"))
     difference = max(abs(a - b) for a, b in zip(*losses, strict=True))
     print(
@@ -154,14 +118,8 @@ def _compare_losses(options, packages):
 
 def _parse(run):
     """Returns the configuration and the arguments of `make_batch` of a run."""
-    try:
-        name, shape = run.rsplit(":", 1)
-        batch = batch_shape(shape)
-    except ValueError as error:
-        raise UserError(
-            f"--runs has {run!r}; write it as base_v2:512x32x77: the model, tokens, "
-            "sequences and predictions a sequence."
-        ) from error
+    name, shape = run.rsplit(":", 1)
+    batch = batch_shape(shape)
     if name.endswith(".json"):
         config = AlbertConfig.from_json_file(name)
     else:
@@ -169,28 +127,24 @@ def _parse(run):
     return without_dropout(config), {**batch, "vocab_size": config.vocab_size}
 
 
-def _measure(options, config, batch, packages):
+def _measure(options, config, batch):
     """Returns the `_speed` of each side, and the devices."""
     setting = {"config": config.to_dict(), "batch": batch, "steps": options.steps}
     ours = {**setting, "dtype_policy": "mixed_bfloat16", "learning_rate": 1e-5}
     command = _command(options.jax_python, "albert_tf_jax", ours)
-    details, own = _seconds(options, command, packages)
-    print(f"  device: {details['device']}")
+    details, own = _seconds(options, command)
     peak = gpu_peak(details["device"], "bfloat16")
     if options.peak_tflops:
         peak = options.peak_tflops * 1e12
     speeds = {"albert_tf": _speed(own, config, batch, peak)}
     conditions = [details["device"], details["versions"]]
-    print(f"  albert_tf ({details['versions']}): {_shown(*speeds['albert_tf'])}")
     if options.torch_python:
         device = "cpu" if details["platform"] == "cpu" else "cuda"
         theirs = {**setting, "device": device, "bfloat16": True, "compile": True}
         command = _command(options.torch_python, "hugging_face", theirs)
-        details, other = _seconds(options, command, packages)
+        details, other = _seconds(options, command)
         speeds["hugging_face"] = _speed(other, config, batch, peak)
         conditions.append(details)
-        print(f"  hugging_face ({details}): {_shown(*speeds['hugging_face'])}")
-        print(f"  albert_tf is {other / own:.2f} times as fast")
     return speeds, conditions
 
 
@@ -198,9 +152,9 @@ def _command(python, module, setting):
     return [python, "-m", f"benchmarks.sides.{module}", json.dumps(setting)]
 
 
-def _seconds(options, command, packages):
+def _seconds(options, command):
     """Returns a side's details of itself, and its median seconds a step."""
-    with Player(command, packages) as player:
+    with Player(command) as player:
         seconds = [player.turn() for _ in range(_WARM_UPS + options.rounds)]
     return player.details, statistics.median(seconds[_WARM_UPS:])
 
@@ -217,14 +171,6 @@ def _speed(seconds, config, batch, peak):
 def _row(side, speed):
     seconds, tokens, rate, share = speed
     return side, 1000 * seconds, tokens, rate, share and 100 * share
-
-
-def _shown(seconds, tokens, rate, share):
-    used = f"{share:.1%} of the peak" if share else "the peak is not known"
-    return (
-        f"{1000 * seconds:.1f} ms a step, {tokens:,.0f} tokens/s, {rate:.3g} TFLOP/s "
-        f"({used})"
-    )
 
 
 if __name__ == "__main__":

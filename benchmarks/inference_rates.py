@@ -11,9 +11,8 @@ processes of their own and take turns; the first turn of each is not counted. Co
 the ratios, and those only on a machine that does nothing else.
 """
 
-import contextlib
-import csv
 import dataclasses
+import functools
 import json
 import os
 import sys
@@ -30,8 +29,10 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
-from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import read_sentences
+from benchmarks.measuring.turns import rounds_of
+from benchmarks.measuring.turns import started
 
 TASKS = ("multiple_choice", "masked_words", "vectors")
 _OURS = "this project"
@@ -75,7 +76,6 @@ def benchmark(options):
         setting["threads"] = available_cores()
         rows, versions = [], []
         for task, seconds in _seconds(options, setting, versions):
-            _report(task, options.rows, seconds)
             cells = [
                 figures.compared(found, seconds[_OURS], options.rows)
                 for found in seconds.values()
@@ -83,26 +83,13 @@ def benchmark(options):
             rows.append([task.replace("_", " "), *cells])
     columns = ["rows/s", *seconds]
     conditions = [*versions, f"medians of {options.rounds} turns"]
-    figures.write(options.figures_file, columns, rows, conditions)
-
-
-def _report(task, rows, seconds):
-    rates = {name: rows / np.array(found) for name, found in seconds.items()}
-    for name, found in rates.items():
-        print(f"{task}, {name}: {np.median(found):.1f} rows/s")
-    for name in sorted(rates.keys() - {_OURS}):
-        ratios = rates[_OURS] / rates[name]
-        shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        median = np.median(ratios)
-        print(f"{task}, {_OURS} / {name}: {median:.2f} (turns: {shown})", flush=True)
+    figures.report(options.figures_file, columns, rows, conditions)
 
 
 def _write_rows(options, folder):
     """Writes the rows of each task; returns their paths, and the id of the mask."""
     tokenizer = load_tokenizer(options.spm_model_file)
-    with open(options.data_file, encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        texts = [row["sentence"].strip() for row in rows]
+    texts = read_sentences(options.data_file)
     questions = options.rows // _CHOICES
     needed = max(options.rows, questions * _SENTENCES)
     if len(texts) < needed:
@@ -145,20 +132,12 @@ def _seconds(options, setting, versions):
     if options.peer_python:
         peer = [options.peer_python, "-m", f"{module}.hugging_face_inference"]
         commands |= {name: [*peer, order] for name, order in _PEERS.items()}
-    with contextlib.ExitStack() as stack:
-        players = {
-            name: stack.enter_context(Player([*command, json.dumps(setting)]))
-            for name, command in commands.items()
-        }
+    commands = {name: [*c, json.dumps(setting)] for name, c in commands.items()}
+    with started(commands) as players:
         versions += figures.packages(player.details for player in players.values())
         for task in TASKS:
-            found = {name: [] for name in commands}
-            for turn in range(options.rounds + 1):
-                for name, player in players.items():
-                    seconds = player.turn(task)
-                    if turn:
-                        found[name].append(seconds)
-            yield task, found
+            turns = {n: functools.partial(p.turn, task) for n, p in players.items()}
+            yield task, rounds_of(turns, options.rounds, warm_ups=1)
 
 
 if __name__ == "__main__":

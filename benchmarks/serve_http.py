@@ -10,7 +10,6 @@ a machine that does nothing else.
 
 import concurrent.futures
 import contextlib
-import csv
 import dataclasses
 import http.client
 import json
@@ -24,6 +23,7 @@ import numpy as np
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
+from benchmarks.measuring.turns import read_sentences
 
 _SERVERS = {"gathered": (), "one by one": ("--max_rows=1", "--workers=1")}
 
@@ -43,9 +43,7 @@ class Options:
 
 def benchmark(options):
     """Measures both servers with each number of clients, and prints the figures."""
-    with open(options.data_file, encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        texts = [row["sentence"] for row in rows][: options.requests]
+    texts = read_sentences(options.data_file)[: options.requests]
     with contextlib.ExitStack() as stack:
         ports = {
             name: stack.enter_context(run_server(options.export_dir, flags))[0]

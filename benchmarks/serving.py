@@ -15,13 +15,12 @@ on a machine that does nothing else.
 """
 
 import contextlib
-import csv
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -37,7 +36,8 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import Fastest
 from benchmarks.measuring.turns import Player
-from benchmarks.measuring.turns import medians_of_calls
+from benchmarks.measuring.turns import read_sentences
+from benchmarks.measuring.turns import rounds_of
 from benchmarks.measuring.turns import thread_counts
 
 _MAX_SEQ_LENGTH = 128
@@ -50,16 +50,6 @@ _EXPORTS = {
     "onnx int8": {"format": "onnx", "compute_dtype": "int8"},
 }
 _SHORT_WORDS = 8  # words of the sentence whose latency is measured
-_CLIENT = """
-import sys, time
-start = time.perf_counter()
-import tensorflow as tf
-import tensorflow_text
-imported = time.perf_counter()
-serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-serve(text=tf.constant([sys.argv[2]]))
-print(imported - start, time.perf_counter() - imported)
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +83,6 @@ def benchmark(options):
             name: export(ExportOptions(str(model_dir), str(folder / name), **flags))
             for name, flags in _EXPORTS.items()
         }
-        for name in ("default", "latency"):
-            _print_cold_load(name, exports[name], texts["latency"]["texts"][0])
         requests = folder / "requests.json"
         requests.write_text(json.dumps(texts), encoding="utf-8")
         with contextlib.ExitStack() as stack:
@@ -104,19 +92,14 @@ def benchmark(options):
             }
             if options.peer_python is not None:
                 peer = stack.enter_context(_peer(options, model_dir, requests))
-                print(f"the peer's cold load: {peer.details['cold_s']:.1f} s")
                 sides["peer"] = peer
-            rates = _print_throughput(options, sides, texts)
-            latencies = _print_latency(options, sides)
+            rates = alternating(options, sides, "throughput", 1)
+            latencies = alternating(options, sides, "latency", options.requests)
             details = {
                 name: [side.details[request] for request in texts]
                 for name, side in sides.items()
             }
-            print(f"\nsettings, for batches and for one sentence: {details}")
         _write_figures(options, rates, latencies, details)
-        for name in ("default", "bfloat16"):
-            _print_operations(name, exports[name], texts["latency"]["texts"][0])
-        _print_parts(options, model_dir, texts["throughput"]["texts"])
 
 
 def _write_figures(options, throughput, latency, details):
@@ -146,7 +129,7 @@ def _write_figures(options, throughput, latency, details):
         sides.setdefault(of_one if of_one == of_batches else shown, []).append(side)
     conditions = [f"{', '.join(names)}: {shown}" for shown, names in sides.items()]
     conditions.append(f"medians of {options.rounds} turns")
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
 
 
 def _turns(seconds, options):
@@ -156,9 +139,7 @@ def _turns(seconds, options):
 
 def turns_texts(options):
     """Returns the texts of a turn: in file order, and one short sentence."""
-    with open(options.data_file, encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        sentences = [row["sentence"].strip() for row in rows]
+    sentences = read_sentences(options.data_file)
     short = next(s for s in sentences if len(s.split()) == _SHORT_WORDS)
     size = options.batch_size
     many = sentences[: options.batches * size]
@@ -206,92 +187,11 @@ def _peer(options, model_dir, requests):
     return Player(command)
 
 
-def _print_cold_load(name, version, text):
-    command = [sys.executable, "-c", _CLIENT, str(version), text]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    imported, answered = map(float, done.stdout.split())
-    print(
-        f"cold load to first answer, {name}: {answered:.1f} s, after {imported:.1f} s "
-        "of importing TensorFlow"
-    )
-
-
 def alternating(options, sides, name, repeats):
     """Returns the seconds of each pass, by side: the sides take turns."""
-    seconds = {side: [] for side in sides}
-    for _ in range(options.rounds):
-        for side, player in sides.items():
-            seconds[side] += player.turn(f"{name} {repeats}")
-    return seconds
-
-
-def _print_throughput(options, sides, texts):
-    count = len(texts["throughput"]["texts"])
-    print(f"\nstrings to probabilities, batches of {options.batch_size} by length")
-    seconds = alternating(options, sides, "throughput", 1)
-    rates = {
-        side: count / statistics.median(values) for side, values in seconds.items()
-    }
-    for side, rate in rates.items():
-        ratio = f", {rate / rates['peer']:.2f} of the peer" if "peer" in rates else ""
-        print(f"  {side:<10} {rate:7.1f} sentences a second{ratio}")
-    return seconds
-
-
-def _print_latency(options, sides):
-    print(f"\none sentence of {_SHORT_WORDS} words, milliseconds")
-    seconds = alternating(options, sides, "latency", options.requests)
-    medians = {side: statistics.median(values) for side, values in seconds.items()}
-    for side, values in seconds.items():
-        shown = "  ".join(
-            f"p{p} {1000 * np.percentile(values, p):6.1f}" for p in (50, 95, 99)
-        )
-        if "peer" in medians:
-            shown += f", median {medians[side] / medians['peer']:.2f} of the peer"
-        print(f"  {side:<10} {shown}")
-    return seconds
-
-
-def _print_operations(name, version, text):
-    """Prints the time of the short sentence by operations."""
-    from benchmarks.sides.served_operations import operation_times
-
-    times = operation_times(version, text)
-    total = sum(micros for _, micros in times.values())
-    shown = ", ".join(
-        f"{group} {100 * micros / total:.0f} % ({count})"
-        for group, (count, micros) in times.items()
-    )
-    print(f"\ntime in operations (and their number), {name}: {shown}")
-
-
-def _print_parts(options, model_dir, texts):
-    """Prints the tokenizer's share of the time, and the saving in the last block."""
-    import tensorflow as tf
-
-    from albert_tf.serving.loading import build_module
-
-    module, _, _ = build_module([albert_tf.bundle.open(model_dir)])
-    batch = tf.constant([text.encode() for text in texts[: options.batch_size]])
-    tokenize = tf.function(module.text_features)
-    answer = module.text_signature()
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(model_dir)
-    features = tokenize(batch)
-    whole = tf.function(
-        lambda: model.classifier(model.albert(features)["pooled_output"]),
-    )
-    saving = tf.function(lambda: model(features))
-    steps = {
-        "tokenizer": lambda: tokenize(batch),
-        "all": lambda: answer(text=batch),
-        "whole": whole,
-        "saving": saving,
-    }
-    median = medians_of_calls(steps, max(3, options.rounds * 2))
-    share = median["tokenizer"] / median["all"]
-    print(f"\nthe tokenizer's share of the time: {100 * share:.1f} %")
-    gain = median["whole"] / median["saving"]
-    print(f"the last block on [CLS] only: {gain:.3f} times as fast")
+    request = f"{name} {repeats}"
+    turns = {side: functools.partial(p.turn, request) for side, p in sides.items()}
+    return {k: sum(v, []) for k, v in rounds_of(turns, options.rounds).items()}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ hugging_face_modernbert, which shares no layers. XLNets train without memory.
 
 import contextlib
 import dataclasses
+import functools
 import json
 import statistics
 import subprocess
@@ -29,7 +30,6 @@ import tempfile
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
-from albert_tf.errors import UserError
 from albert_tf.tokenization.parallel import available_cores
 from albert_tf.xlnet.config import XLNetConfig
 from benchmarks.measuring import figures
@@ -37,43 +37,28 @@ from benchmarks.measuring.records import make_records
 from benchmarks.measuring.shapes import batch_shape
 from benchmarks.measuring.shapes import without_dropout
 from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import rounds_of
 
 _WARM_UPS = 2
 _OWN = "albert_tf"
-# Of each side: its module, which interpreter it needs, packages, and its settings.
-_SIDES = {
-    _OWN: ("albert_tf", None, "albert_tf", {}),
-    "albert_tf_float32": ("albert_tf", None, "albert_tf", {"bfloat16": False}),
-    "albert_tf_modern": ("albert_tf", None, "albert_tf", {"modern": True}),
-    "hugging_face": ("hugging_face", "torch_python", "torch, transformers", {}),
-    "hugging_face_fast_gelu": (
-        "hugging_face",
-        "torch_python",
-        "torch, transformers",
-        {"activation": "gelu_pytorch_tanh"},
-    ),
-    "hugging_face_compiled": (
-        "hugging_face",
-        "torch_python",
-        "torch, transformers",
-        {"compile": True},
-    ),
-    "hugging_face_modernbert": (
-        "hugging_face",
-        "torch_python",
-        "torch, transformers",
-        {"model": "modernbert"},
-    ),
-    "keras_hub": ("keras_hub", "keras_hub_python", "keras_hub", {}),
-    "keras_hub_xla": ("keras_hub", "keras_hub_python", "keras_hub", {"compile": True}),
+# By module: the flag of its interpreter, and the packages that this needs.
+_PEERS = {
+    "albert_tf": (None, "albert_tf"),
+    "hugging_face": ("torch_python", "torch, transformers"),
+    "keras_hub": ("keras_hub_python", "keras_hub"),
 }
-
-_OF_ALBERT_ONLY = (
-    "albert_tf_modern",
-    "hugging_face_modernbert",
-    "keras_hub",
-    "keras_hub_xla",
-)
+# By side: its module and its settings.
+_SIDES = {
+    _OWN: ("albert_tf", {}),
+    "albert_tf_float32": ("albert_tf", {"bfloat16": False}),
+    "albert_tf_modern": ("albert_tf", {"modern": True}),
+    "hugging_face": ("hugging_face", {}),
+    "hugging_face_fast_gelu": ("hugging_face", {"activation": "gelu_pytorch_tanh"}),
+    "hugging_face_compiled": ("hugging_face", {"compile": True}),
+    "hugging_face_modernbert": ("hugging_face", {"model": "modernbert"}),
+    "keras_hub": ("keras_hub", {}),
+    "keras_hub_xla": ("keras_hub", {"compile": True}),
+}
 
 # Of each model: the sides beside ours, the class of its configuration and its name, and
 # its changes beside dropout.
@@ -136,19 +121,13 @@ def benchmark(options):
     sides = _sides(options)
     found, columns, cells, versions = {}, ["a step of"], {}, []
     for shape in options.shapes.split(","):
-        try:
-            batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
-        except ValueError as error:
-            raise UserError(
-                f"--shapes has {shape!r}; write it as 128x8x20: tokens, sequences and "
-                "predictions a sequence."
-            ) from error
+        batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
         print(
             f"S = {batch['tokens']}, batch {batch['batch_size']}, "
             f"{batch['predictions']} predictions"
         )
         times, details = _measure(options, sides, config, batch)
-        found[shape] = _report(times, batch)
+        found[shape] = {name: statistics.median(t) for name, t in times.items()}
         tokens = batch["tokens"] * batch["batch_size"]
         columns.append(f"S = {batch['tokens']}, tokens/s")
         for name, seconds in times.items():
@@ -157,7 +136,7 @@ def benchmark(options):
         versions += details
     rows = [[f"`{name}`", *found_cells] for name, found_cells in cells.items()]
     conditions = [*figures.packages(versions), f"medians of {options.rounds} rounds"]
-    figures.write(options.figures_file, columns, rows, conditions)
+    figures.report(options.figures_file, columns, rows, conditions)
     return found
 
 
@@ -165,13 +144,7 @@ def _sides(options):
     """Lists the names of the sides, ours first."""
     if options.sides is None:
         return (_OWN, *_MODELS[options.model][0])
-    names = tuple(filter(None, options.sides.split(",")))
-    lacking = _OF_ALBERT_ONLY if options.model == "xlnet" else ()
-    fitting = [name for name in _SIDES if name not in lacking]
-    for name in names:
-        if name not in fitting:
-            raise UserError(f"--sides has {name!r}; choose from {', '.join(fitting)}.")
-    return (_OWN, *names)
+    return (_OWN, *filter(None, options.sides.split(",")))
 
 
 def _measure(options, sides, config, batch):
@@ -202,7 +175,8 @@ def _start(options, sides, setting, stack):
     """Starts the sides that can be started; returns their `Player`s by name."""
     players = {}
     for name in sides:
-        module, python, packages, more = _SIDES[name]
+        module, more = _SIDES[name]
+        python, packages = _PEERS[module]
         python = getattr(options, python) if python else sys.executable
         missing = subprocess.run(
             [python, "-c", f"import {packages}"], capture_output=True, check=False
@@ -219,35 +193,10 @@ def _start(options, sides, setting, stack):
 
 def _take_turns(players, options):
     """Measures seconds a step, a list for each thing that is timed."""
-    things = {name: (player, "") for name, player in players.items()}
+    things = {name: player.turn for name, player in players.items()}
     if _reads_records(options):
-        things["records"] = (players[_OWN], "records")
-    times = {name: [] for name in things}
-    for number in range(_WARM_UPS + options.rounds):
-        for name, (player, request) in things.items():
-            seconds = player.turn(request)
-            if number >= _WARM_UPS:
-                times[name].append(seconds)
-    return times
-
-
-def _report(times, batch):
-    own = times[_OWN]
-    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
-    tokens = batch["tokens"] * batch["batch_size"]
-    for name, seconds in times.items():
-        line = f"  {name}: {1000 * medians[name]:.1f} ms a step"
-        ratios = sorted(a / b for a, b in zip(seconds, own, strict=True))
-        spread = f"({ratios[0]:.2f} to {ratios[-1]:.2f})"
-        ratio = medians[name] / medians[_OWN]
-        if name == "records":
-            line += f", {ratio:.3f} times that on one batch {spread}"
-        else:
-            line += f", {tokens / medians[name]:,.0f} tokens/s"
-        if name in _SIDES and name != _OWN:
-            line += f"; albert_tf is {ratio:.2f} times as fast {spread}"
-        print(line, flush=True)
-    return medians
+        things["records"] = functools.partial(players[_OWN].turn, "records")
+    return rounds_of(things, options.rounds, _WARM_UPS)
 
 
 if __name__ == "__main__":

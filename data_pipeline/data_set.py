@@ -3,7 +3,6 @@
 import concurrent.futures
 import fnmatch
 import functools
-import hashlib
 import json
 import os
 
@@ -195,7 +194,7 @@ class DataSet:
 
 def _identity(facts):
     text = json.dumps(facts, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return checksums.of_bytes(text.encode())[:16]
 
 
 def _only(names, files):

@@ -15,9 +15,9 @@ import os
 
 from absl import logging
 
+from albert_tf.cli.command_line import check_range
 from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
-from albert_tf.cli.flag_fields import check_range
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores

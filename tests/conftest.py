@@ -30,7 +30,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-pytest_plugins = ["tests.environment"]
+pytest_plugins = ["tests.environment", "tests.saved_models"]
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -259,6 +259,15 @@ def flags(material, tmp_path):
         return [f"--{k}={v}" for k, v in values.items() if v is not None]
 
     return make
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The folder of unpacked archives; downloads go past the machine's proxy."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture

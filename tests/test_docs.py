@@ -235,7 +235,7 @@ def test_the_python_on_xlnet_runs(project):
     assert names["outputs"]["memories"].shape == (1, 2, 6, 16)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_python_on_data_runs(project, demo_model):
     document = "a fine film\na dull film\nfine\nfilm a film\n\n"
     pathlib.Path("corpus.txt").write_text(document * 200)
@@ -260,18 +260,14 @@ def test_the_python_on_data_runs(project, demo_model):
 
 
 @pytest.mark.slow
-def test_the_python_on_serving_runs(project, demo_model):
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        "demo_output/pretrained", labels=["bad", "good"]
-    )
-    model.save_pretrained("tuned", load_tokenizer("vocab.txt"))
-    export(ExportOptions("tuned", "served"))
-    names = _run_python(project / "docs" / "serving.md", **{"/models/sst-2": "served"})
+def test_the_python_on_serving_runs(project, export_of):
+    served = str(export_of("classification").parent)
+    names = _run_python(project / "docs" / "serving.md", **{"/models/sst-2": served})
     assert names["labels"] == [names["answer"]["label"], names["labels"][1]]
     assert names["arrays"]["probabilities"].shape == (2, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_python_on_tagging_runs(project, demo_model):
     model = albert_tf.AlbertForTokenClassification.from_pretrained(
         "demo_output/pretrained", labels=["O", "B-PER", "I-PER"]
@@ -284,7 +280,7 @@ def test_the_python_on_tagging_runs(project, demo_model):
     assert names["answers"]["label"].shape[0] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_python_on_reading_comprehension_runs(project, demo_model):
     model = albert_tf.AlbertForQuestionAnswering.from_pretrained(
         "demo_output/pretrained"

@@ -25,7 +25,14 @@ get_ipython().system = system
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "classify_in_five_minutes",
+        pytest.param("your_own_corpus", marks=pytest.mark.nightly),
+        pytest.param("question_answering_served", marks=pytest.mark.nightly),
+    ],
+)
 def test_runs(name, project, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(project), prepend=os.pathsep)
     notebook = nbformat.read(project / "notebooks" / f"{name}.ipynb", as_version=4)

@@ -80,7 +80,13 @@ def test_every_module_is_there(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "classify" else pytest.mark.nightly)
+        for name in COMMANDS
+    ],
+)
 def test_every_command_explains_itself(run, name):
     assert "--config" in run("albert-tf", name, "--help")
 
@@ -91,7 +97,7 @@ def test_recipes_travel_along(run):
     assert "11,683,584" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_from_pretraining_to_a_served_model(run, flags, tmp_path):
     run("albert-tf", "pretrain", *flags(num_train_steps=2, eval_file=None))
     for name in ("train", "dev"):

@@ -9,7 +9,6 @@ the file's conditions.
 """
 
 import dataclasses
-import datetime
 import pathlib
 import re
 
@@ -18,6 +17,7 @@ from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
+from benchmarks.measuring.figures import table
 
 _PART = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.S)
 _MEMBERS = ("date", "machine", "conditions", "columns", "rows")
@@ -67,46 +67,7 @@ def _table(path):
                 f"{path} lacks {name!r}; make it again with the benchmark's "
                 "--figures_file."
             )
-    lines = [_line(figures["columns"]), _line(["---"] * len(figures["columns"]))]
-    lines += [_line(map(_cell, row)) for row in figures["rows"]]
-    return "\n".join(["", *lines, "", _conditions(figures), "", ""])
-
-
-def _line(cells):
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(cell):
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return cell
-    if not isinstance(cell, dict):
-        return _number(cell)
-    text = _number(cell["value"])
-    ratios = [cell[name] for name in ("ratio", "lowest", "highest") if name in cell]
-    if len({*ratios}) < 2:  # no peer, or the side itself
-        return text
-    ratio, lowest, highest = ratios
-    return f"{text} ({ratio:.2f}; {lowest:.2f} to {highest:.2f})"
-
-
-def _number(value):
-    """Formats a number in three digits, or in all before the point of a larger one."""
-    for least, digits in ((99.95, 0), (9.995, 1)):
-        if abs(value) >= least:
-            return f"{value:,.{digits}f}"
-    return f"{value:.2f}"
-
-
-def _conditions(figures):
-    machine, date = figures["machine"], datetime.date.fromisoformat(figures["date"])
-    facts = [
-        f"{machine['processor']}, {machine['cores']} cores",
-        f"{date.day} {date:%B %Y}",
-        *figures["conditions"],
-    ]
-    return "; ".join(facts) + "."
+    return f"\n{table(figures)}\n\n"
 
 
 def write_part(document, text):

@@ -95,7 +95,7 @@ def answers(model_dir, export_dir):
 
 @dataclasses.dataclass(frozen=True)
 class GoldenOptions:
-    """The flags of `python -m tools.golden`, which has none of its own."""
+    """The flags of `python -m tools.golden`: none."""
 
 
 def golden(options):

@@ -1,39 +1,32 @@
 """Command lines: a frozen dataclass of options becomes absl flags.
 
 A flag is a field of a frozen dataclass that carries its help text (`option`). Each
-part declares a group of those that it uses; the options of a command are a dataclass
-of such groups, and each part gets its own whole (`group_of`). `run` turns the fields
-into absl flags, reads
-`--config=FILE.json` under them (flags on the command line win), builds the
-dataclass and calls the command with it. The flags live in a `FlagValues` of
-their own, so several commands can be imported into one process.
+part of the package declares the group of flags that it reads. The options of a command
+inherit from these groups, and `group_of` hands each part its own. `run` turns the
+fields into absl flags, reads `--config=FILE.json` under them (flags on the command line
+win), builds the dataclass and calls the command with it. The flags live in a
+`FlagValues` of their own, so that several commands can be imported into one process.
 """
 
 import dataclasses
 import functools
+import inspect
 import io
 import itertools
 import logging as standard_logging
+import math
 import os
 import pathlib
 import re
 import signal
 import sys
+import textwrap
+import typing
 
 from absl import flags
 from absl import logging
 
 from albert_tf.cli import shell
-from albert_tf.cli.flag_fields import EXPECTED
-from albert_tf.cli.flag_fields import aliases
-from albert_tf.cli.flag_fields import check_ignored
-from albert_tf.cli.flag_fields import check_range
-from albert_tf.cli.flag_fields import define
-from albert_tf.cli.flag_fields import help_text
-from albert_tf.cli.flag_fields import typed_fields
-from albert_tf.cli.flag_fields import unfit
-from albert_tf.cli.flag_fields import unknown
-from albert_tf.cli.flag_fields import with_own_names
 from albert_tf.errors import UserError
 from albert_tf.io import tensorflow_import
 from albert_tf.io.files import find_recipe
@@ -42,6 +35,25 @@ from albert_tf.io.near_misses import close_name
 
 _INTERRUPTED = 128 + signal.SIGINT
 _OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
+_EXPECTED = {
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    str: "a text in quotation marks",
+}
+_ABSL = {
+    bool: flags.DEFINE_bool,
+    float: flags.DEFINE_float,
+    int: flags.DEFINE_integer,
+    str: flags.DEFINE_string,
+}
+_WIDTH = 88
+_KINDS = {int: "NUMBER", float: "NUMBER", str: "TEXT"}
+_CONFIG = (
+    "--config=FILE",
+    "Take flags from a JSON file, or from a recipe by its name, such as "
+    "pretraining/base; flags on the command line win.",
+)
 
 
 def option(
@@ -62,8 +74,8 @@ def option(
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
         maximum: the highest one.
-        may_change: whether a continued run may have another value than before; or
-            `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
+        may_change: whether the value may change when a run is continued; or
+            `engine.resumption.RESTART_DATA`, the name of the flag that permits it.
         aliases: other names of the flag, as other programs have them.
         names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
             anything else.
@@ -81,7 +93,7 @@ def option(
 
 
 changeable = functools.partial(option, may_change=True)
-"""An `option` of which a continued run may have another value than before."""
+"""An `option` whose value may change when a run is continued."""
 
 
 def altered(flags_class, name, **changes):
@@ -109,15 +121,15 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
     Args:
         options_class: a frozen dataclass whose fields are made by `option`.
         command: called with the parsed `options_class`.
-        ignored: names of official flags that are accepted and have no effect; of a
-            dict, each has the one value that the command always has, or any for None.
+        ignored: names of official flags that are accepted without effect. A dict maps
+            each name to the only accepted value, or to None for any.
         argv: the command line; `sys.argv` by default.
-        read_config: from the file of `--config` and `options_class` to the values of
-            flags; `config_file_values` by default.
+        read_config: a function from the path of `--config` and `options_class` to the
+            values of flags; `config_file_values` by default.
 
-    A `UserError`, or a file that cannot be read or written, is printed as one
-    sentence and exits with status 1, an interrupt with status 130. A user who stops a
-    command reads the command line that goes on.
+    A `UserError` or an `OSError` is printed as one sentence and exits with status 1, an
+    interrupt exits with status 130. To a user who stops a command, it prints the
+    command line that continues.
     """
     argv = sys.argv if argv is None else argv
     tensorflow_import.install()
@@ -143,7 +155,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
 
 
 def _sentence_of(error):
-    """Says what an `OSError` of a path means; names the file in a folder's place."""
+    """Describes an `OSError`; names a file that stands where a folder is needed."""
     if not error.filename:
         return f"{error.strerror}."
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -155,7 +167,7 @@ def _sentence_of(error):
 
 
 def _with_dashes(message, options_class):
-    """Rewrites the parameters in a message of the library as flags: --name=value."""
+    """Rewrites names of parameters in a message as flags: --name=value."""
     names = "|".join(field.name for field in dataclasses.fields(options_class))
     return re.sub(rf"(?<![-\w./'\"])({names})=", r"--\1=", message)
 
@@ -167,30 +179,30 @@ def _fail(message):
 
 
 def parse(options_class, argv, ignored=(), read_config=None):
-    """Returns `options_class` filled from `argv` (whose first item is skipped).
+    """Parses `argv`, without its first item, into an `options_class`.
 
     Raises:
-        UserError: an unknown or missing flag, or a value of the wrong type or out
-            of range.
+        UserError: a flag is unknown or missing, or its value has the wrong type or is
+            out of range.
     """
     if shell.is_asked():
-        shell.complete_flags(options_class)
+        shell.complete_flags(typed_fields(options_class))
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
         about = sys.modules[options_class.__module__].__doc__ or ""
         print(help_text(about, options_class, ignored))
         sys.exit(0)
-    flag_values = define(options_class, ignored)
+    flag_values = _define(options_class, ignored)
     try:
-        rest = flag_values(with_own_names(argv, options_class))[1:]
+        rest = flag_values(argv)[1:]
     except flags.UnrecognizedFlagError as error:
-        raise UserError(unknown(error.flagname, options_class)) from error
+        raise UserError(_unknown(error.flagname, options_class)) from error
     except flags.Error as error:
-        raise UserError(unfit(str(error), options_class)) from error
+        raise UserError(_unfit(str(error), options_class)) from error
     if rest:
         raise UserError(
             f"Unexpected argument {rest[0]!r}; write flags as --name=value."
         )
-    check_ignored(ignored, flag_values)
+    _check_ignored(ignored, flag_values)
     values = {}
     if flag_values.config is not None:
         read_config = read_config or config_file_values
@@ -200,7 +212,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
         if flag.present or field.name not in values:
             values[field.name] = flag.value
     for field in dataclasses.fields(options_class):
-        # An empty text is what a shell makes of a variable that is not set.
+        # The shell passes an empty text for a variable that is not set.
         if field.default is dataclasses.MISSING and values[field.name] in (None, ""):
             raise UserError(f"Flag --{field.name} is required; see --help.")
         check_range(field, values[field.name])
@@ -208,23 +220,17 @@ def parse(options_class, argv, ignored=(), read_config=None):
 
 
 def config_file_values(path, *options_classes):
-    """Reads `--config`: the values of a JSON object by flag; `"//"` keys are comments.
+    """Reads the file of `--config`: a JSON object of flags; `"//"` keys are comments.
 
     Raises:
-        UserError: the file cannot be read, or sets a flag that none of the dataclasses
-            has, or to a value of the wrong type.
+        UserError: the file cannot be read, or has an unknown flag or a value of the
+            wrong type.
     """
     values = read_json_object(find_recipe(path))
     values = {k: v for k, v in values.items() if not k.startswith("//")}
-    fields = itertools.chain.from_iterable(map(typed_fields, options_classes))
+    fields = [*itertools.chain.from_iterable(map(typed_fields, options_classes))]
     kinds = {field.name: kind for field, kind in fields}
-    own = aliases(*options_classes)
-    for other in values.keys() & own.keys():
-        if own[other] in values:
-            raise UserError(
-                f"--config={path} sets {other!r} and {own[other]!r}, which are one "
-                "flag; leave one of them out."
-            )
+    own = {a: field.name for field, _ in fields for a in field.metadata["aliases"]}
     values = {own.get(name, name): value for name, value in values.items()}
     for name, value in values.items():
         if name not in kinds:
@@ -237,16 +243,15 @@ def config_file_values(path, *options_classes):
         if not isinstance(value, accepted):
             raise UserError(
                 f"--config={path} sets {name!r} to {value!r}; expected "
-                f"{EXPECTED[kinds[name]]}."
+                f"{_EXPECTED[kinds[name]]}."
             )
     return values
 
 
 def _escape_unprintable():
-    """Has letters that the terminal cannot show printed as \\xe9 or \\u4e2d.
+    """Prints letters that the terminal cannot show as \\xe9 or \\u4e2d.
 
-    Python ends with UnicodeEncodeError in their place, as for é under
-    PYTHONIOENCODING=ascii.
+    Otherwise Python would raise a UnicodeEncodeError.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -279,13 +284,162 @@ def run_with_texts(options_class, command, argv=None):
 
 
 def split_positional(arguments):
-    """Tells flags, with their values, from the words beside them: two lists.
+    """Splits a command line, without its program, into flags and other words.
 
-    The command line has no program in front, and no flag without a value is the last
-    one before a word.
+    A flag without a value must not stand before such a word.
     """
     given, positional = [], []
     for argument in arguments:
         is_value = given and given[-1].startswith("-") and "=" not in given[-1]
         (given if argument.startswith("-") or is_value else positional).append(argument)
     return given, positional
+
+
+def _check_ignored(ignored, flag_values):
+    """Refuses an ignored official flag if its value is not the only accepted one."""
+    for name in ignored:
+        value, only = flag_values[name].value, None
+        if isinstance(ignored, dict):
+            only = ignored[name]
+        if None not in (value, only) and value != only:
+            raise UserError(
+                f"--{name}={value}: this command always has {only}; leave the flag out."
+            )
+
+
+def _unknown(name, options_class):
+    """Returns the message about an unknown flag."""
+    close = close_name(name, [f.name for f in dataclasses.fields(options_class)])
+    what = f"did you mean --{close}?" if close else "--help lists the flags."
+    return f"There is no flag --{name}; {what}"
+
+
+def _unfit(message, options_class):
+    """Rewrites absl's message about a value that it cannot parse."""
+    match = re.match(r"flag --(\w+)=(.*?): ", message, re.DOTALL)
+    kinds = {field.name: kind for field, kind in typed_fields(options_class)}
+    if not match or match[1] not in kinds:
+        return f"{message}; --help explains the flags."
+    return f"--{match[1]}={match[2]}: expected {_EXPECTED[kinds[match[1]]]}."
+
+
+def check_range(field, value):
+    """Refuses a value that is not one of a flag's choices, or out of its range."""
+    choices = field.metadata["choices"]
+    minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
+    if value is None:
+        return
+    if choices and value not in choices:
+        raise UserError(
+            f"--{field.name}={value}: expected one of {', '.join(choices)}."
+        )
+    # Not the other way round: every comparison with NaN is false.
+    in_range = minimum is None or value >= minimum
+    if not (in_range and (maximum is None or value <= maximum)):
+        limits = {"at least": minimum, "at most": maximum}
+        expected = [f"{k} {limit}" for k, limit in limits.items() if limit is not None]
+        raise UserError(f"--{field.name}={value}: expected {' and '.join(expected)}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"--{field.name}={value}: expected a finite number.")
+
+
+def _define(options_class, ignored):
+    """Makes the absl flags of a dataclass of options: a `FlagValues`."""
+    flag_values = flags.FlagValues()
+    # absl's own help is not shown; `help_text` makes a better one.
+    flags.DEFINE_string("config", None, None, flag_values=flag_values)
+    for field, kind in typed_fields(options_class):
+        required = field.default is dataclasses.MISSING
+        default = None if required else field.default
+        _ABSL[kind](field.name, default, None, flag_values=flag_values)
+        for other in field.metadata["aliases"]:
+            flags.DEFINE_alias(other, field.name, flag_values=flag_values)
+    for name in ignored:
+        flags.DEFINE_string(name, None, None, flag_values=flag_values)
+    return flag_values
+
+
+def typed_fields(options_class):
+    """Yields each field with its plain type (`int | None` counts as `int`)."""
+    hints = typing.get_type_hints(options_class)
+    for field in dataclasses.fields(options_class):
+        hint = hints[field.name]
+        kinds = [k for k in typing.get_args(hint) if k is not type(None)]
+        yield field, kinds[0] if kinds else hint
+
+
+def help_text(about, options_class, ignored=()):
+    """Returns the text of `--help`.
+
+    Args:
+        about: what the command does, an example, and the page that says more.
+        options_class: a dataclass of options. Its own flags come first, then the flags
+            of each group that it inherits from, under the first line of its docstring.
+        ignored: names of official flags that have no effect.
+    """
+    known = {field.name: (field, kind) for field, kind in typed_fields(options_class)}
+    groups = _groups(options_class, known)
+    parts = [about.strip()]
+    for heading, names in groups.items():
+        entries = [_entry(*known[name]) for name in names]
+        parts.append("\n".join([f"{heading}:", *entries]))
+    parts.append(f"  {_CONFIG[0]}\n{_indented(_CONFIG[1])}")
+    if ignored:
+        names = ", ".join(f"--{name}" for name in ignored)
+        text = f"Official flags that are accepted and have no effect: {names}."
+        parts.append(textwrap.fill(text, _WIDTH, break_on_hyphens=False))
+    return "\n\n".join(parts)
+
+
+def _groups(options_class, known):
+    """Lists the names of flags by heading: each under the class that first declares it.
+
+    The flags of `options_class` come first, then groups in which some are required.
+    """
+    declared = {c: inspect.get_annotations(c) for c in options_class.__mro__}
+    owners = {name: owner for owner, names in declared.items() for name in names}
+    required = {name for name, (field, _) in known.items() if _is_required(field)}
+    groups = {}
+    for owner, names in declared.items():
+        own = [name for name in names if name in known and owners[name] is owner]
+        if own:
+            heading = inspect.getdoc(owner).splitlines()[0].rstrip(".")
+            heading = "Flags" if owner is options_class else heading
+            groups[heading] = sorted(own, key=lambda name: name not in required)
+    order = sorted(groups, key=lambda h: (h != "Flags", not required & {*groups[h]}))
+    return {heading: groups[heading] for heading in order}
+
+
+def _entry(field, kind):
+    """Returns the lines on one flag."""
+    default, choices = field.default, field.metadata["choices"]
+    if kind is bool:
+        head = f"--[no]{field.name}"
+        default = str(default).lower()
+    else:
+        head = f"--{field.name}={'|'.join(choices) if choices else _KINDS[kind]}"
+    if _is_required(field):
+        head += "  (required)"
+    elif default not in (None, "None", "none", ""):
+        head += f"  (default: {default})"
+    text = field.metadata["help"]
+    others = " and ".join(f"--{name}" for name in field.metadata["aliases"])
+    if others:
+        text += f" {others} is another name of this flag."
+    return f"  {head}\n{_indented(text)}"
+
+
+def _is_required(field):
+    return field.default is dataclasses.MISSING
+
+
+def _indented(text):
+    space = " " * 6
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=space,
+        subsequent_indent=space,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -13,8 +13,6 @@ import shlex
 import signal
 import sys
 
-from albert_tf.cli.flag_fields import typed_fields
-
 _ASKED = "_ARGCOMPLETE"
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 """Exit statuses of a command that was asked to stop."""
@@ -40,15 +38,15 @@ def complete_commands(names):
     _answer(parser)
 
 
-def complete_flags(options_class):
+def complete_flags(typed_fields):
     """Answers the shell with the flags of a command or a flag's values, and exits.
 
     Args:
-        options_class: as `command_line.run` takes it.
+        typed_fields: the fields of the command's options, with their types.
     """
     parser = _parser()
     parser.add_argument("--config")
-    for field, kind in typed_fields(options_class):
+    for field, kind in typed_fields:
         takes = {"choices": field.metadata["choices"]}
         if kind is bool:
             takes = {"action": "store_true"}

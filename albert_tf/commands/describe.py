@@ -3,8 +3,7 @@
     albert-tf describe --albert_config_file=configs/albert/base_v2.json \\
         --batch_size=8 --max_seq_length=512
 
-Memory is an estimate for pretraining in float32 with LAMB or AdamW;
-`benchmarks/describe_memory.py` compares it with a measured peak.
+Memory is an estimate for pretraining in float32 with LAMB or AdamW.
 docs/pretraining.md says more.
 """
 

@@ -1,9 +1,8 @@
-"""Archives of models: downloaded, checked, unpacked once and kept by their hash."""
+"""Archives of models, downloaded, checked, and unpacked once into a cache."""
 
 import contextlib
 import functools
 import gzip
-import hashlib
 import lzma
 import os
 import re
@@ -55,27 +54,25 @@ def cache_folder():
 
 
 def download_archive(url):
-    """Downloads and unpacks an archive, unless that was done before.
+    """Downloads and unpacks an archive, unless the cache has it.
 
     Args:
-        url: of a tar archive. "#sha256=" and the archive's hash may follow, and must
-            follow an address of "http": then the archive must have it. Google's storage
-            publishes an MD5 hash, which is compared as well.
+        url: the address of a tar archive, which "#sha256=" and the archive's hash may
+            follow. An unencrypted address needs the hash.
 
     Returns:
         The folder with its files, a str.
 
     Raises:
-        UserError: it cannot be downloaded or unpacked, has another hash than it should,
-            or is not in the cache while `HF_HUB_OFFLINE` is set.
+        UserError: the archive cannot be downloaded or unpacked, has another hash, or
+            is not in the cache while `HF_HUB_OFFLINE` is set.
     """
     address, expected = _address_and_hash(url)
     title = shown(address)
     if expected is None and address.startswith(UNENCRYPTED):
         raise unencrypted(title)
-    record = os.path.join(
-        cache_folder(), "urls", f"{hashlib.sha256(address.encode()).hexdigest()}.json"
-    )
+    name = checksums.of_bytes(address.encode())
+    record = os.path.join(cache_folder(), "urls", f"{name}.json")
     known = _recorded_hash(record)
     if known and expected in (None, known) and _is_whole(known):
         return _root(_unpacked_folder(known))
@@ -96,13 +93,12 @@ def download_archive(url):
                 "damaged, or another file: download it again, or correct the hash."
             )
         folder = unpack_archive(archive, title)
-        _discard_unless(os.path.isfile, record)
         write_json(record, {"url": title, "sha256": digest})
     return folder
 
 
 def _address_and_hash(url):
-    """Splits an address from the hash that follows it, or None."""
+    """Splits a URL into the address and the hash behind it, or None."""
     address, sign, fragment = url.partition("#")
     if not sign:
         return address, None
@@ -116,9 +112,9 @@ def _address_and_hash(url):
 
 
 def unpack_archive(path, title):
-    """Unpacks an archive into the cache, unless one of that hash lies there.
+    """Unpacks an archive into the cache, unless the cache has it.
 
-    Nothing is written outside the cache, and the folder appears only when it is whole.
+    Nothing is written outside the cache, and the folder appears when it is complete.
 
     Args:
         path: a tar archive on a disk, compressed or not.
@@ -145,14 +141,13 @@ def unpack_archive(path, title):
         except tarfile.FilterError as error:
             raise UserError(f"{title} is not safe to unpack: {error}.") from error
         except _UNREADABLE as error:
-            # tarfile lists what each compression says of the file, line by line.
+            # tarfile's message has a line for each kind of compression.
             reason = str(error).partition("\n")[0].rstrip(":")
             raise UserError(
                 f"{title} is damaged or not a tar archive: {reason}."
             ) from error
         os.makedirs(os.path.dirname(folder), exist_ok=True)
-        _discard_unless(os.path.isfile, _list_of(digest))
-        write_json(_list_of(digest), _files_in(target))
+        write_json(_list_of(digest), checksums.of_files_below(target))
         try:
             os.rename(target, folder)
         except OSError:  # another process may have been sooner; its files are the same
@@ -162,7 +157,7 @@ def unpack_archive(path, title):
 
 
 class _Member(tarfile.TarInfo):
-    """A header in an archive; a damaged one is no end of it, as tarfile takes it."""
+    """A header in an archive. `tarfile` takes a damaged one for the archive's end."""
 
     @classmethod
     def frombuf(cls, buf, encoding, errors):
@@ -213,7 +208,7 @@ def _check_size(size, free, title):
 
 @contextlib.contextmanager
 def _in_the_cache(title):
-    """Gives a folder in the cache that is gone afterwards, whatever happens."""
+    """Gives a temporary folder in the cache."""
     try:
         os.makedirs(cache_folder(), exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="work-") as work:
@@ -227,9 +222,9 @@ def _in_the_cache(title):
 
 
 def _recorded_hash(record):
-    """Returns the hash noted for an address; None if there is none or it is damaged."""
+    """Returns the hash recorded for an address; None without a readable record."""
     try:
-        known = read_json_object(record)["sha256"] if os.path.isfile(record) else None
+        known = read_json_object(record)["sha256"]
     except (KeyError, UserError):
         return None
     return known if isinstance(known, str) and _SHA256.fullmatch(known) else None
@@ -240,52 +235,26 @@ def _unpacked_folder(digest):
 
 
 def _list_of(digest):
-    """Returns the path of the list of unpacked files: the SHA-256 of each by path."""
+    """Returns the path of the list of an archive's files and their checksums."""
     return f"{_unpacked_folder(digest)}.json"
 
 
 def _is_whole(digest):
-    """Returns whether an archive lies in the cache as unpacked; removes it if not.
+    """Returns whether an archive lies unpacked in the cache; removes a damaged one.
 
-    An archive that an earlier version unpacked has no list to compare with, but gets
-    one.
+    Earlier versions wrote no list of the files; the first look at such a folder does.
     """
     folder, path = _unpacked_folder(digest), _list_of(digest)
-    _discard_unless(os.path.isdir, folder)
     if not os.path.isdir(folder):
         return False
     with contextlib.suppress(OSError, UserError):  # a file or the list is unreadable
         if not os.path.exists(path):
-            write_json(path, _files_in(folder))
-        if read_json_object(path) == _files_in(folder):
+            write_json(path, checksums.of_files_below(folder))
+        if read_json_object(path) == checksums.of_files_below(folder):
             return True
     logging.warning("%s is damaged; the archive is unpacked again.", folder)
     storage.remove_folder(folder)
     return False
-
-
-def _files_in(folder):
-    """Returns each file's SHA-256 by its path; computes it once in a process."""
-    found = {}
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(place, name)
-            facts = os.stat(path)
-            version = facts.st_size, facts.st_mtime_ns, facts.st_ino
-            found[os.path.relpath(path, folder)] = _digest(path, version)
-    return found
-
-
-@functools.cache
-def _digest(path, version):
-    return checksums.of_file(path)
-
-
-def _discard_unless(is_right, path):
-    """Removes a path that should be a file or folder and is none."""
-    if os.path.lexists(path) and not is_right(path):
-        storage.remove_folder(path)
-        storage.remove_file(path)
 
 
 def _root(folder):

@@ -1,4 +1,4 @@
-"""Files by URL: whole, or a sentence on why not."""
+"""Downloads of files, which arrive whole or fail with one sentence."""
 
 import base64
 import contextlib
@@ -18,14 +18,14 @@ UNENCRYPTED = "http://"
 _OF_THE_WEB = re.compile("(?:f|ht)tps?://", re.IGNORECASE)
 _BLOCK = 1 << 20
 _TIMEOUT_SECONDS = 30
-# No file has more bytes than such a number says.
+# Longer numbers are no size of a file.
 _LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 def shown(url):
-    """Returns a URL for messages and records: without a password and without a query.
+    """Returns a URL without password and query, for messages and records.
 
-    A path stays as it is, and so does a name in a bucket.
+    Paths and names in buckets are returned unchanged.
     """
     for secret, instead in _secrets(url):
         url = url.replace(secret, instead, 1)
@@ -33,7 +33,7 @@ def shown(url):
 
 
 def _secrets(url):
-    """Lists what a URL may hold that is not for all to see, and what stands for it."""
+    """Lists the secret parts of a URL, each with the text to show in its place."""
     address, question, query = url.partition("?")
     host = address.partition("://")[2].partition("/")[0]
     user, at, _ = host.rpartition("@")
@@ -43,7 +43,7 @@ def _secrets(url):
 
 
 def unencrypted(title):
-    """Returns the `UserError` of an address of "http" without a hash."""
+    """Returns the `UserError` for an address of "http" without a hash."""
     return UserError(
         f"{title} is not encrypted, so that anyone on the way could send another file; "
         "write https://, or add #sha256= and the SHA-256 of the right file."
@@ -51,7 +51,7 @@ def unencrypted(title):
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
-    """Follows a server to other addresses, but not to unencrypted ones."""
+    """Follows redirections, but not to unencrypted addresses."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if urllib.parse.urlsplit(newurl).scheme != "https":
@@ -61,7 +61,7 @@ class _Redirected(urllib.request.HTTPRedirectHandler):
 
 
 def _opened(url, is_checked):
-    """Opens a URL; a user and a password in it go to its own host alone."""
+    """Opens a URL; sends its user and password only to its own host."""
     parts = urllib.parse.urlsplit(url)
     user, sign, host = parts.netloc.rpartition("@")
     request = urllib.request.Request(parts._replace(netloc=host).geturl())
@@ -78,13 +78,13 @@ def download(url, path, check_size, is_checked):
     """Downloads a file.
 
     Args:
-        url: of "http" or "https". Google's storage publishes an MD5 hash, which is
-            compared.
-        path: where the file goes, on a disk.
-        check_size: called with a number of bytes and the room that there is for them;
-            raises `UserError` where that is too much.
-        is_checked: whether the caller knows the file's hash. If not, no server is
-            followed to an unencrypted address.
+        url: an address of "http" or "https". The MD5 hash that Google's storage
+            publishes is compared.
+        path: the new file, on a disk.
+        check_size: called with the number of bytes and the free space on the disk
+            (None for unknown); raises a `UserError` if the file is too large.
+        is_checked: whether the caller compares the file's hash. If not, a redirection
+            to an unencrypted address is refused.
 
     Raises:
         UserError: it cannot be downloaded, or arrives in part or damaged.
@@ -128,41 +128,22 @@ def _copy(response, file, url, length, check_size):
 @contextlib.contextmanager
 def _told(url):
     """Turns errors of the network, the server or the URL into one sentence."""
-    title = shown(url)
     try:
         yield
     except UserError:
         raise
-    except urllib.error.HTTPError as error:
-        error.close()
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        elif isinstance(error, urllib.error.URLError):
+            reason = error.reason
+        said = getattr(reason, "strerror", None) or str(reason).strip()
+        said = said.partition("\n")[0].strip(" .:\r") or type(reason).__name__
+        for secret, _ in _secrets(url):
+            for part in filter(None, (secret, secret.strip("?@"))):
+                said = said.replace(part, "…")
         raise UserError(
-            f"{title} could not be downloaded: {error.code} "
-            f"{_first_line(error.reason)}; check the address."
+            f"{shown(url)} could not be downloaded: {said}; check the address and the "
+            "network, or download it elsewhere and name the file."
         ) from error
-    except http.client.IncompleteRead as error:
-        raise UserError(f"{title} broke off in the middle; try again.") from error
-    except (ValueError, http.client.InvalidURL) as error:
-        raise UserError(
-            f"{title} is no address of a file: {_without_secrets(error, url)}; check "
-            "it."
-        ) from error
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        said = getattr(reason, "strerror", None) or _first_line(reason)
-        raise UserError(
-            f"{title} could not be downloaded: {said or type(error).__name__}; check "
-            "the network, or download it elsewhere and name the file."
-        ) from error
-
-
-def _without_secrets(error, url):
-    said = _first_line(error)
-    for secret, _ in _secrets(url):
-        for part in filter(None, (secret, secret.strip("?@"))):
-            said = said.replace(part, "…")
-    return said
-
-
-def _first_line(reason):
-    """Returns the first line of another program's message, or "" without one."""
-    return next(iter(str(reason).strip().splitlines()), "").rstrip(".:")

@@ -29,27 +29,25 @@ _OF_A_MODEL = re.compile(
 
 
 def local_directory(path, revision=None, weights=True):
-    """Finds the directory of a model, downloading and unpacking where need be.
+    """Finds the directory of a model; downloads and unpacks it if necessary.
 
     Args:
         path: one of
             - "hf://owner/name" or "hf://owner/name@revision": a Hugging Face
               repository, downloaded into its cache (extra `hub`);
-            - the URL of an archive, "https://….tar.gz", which "#sha256=…" may follow,
-              and must follow "http://…";
+            - the URL of an archive, "https://….tar.gz" or "http://….tar.gz#sha256=…";
             - an archive on a disk or in a bucket;
-            - anything else that is there, such as a directory, which is returned as
-              it is.
-        revision: of a repository: a branch, a tag or a commit.
-        weights: whether the weights of a repository are needed; a tokenizer is not.
+            - any other path that exists, which is returned as it is.
+        revision: a branch, a tag or a commit of a repository.
+        weights: whether to download a repository's weights, too, or only its tokenizer.
 
     Returns:
         A str; None where `path` is None.
 
     Raises:
-        UserError: the model cannot be had, the archive is damaged or unsafe, there is
-            no such file or folder, or it is the output folder of a run whose model
-            lies deeper.
+        UserError: the model cannot be downloaded, the archive is damaged or unsafe,
+            the path does not exist, or it is the output folder of a run, whose model
+            lies in a folder below.
     """
     if not path:
         return path
@@ -72,7 +70,7 @@ def local_directory(path, revision=None, weights=True):
 
 
 def _with_known_scheme(path):
-    """Returns the path, its scheme in small letters; refuses what nothing reads."""
+    """Returns the path with its scheme in small letters; refuses unknown schemes."""
     if "\0" in path:
         raise UserError(f"{path!r} is no path: it holds a NUL character.")
     scheme, sign, rest = path.partition("://")
@@ -90,10 +88,10 @@ def _with_known_scheme(path):
 
 
 def with_local_models(flags):
-    """Returns a group of flags, with local paths of the models and vocabularies in it.
+    """Returns a group of flags in which models and vocabularies are local paths.
 
     Args:
-        flags: a frozen dataclass, of which the `option` of a flag says what it `names`.
+        flags: a frozen dataclass of flags; `option(names=…)` marks those to resolve.
 
     Raises:
         UserError: as `local_directory`.
@@ -108,7 +106,7 @@ def with_local_models(flags):
 
 
 def refuse_run_folder(path):
-    """Refuses the output folder of a run that holds its model deeper; names that."""
+    """Refuses the output folder of a run, and names the folder of its model."""
     found = model_file(path, "head.json")
     if found and not any(map(_OF_A_MODEL.fullmatch, storage.names_in(path))):
         meant = os.path.dirname(found)
@@ -116,14 +114,14 @@ def refuse_run_folder(path):
 
 
 def local_tables(path):
-    """Finds the folder of tables that `--data_dir` names, downloading where need be.
+    """Finds the folder of tables that `--data_dir` names; downloads it if necessary.
 
     Args:
         path: "hf://owner/name" or "hf://owner/name@revision": a repository of data on
             the Hugging Face Hub; anything else is returned as it is.
 
     Raises:
-        UserError: the data cannot be had, or the repository has no tables.
+        UserError: the data cannot be downloaded, or the repository has no tables.
     """
     path = path and _with_known_scheme(path)
     return _tables(path) if path and path.startswith(REPOSITORY_SCHEME) else path
@@ -141,7 +139,7 @@ def is_download(path):
     return bool(path) and os.fspath(path).lower().startswith(schemes)
 
 
-# A process asks for one model several times, and must get the same commit of it.
+# All parts of a process must get the same commit of a repository.
 @functools.cache
 def _repository(path, revision, weights):
     name = path.removeprefix(REPOSITORY_SCHEME)
@@ -160,6 +158,7 @@ def _url(url):
         raise UserError(
             f"{shown(url)} is a web page; write {REPOSITORY_SCHEME}{name} instead."
         )
+    # The official command lines name such pages.
     if url.startswith(_MODULE_PAGES) and "?" not in url:
         raise UserError(
             f"{url} is a web page; write {url}?tf-hub-format=compressed instead, or "
@@ -169,7 +168,7 @@ def _url(url):
 
 
 def _check_exists(path):
-    """Refuses a path that is not there; says how to write a released model's name."""
+    """Refuses a path that does not exist, and says how to name a released model."""
     # A TF1 checkpoint is named by a prefix of its files.
     if storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
         return

@@ -1,11 +1,9 @@
-"""Repositories of the Hugging Face Hub, by their own library and in its own cache."""
+"""Repositories of the Hugging Face Hub, downloaded by its library into its cache."""
 
-import errno
 import hashlib
 import os
 import pathlib
 import re
-import sys
 
 from albert_tf.config import RELEASED_SIZES
 from albert_tf.errors import UserError
@@ -15,7 +13,7 @@ from albert_tf.io.table_rows import PARQUET
 from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.io.whole_folder import UNFINISHED
 
-# Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
+# Only files that this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
 _ADAPTER = "adapter_config.json"
 _TOKENIZER_FILES = (
     "*.model",
@@ -60,12 +58,12 @@ _ARCHIVES = "https://storage.googleapis.com/albert_models"
 
 
 def download_repository(name, revision=None, weights=True):
-    """Brings a repository's files that this project reads into its library's cache.
+    """Downloads the files of a repository that this project reads into the Hub's cache.
 
-    The library's environment variables hold: `HF_HOME` (where the cache lies),
+    The library's environment variables apply: `HF_HOME` (where the cache lies),
     `HF_HUB_OFFLINE`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_DISABLE_PROGRESS_BARS`. Every
-    file is compared with the hash that the server gave for it, weights unless
-    `checksums.verifying_weights(False)` leaves that out.
+    file is compared with the hash that the server published;
+    `checksums.verifying_weights(False)` skips the weights.
 
     Args:
         name: "owner/name".
@@ -92,7 +90,7 @@ def download_repository(name, revision=None, weights=True):
 
 
 def download_tables(name, revision=None):
-    """Brings the tables of a data set into the cache, as `download_repository` does.
+    """Downloads the tables of a data set into the cache, see `download_repository`.
 
     Args:
         name: "owner/name" of a repository of data.
@@ -120,7 +118,7 @@ def _title(name, revision):
 
 
 def _snapshot(name, revision, patterns, kind):
-    """Returns the folder of the files of some patterns, and their names in it."""
+    """Downloads files whose names fit; returns their folder and their names in it."""
     title = _title(name, revision)
     if not _NAME.fullmatch(name):
         raise UserError(
@@ -128,21 +126,11 @@ def _snapshot(name, revision, patterns, kind):
             "hf://owner/name@revision."
         )
     library = _library(title)
-    if str(library.constants.HF_HUB_CACHE).startswith("~"):
-        raise UserError(
-            f"There is no home folder to keep {title} in; set HOME, or name a folder "
-            "with HF_HOME."
-        )
-    # Errors of the package that the library reaches the network with; KeyError and
-    # TypeError come of an answer in another form.
-    http_error = library.errors.HTTPError
-    invalid_url = getattr(sys.modules[http_error.__module__], "InvalidURL", http_error)
-    failures = (OSError, ValueError, KeyError, TypeError, http_error, invalid_url)
     try:
         folder = library.snapshot_download(
             name, revision=revision, allow_patterns=list(patterns), repo_type=kind
         )
-    except failures as error:
+    except (OSError, ValueError, library.errors.HTTPError) as error:
         raise UserError(_reason(library, title, error)) from error
     paths = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
     names = [path.relative_to(folder) for path in paths]
@@ -166,8 +154,8 @@ def _library(title):
 
 
 def _reason(library, title, error):
-    """Returns one sentence for the library's error."""
-    errors, constants = library.errors, library.constants
+    """Returns one sentence for an error of the library."""
+    errors, endpoint = library.errors, library.constants.ENDPOINT
     if isinstance(error, errors.GatedRepoError):
         return f"{title} needs a login: accept its terms, and set HF_TOKEN."
     if isinstance(error, errors.RepositoryNotFoundError):
@@ -177,46 +165,25 @@ def _reason(library, title, error):
         )
     if isinstance(error, errors.RevisionNotFoundError):
         return f"{title} does not exist: the repository has no such revision."
-    full = _cause(error, lambda e: getattr(e, "errno", None) == errno.ENOSPC)
-    if full:
-        return (
-            f"{title} does not fit into {constants.HF_HUB_CACHE}: {full.strerror}; "
-            "make room, or name another folder with HF_HOME."
-        )
-    if constants.HF_HUB_OFFLINE:
-        return (
-            f"{title} is not complete in {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
-            "forbids downloading it; unset HF_HUB_OFFLINE to download it."
-        )
-    innermost = _cause(error, lambda e: e.__cause__ is None)
-    lines = str(innermost).strip().splitlines() or [type(innermost).__name__]
-    return (
-        f"{title} could not be downloaded from {constants.ENDPOINT}: "
-        f"{lines[0].rstrip('.')}."
-    )
-
-
-def _cause(error, is_it):
-    """Returns the first of `error` and its causes that is it, or None."""
-    while error is not None and not is_it(error):
+    while error.__cause__ is not None:
         error = error.__cause__
-    return error
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{title} could not be downloaded from {endpoint}: {lines[0].rstrip('.')}."
 
 
 def _check_hash(path, title):
-    """Compares a cached file with the hash that the cache names it by.
+    """Compares a cached file with the hash by which the cache names it.
 
-    Large files have their SHA-256 there, others the id that git gives them. Where the
-    cache copies its files instead of linking them, it keeps no names of that kind.
+    The cache names a large file by its SHA-256, another by its id in git. A cache that
+    copies files instead of linking them keeps no hashes.
     """
     expected = os.path.basename(os.path.realpath(path))
-    if re.fullmatch(r"[0-9a-f]+", expected) is None:
-        return
     starts = {
         _SHA256_DIGITS: hashlib.sha256(),
         _GIT_DIGITS: hashlib.sha1(b"blob %d\0" % os.path.getsize(path)),
     }
-    start = starts.get(len(expected))
+    is_hash = re.fullmatch(r"[0-9a-f]+", expected)
+    start = starts.get(len(expected)) if is_hash else None
     if start is not None and checksums.of_file(path, start) != expected:
         raise UserError(
             f"{path} of {title} is damaged: its hash is not the published one; delete "
@@ -227,9 +194,8 @@ def _check_hash(path, title):
 def names_of_release(name):
     """Lists the names by which a released model is downloaded; none for other names.
 
-    They are the Hugging Face repository, whose weights lack the sentence-order head and
-    where Google put no Chinese models, and the URL of the official archive, which holds
-    both pretraining heads.
+    The Hugging Face repository lacks the sentence-order head, and there is none for the
+    Chinese models. The official archive holds both pretraining heads.
 
     Args:
         name: of the repository ("albert/albert-base-v2"), of the archive

@@ -1,11 +1,12 @@
-"""Checksums beside files, so that no flipped bit is read unnoticed.
+"""SHA-256 checksums of bytes, files and folders, so that no damage is read unnoticed.
 
-`SHA256SUMS` in a folder has the format that `sha256sum` writes, and checks with `-c`.
-Files that it does not name, as others write them, are read as they are.
+`SHA256SUMS` in a folder lists its files in the format of `sha256sum`. Files that it
+does not list are read unchecked.
 """
 
 import contextlib
 import contextvars
+import functools
 import hashlib
 import os
 import re
@@ -21,11 +22,11 @@ _verifies_weights = contextvars.ContextVar("verifies_weights", default=True)
 
 @contextlib.contextmanager
 def verifying_weights(is_on):
-    """Decides whether weights that the code inside reads are compared.
+    """Decides whether weights read in the block are compared with their checksums.
 
     Args:
-        is_on: False leaves the comparison out, which reads a large file once more;
-            True changes nothing.
+        is_on: False skips the comparison, which reads a large file once more; True
+            changes nothing.
     """
     token = _verifies_weights.set(is_on and _verifies_weights.get())
     try:
@@ -35,17 +36,17 @@ def verifying_weights(is_on):
 
 
 def verifies_weights():
-    """Returns whether weights are to be compared with their checksums."""
+    """Returns whether weights are compared with their checksums."""
     return _verifies_weights.get()
 
 
 def read(folder):
-    """Reads the checksums of a folder's files: hexadecimal, by name; {} without any.
+    """Reads a folder's `SHA256SUMS`: a dict from name to hexadecimal digits.
 
-    Damaged lines count as none.
+    Damaged lines are left out; without the file the dict is empty.
 
     Raises:
-        UserError: they are there and cannot be read.
+        UserError: the file cannot be read.
     """
     path = os.path.join(folder, NAME)
     try:
@@ -59,15 +60,15 @@ def read(folder):
 
 
 def of_bytes(data):
-    """Computes the checksum of bytes, or of a buffer of them."""
+    """Computes the checksum of bytes or of a buffer."""
     return hashlib.sha256(data).hexdigest()
 
 
 def of_file(path, start=None):
-    """Computes the checksum of a file, or goes on with a hash `start`.
+    """Computes the checksum of a file; `start` is a hash to continue from.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     found = start or hashlib.sha256()
     with storage.opened(path) as file:
@@ -77,12 +78,11 @@ def of_file(path, start=None):
 
 
 def check_unchanged(folder, listed):
-    """Refuses a folder that has other checksums than when its reading began.
+    """Refuses a folder that another program has replaced while it was being read.
 
     Args:
-        folder: which another program may have replaced meanwhile, so that what was read
-            belongs to two models.
-        listed: the earlier result of `read`.
+        folder: the folder.
+        listed: the result of `read` from before.
     """
     if read(folder) != listed:
         raise UserError(
@@ -91,27 +91,43 @@ def check_unchanged(folder, listed):
 
 
 def of_folder(folder):
-    """Returns the checksums that a folder names, or else of all its files, by name."""
-    return read(folder) or {n: of_file(path) for n, path in _files_below(folder)}
+    """Returns the checksums that a folder lists, or else those of all its files."""
+    return read(folder) or of_files_below(folder)
+
+
+def of_files_below(folder):
+    """Computes the checksums of all files below a folder, by their paths in it.
+
+    A process reads a file again only if its size, time or inode has changed.
+    """
+    return {
+        name: _of_version(os.path.join(folder, name), *stamp)
+        for name, stamp in stamps(folder).items()
+    }
+
+
+@functools.cache
+def _of_version(path, size, time, inode):
+    return of_file(path)
 
 
 def stamps(folder):
-    """Returns the sizes and times of all files of a folder, by name."""
-    found = ((name, os.stat(path)) for name, path in _files_below(folder))
-    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found}
+    """Returns sizes, times and inodes of a folder's files, by their paths in it.
 
-
-def _files_below(folder):
-    """Yields names and paths of files, without hidden folders such as `.git`."""
+    Hidden folders such as `.git` are left out.
+    """
+    found = {}
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = os.path.join(place, name)
-            yield os.path.relpath(path, folder), path
+        for path in (os.path.join(place, name) for name in names):
+            stat = os.stat(path)
+            version = stat.st_size, stat.st_mtime_ns, stat.st_ino
+            found[os.path.relpath(path, folder)] = version
+    return found
 
 
 def check_bytes(path, data):
-    """Refuses the bytes of a file that differ from its checksum, if there is one."""
+    """Refuses a file's bytes if they differ from its checksum."""
     folder, name = os.path.split(path)
     expected = read(folder).get(name)
     if expected not in (None, of_bytes(data)):
@@ -119,9 +135,11 @@ def check_bytes(path, data):
 
 
 def check_weights(path, local_path):
-    """Refuses weights, held here at `local_path`, that differ from their checksum.
+    """Refuses weights that differ from their checksum; see `verifying_weights`.
 
-    `verifying_weights(False)` leaves it out.
+    Args:
+        path: the file in its folder, perhaps in a bucket.
+        local_path: its copy on this machine.
     """
     if not verifies_weights():
         return
@@ -130,7 +148,7 @@ def check_weights(path, local_path):
 
 
 def check_folder(folder):
-    """Refuses a folder, on this machine, of whose files one is damaged or gone."""
+    """Refuses a folder on this machine if a listed file is damaged or missing."""
     require_all(folder)
     for name, expected in read(folder).items():
         path = os.path.join(folder, name)
@@ -141,7 +159,7 @@ def check_folder(folder):
 
 
 def require_all(folder):
-    """Refuses a folder that lacks files with checksums; it need not exist."""
+    """Refuses a folder, which need not exist, if a listed file is missing."""
     for name in read(folder):
         path = os.path.join(folder, name)
         inside = not os.path.isabs(name) and ".." not in name.split("/")

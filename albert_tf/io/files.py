@@ -1,9 +1,8 @@
-"""Readers of JSON and of recipes, and writers of files that nobody sees half of."""
+"""Atomic writes, JSON, npz files, and recipes by name."""
 
 import collections
 import contextlib
 import glob
-import io
 import json
 import math
 import os
@@ -11,7 +10,6 @@ import pathlib
 import re
 import secrets
 import tempfile
-import zipfile
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
@@ -30,21 +28,21 @@ _RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def write_atomically(path, data):
-    """Writes bytes, or a str as UTF-8, as `replacing_file` does."""
+    """Writes bytes, or a str as UTF-8, in one step; see `replacing_file`."""
     with replacing_file(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 @contextlib.contextmanager
 def replacing_file(path):
-    """Gives a file beside `path`, open for bytes, and renames it to `path` at the end.
+    """Opens a temporary file for bytes, and renames it to `path` at the end.
 
-    The disk then holds it: after a crash of the machine there is the earlier file or
-    this one, not an empty one. Of several writers at a time the last one counts.
-    Folders that are missing are made.
+    The file is synchronized to the disk first: after a crash of the machine, `path` is
+    the earlier file or the new one. The last of several concurrent writers wins.
+    Missing folders are made.
 
     Raises:
-        OSError: the file cannot be written; `path` is as it was.
+        OSError: the file cannot be written; `path` is unchanged.
     """
     path = os.fspath(path)
     storage.make_folder(os.path.dirname(path) or ".")
@@ -77,11 +75,11 @@ def _temporary_name(path):
 
 
 def _new_file(path):
-    """Makes and opens a file beside `path`, with a lock that says that it is in use."""
+    """Creates and opens a temporary file beside `path`, locked while in use."""
     while True:
         temporary = _temporary_name(path)
         with storage.naming(path, temporary):
-            # It fails where there is anything of that name, such as a link.
+            # This fails if the name exists, even as a link.
             file = open(temporary, "xb")  # noqa: SIM115
         with contextlib.suppress(OSError):  # a file system without locks
             if fcntl is not None:
@@ -92,7 +90,7 @@ def _new_file(path):
 
 
 def _remove_leftovers(path):
-    """Removes the files that writers of `path` left when they were killed."""
+    """Removes temporary files of killed writers of `path`."""
     for left in glob.glob(f"{glob.escape(path)}.*.tmp") if fcntl else ():
         is_ours = re.fullmatch(r"\.[0-9a-f]{8}\.tmp", left[len(path) :])
         if is_ours and os.path.isfile(left) and not os.path.islink(left):
@@ -102,22 +100,20 @@ def _remove_leftovers(path):
 
 
 def write_json(path, values):
-    """Writes JSON as `write_atomically` does."""
+    """Writes JSON in one step; see `write_atomically`."""
     write_atomically(path, json_text(values))
 
 
 def json_text(values, indent=2, ensure_ascii=False):
-    """Formats JSON as it is written: indented, in UTF-8, and ending with a line.
-
-    JSON knows no NaN and no infinity: null takes their place.
+    """Formats JSON, which ends with a newline; NaN and infinity become null.
 
     Args:
-        values: of JSON.
-        indent: None puts all on one line.
-        ensure_ascii: escape all other letters.
+        values: the value.
+        indent: spaces of each level; None puts all on one line.
+        ensure_ascii: whether to escape other letters.
 
     Raises:
-        ValueError: it is nested more deeply than can be written.
+        ValueError: the value is nested too deeply.
     """
     layout = {"indent": indent, "ensure_ascii": ensure_ascii, "allow_nan": False}
     try:
@@ -138,8 +134,8 @@ def _without_nan(values):
 
 
 def unreadable(path, error):
-    """Returns the `UserError` of a file that cannot be read, from the error in it."""
-    # A library's own error has no number, and says what is wrong with the contents.
+    """Returns the `UserError` for a file that cannot be read because of `error`."""
+    # A library's own error has no number and describes the contents.
     is_damage = getattr(error, "errno", None) is None
     reason = str(error).partition("\n")[0].rstrip(".") if is_damage else error.strerror
     meant = "; mend the file or leave it out." if is_damage else did_you_mean(path)
@@ -147,7 +143,7 @@ def unreadable(path, error):
 
 
 def read_file(path):
-    """Reads the bytes of a file that a user names, or raises a `UserError`."""
+    """Reads the bytes of a file, or raises a `UserError`."""
     try:
         return storage.read_bytes(path)
     except OSError as error:
@@ -155,7 +151,7 @@ def read_file(path):
 
 
 class RepeatedNameError(ValueError):
-    """A JSON object that has a name twice."""
+    """A JSON object names a value twice."""
 
 
 def parse_json(text, made=None):
@@ -163,11 +159,11 @@ def parse_json(text, made=None):
 
     Args:
         text: a str or bytes.
-        made: maps each object, a dict, to the value that takes its place.
+        made: a function from each object, a dict, to the value that replaces it.
 
     Raises:
-        ValueError: it is not JSON, or is nested more deeply than can be read.
-        RepeatedNameError: an object has a name twice, which is no comment ("//").
+        ValueError: the text is not JSON, or is nested too deeply.
+        RepeatedNameError: an object repeats a name that is no comment ("//").
     """
     try:
         hook = _each_once if made is None else lambda pairs: made(_each_once(pairs))
@@ -177,7 +173,7 @@ def parse_json(text, made=None):
 
 
 def parse_json_of(path, text):
-    """Parses the JSON of a file, of which a `UserError` says that it is none."""
+    """Parses the JSON of a file; a `UserError` names the file."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -195,15 +191,12 @@ def _each_once(pairs):
 
 
 def check_once(path, header, names):
-    """Refuses columns that the header of a table names more than once.
+    """Refuses a table that has a column to be read more than once.
 
     Args:
         path: the table, for the message.
         header: list of the names of all columns.
-        names: those of the columns that are read.
-
-    Raises:
-        UserError: it names the first of them.
+        names: the names of the columns to be read.
     """
     for name in names:
         if (count := header.count(name)) > 1:
@@ -216,7 +209,7 @@ def read_json(path):
     """Reads a JSON value.
 
     Raises:
-        UserError: the file is missing, unreadable, damaged or no JSON.
+        UserError: the file is missing, unreadable, damaged or not JSON.
     """
     data = read_file(path)
     values = parse_json_of(path, data)
@@ -225,27 +218,11 @@ def read_json(path):
 
 
 def read_json_object(path):
-    """Reads a JSON object, likewise; another value is a `UserError`, too."""
+    """Reads a JSON object as `read_json`; any other value is a `UserError`, too."""
     values = read_json(path)
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold one JSON object.")
     return values
-
-
-def read_arrays(path):
-    """Reads the arrays of an npz file, a dict by name.
-
-    Raises:
-        UserError: the file is missing, unreadable or holds something else.
-    """
-    import numpy as np
-
-    data = io.BytesIO(read_file(path))
-    try:
-        with np.lib.npyio.NpzFile(data) as file:
-            return dict(file)
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not an npz file: {error}.") from error
 
 
 def find_recipe(name):
@@ -256,11 +233,10 @@ def find_recipe(name):
             "glue/rte.json" or "configs/albert/base_v2.json".
 
     Returns:
-        The path as it is if there is such a file, else the path of the recipe; as it
-        is, too, if there is neither.
+        The path of the recipe if there is one and no file of that name; else `name`.
 
     Raises:
-        UserError: there is neither, but a recipe with a similar name.
+        UserError: there is neither, but a recipe of a similar name.
     """
     path = os.fspath(name)
     if os.path.lexists(path):

@@ -1,4 +1,4 @@
-"""Lock of a folder, into which one run at a time writes."""
+"""A lock on a folder, so that one run at a time writes into it."""
 
 import contextlib
 import datetime
@@ -29,16 +29,16 @@ _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
 
 @contextlib.contextmanager
 def folder_lock(directory, patience=0):
-    """Keeps other writers out of a folder, which is made, while a `with` block lasts.
+    """Keeps other writers out of a folder while a `with` block lasts.
 
-    The operating system holds the lock, on the folder itself, and drops it with the
-    process, however that ends. The thread that holds it may take it again. A bucket has
-    no locks; the folder is then free to all.
+    The operating system holds the lock on the folder itself and releases it when the
+    process ends. The thread that holds the lock may take it again. Buckets have no
+    locks.
 
     Args:
-        directory: the folder; "" for the current one.
-        patience: seconds to wait for another writer; one that waits is brief itself,
-            and leaves no name.
+        directory: the folder, which is made; "" for the current one.
+        patience: seconds to wait for another writer. A writer that waits holds the lock
+            briefly itself, and does not record its name.
 
     Raises:
         UserError: another writer holds the lock; the message names its process.
@@ -93,15 +93,15 @@ def _lock(descriptor, directory, holder, deadline):
 def _write_name(holder):
     began = datetime.datetime.now().isoformat(sep=" ", timespec="seconds")
     own = {"process": os.getpid(), "host": socket.gethostname(), "since": began}
-    # The lock holds without it, as where the folder cannot be written.
+    # The lock holds without the name, which a read-only folder cannot take.
     with contextlib.suppress(OSError):
-        storage.remove_file(holder)  # It may be a link, which must not be followed.
+        storage.remove_file(holder)  # A link there must not be followed.
         with open(holder, "x", encoding="utf-8") as file:
             json.dump(own, file)
 
 
 def is_locked(directory):
-    """Returns whether a writer holds the lock of a folder on a disk, which exists."""
+    """Returns whether a writer holds the lock of an existing folder on a disk."""
     if fcntl is None:
         return False
     descriptor = os.open(directory or ".", os.O_RDONLY)

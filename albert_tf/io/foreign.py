@@ -1,4 +1,4 @@
-"""Settings in the files of other programs: obeyed, harmless, or refused."""
+"""Settings in files of other programs, which are followed or refused."""
 
 import types
 
@@ -8,18 +8,15 @@ _SHOWN = 60  # characters of a value in a message
 
 
 def check_settings(entries, path, obeyed, fixed=types.MappingProxyType({})):
-    """Refuses a setting of a file that changes answers and is not followed.
+    """Refuses a setting that would change answers but is not followed.
 
     A setting that is null, false or empty is off.
 
     Args:
         entries: dict, the content of the file.
-        path: its name in messages.
-        obeyed: the names that are read, or that change no answer.
-        fixed: by name, the values that are followed: a tuple.
-
-    Raises:
-        UserError: it names the first of the other settings.
+        path: the file's name in messages.
+        obeyed: the names of settings that are followed, or change no answer.
+        fixed: dict from a setting's name to the tuple of values that are followed.
     """
     for key, value in entries.items():
         named = key if key.isidentifier() else repr(key)

@@ -1,11 +1,10 @@
-"""The rows of Parquet tables, a batch of a row group at a time, through pyarrow.
+"""Rows of Parquet tables, read by pyarrow in batches.
 
-Values are those that JSON has: dates, times and decimals become text, bytes the text
-that they are in UTF-8, and null where they are none. Numbers of the `datasets` package
-that stand for names of classes become these names.
+Values are those of JSON: dates, times and decimals become text; bytes become text if
+they are UTF-8, else null. Class numbers of the `datasets` package become class names.
 
-A file may hold far more than its size says, as one value for many rows: batches are
-small where values may be large, and a row larger than any text is not read.
+A small file may expand to very much, such as one value for many rows. So batches are
+small where values may be large, and rows of more than `MAX_ROW` bytes are not read.
 """
 
 import contextlib
@@ -17,21 +16,21 @@ from albert_tf.io.files import parse_json
 
 SUFFIX = ".parquet"
 MAX_ROW = 2**26
-"""Bytes of a row of any table."""
+"""The largest size of a row of any table, in bytes."""
 
 _FEWEST_ROWS, _BATCH_ROWS = 8, 1024
 _LARGE = 2**29  # bytes of a batch, or of a group of few rows
 
 
 def open_parquet(path, file):
-    """Opens a file as `pyarrow.parquet.ParquetFile`, of which the end is read.
+    """Opens a file as `pyarrow.parquet.ParquetFile`, which reads its end.
 
     Args:
         path: the file, for messages.
-        file: it, opened in binary form; it can be sought in.
+        file: the seekable binary file.
 
     Raises:
-        UserError: there is no pyarrow, or the file is no whole Parquet file.
+        UserError: pyarrow is not installed, or the file is damaged.
     """
     with of_extra("parquet", "Parquet files need the package pyarrow"):
         import pyarrow.parquet
@@ -40,19 +39,17 @@ def open_parquet(path, file):
 
 
 def rows_of(path, table, first, last, columns=None):
-    """Yields (where, fields) of some rows: a text with a number, from 1, and a dict.
-
-    Fields are a ValueError where a row cannot be read.
+    """Yields (where, fields) for some rows, as `table_rows.read_rows` does.
 
     Args:
         path: the file, for messages.
         table: the result of `open_parquet`.
-        first, last: places from 0 of the first row and the one behind the last.
-        columns: names of those that are read; None for all.
+        first, last: the range of rows, counted from 0; `last` is excluded.
+        columns: names of the columns to read; None for all.
 
     Raises:
-        UserError: a column is missing or there twice, a group of few rows is large,
-            or the file is damaged.
+        UserError: a column is missing or repeated, a row group is too large, or the
+            file is damaged.
     """
     with _damage_named(path):
         names, classes = table.schema_arrow.names, _classes(table.schema_arrow)
@@ -71,7 +68,7 @@ def rows_of(path, table, first, last, columns=None):
 
 
 def _check_sizes(path, metadata):
-    """Refuses large groups of few rows, before memory is taken."""
+    """Refuses large groups of few rows before they take memory."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if group.total_byte_size > max(_LARGE, group.num_rows * _LARGE // _BATCH_ROWS):
@@ -82,18 +79,18 @@ def _check_sizes(path, metadata):
 
 
 def _batches(table, first, last, columns):
-    """Yields (place of its first row, batch) of each batch with wanted rows."""
+    """Yields (index of its first row, batch) for each batch with wanted rows."""
     end = 0
     for number in range(table.num_row_groups):
         group = table.metadata.row_group(number)
         start, end = end, end + group.num_rows
         if start >= last or end <= first:
             continue
-        # One value of a dictionary, which may be nearly all of it, may be in each row.
+        # Each row may hold the same value, which may be nearly the whole group.
         rows = max(
             _FEWEST_ROWS, min(_BATCH_ROWS, _LARGE // (group.total_byte_size + 1))
         )
-        # Without threads, for workers may be forked.
+        # Without threads, since workers may be forked.
         for batch in table.iter_batches(
             rows, row_groups=[number], columns=columns, use_threads=False
         ):
@@ -128,11 +125,11 @@ def _fields(batch, classes):
 
 
 def _size(column, is_shared=True):
-    """Returns the bytes of a column's values as Python has them.
+    """Returns the bytes that a column's values take in Python.
 
     Args:
         column: a pyarrow array.
-        is_shared: whether rows share values of a dictionary; within lists they do not.
+        is_shared: whether rows share the values of a dictionary; lists copy them.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -151,7 +148,7 @@ def _size(column, is_shared=True):
 
 
 def _values(column, classes, is_one):
-    """Returns the values of a column, which share what several rows have."""
+    """Returns the values of a column; rows share equal values of a dictionary."""
     import pyarrow as pa
 
     kind = column.type
@@ -163,7 +160,7 @@ def _values(column, classes, is_one):
             places = column.indices.to_pylist()
             return [None if place is None else values[place] for place in places]
     is_time = pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
-    if is_time or pa.types.is_decimal(kind):  # Python has not all of them
+    if is_time or pa.types.is_decimal(kind):  # Python cannot represent all
         column = column.cast(pa.string())
     return [_plain(value, classes) for value in column.to_pylist()]
 
@@ -178,7 +175,7 @@ def _plain(value, classes):
             return value.decode()
         except UnicodeDecodeError:
             return None
-    if classes and isinstance(value, int) and value != -1:  # which hides a label
+    if classes and isinstance(value, int) and value != -1:  # -1: a hidden label
         if not 0 <= value < len(classes):
             raise ValueError(f"the class {value} has no name")
         return classes[value]
@@ -186,7 +183,7 @@ def _plain(value, classes):
 
 
 def _classes(schema):
-    """Reads names of classes by column, as the `datasets` package writes them."""
+    """Reads the class names of each column, as the `datasets` package writes them."""
     try:
         metadata = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))
         features = metadata["info"]["features"]

@@ -1,4 +1,4 @@
-"""Worker processes, which leave Ctrl-C to their parent, and forks, which hang."""
+"""Worker processes, which end with their parent, and a check against forks."""
 
 import concurrent.futures
 import concurrent.futures.process
@@ -17,10 +17,10 @@ _computed = []  # the id of the process that has computed, inherited by its fork
 
 
 def check_process():
-    """Notes that this process computes with TensorFlow.
+    """Records that this process computes with TensorFlow.
 
     Raises:
-        UserError: it is a fork of one that has computed.
+        UserError: the process is a fork of one that has computed, and would hang.
     """
     if not _computed:
         _computed.append(os.getpid())
@@ -34,15 +34,15 @@ def check_process():
 
 @contextlib.contextmanager
 def calls_in_processes(function, arguments, workers, initializer=None, initargs=()):
-    """Has worker processes call `function`, while the block waits for the answers.
+    """Calls `function` in worker processes while the block collects the results.
 
-    An exception that leaves the block ends the workers, even busy ones.
+    An exception that leaves the block kills the workers, even busy ones.
 
     Args:
-        function: callable of a module; workers import it.
+        function: a function of a module, which workers import.
         arguments: list of tuples, the arguments of each call.
-        workers: int, the most processes to start.
-        initializer: None, or called with `initargs` in each worker when it starts.
+        workers: int, the largest number of processes.
+        initializer: None, or a function called with `initargs` when a worker starts.
         initargs: tuple.
 
     Yields:
@@ -67,12 +67,12 @@ def calls_in_processes(function, arguments, workers, initializer=None, initargs=
             answers = executor._result_queue
             executor.shutdown(wait=False, cancel_futures=True)
             end_of_lifeline.close()
-            # Those that are starting do not watch the lifeline yet; without this
-            # process they would print tracebacks.
+            # Workers that are still starting do not watch the lifeline yet; without
+            # this process they would print tracebacks.
             for worker in set(multiprocessing.active_children()) - others:
                 worker.kill()
-            # The executor waits for the rest of an answer whose worker was killed, as
-            # long as anybody could send it; this process itself holds that end, too.
+            # The executor waits for the rest of a killed worker's answer as long as the
+            # sending end is open, which this process holds, too.
             answers._writer.close()
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):
                 raise UserError(
@@ -84,11 +84,11 @@ def calls_in_processes(function, arguments, workers, initializer=None, initargs=
 
 @contextlib.contextmanager
 def signals_held():
-    """Handles SIGINT and SIGTERM only after the block, which starts processes.
+    """Delays SIGINT and SIGTERM until the end of the block, which starts processes.
 
-    Left half-way, `multiprocessing` would have started a process that waits for work do
-    and then prints a traceback. The new processes inherit that SIGINT is blocked: a
-    terminal sends Ctrl-C to them, too, and they leave it to this process.
+    An interrupted `multiprocessing` would leave a process that waits for work and then
+    prints a traceback. The new processes inherit the blocked SIGINT: a terminal sends
+    Ctrl-C to them, too, and only this process handles it.
     """
     noted = []
     previous = {}
@@ -109,10 +109,9 @@ def signals_held():
 def end_with_parent(lifeline):
     """Ends this worker process as soon as the other end of a pipe is closed.
 
-    A worker would wait for work for ever, or finish unwanted work. A pipe, of which
-    only the parent holds the other end, tells every system of its death; Linux's
-    PR_SET_PDEATHSIG would already send its signal when the thread that started the
-    worker ends.
+    Only the parent holds the other end, so its death closes the pipe on every system.
+    Linux's PR_SET_PDEATHSIG would fire already when the thread ends that started the
+    worker.
     """
 
     def wait():
@@ -123,9 +122,9 @@ def end_with_parent(lifeline):
 
 
 class _Quiet:
-    """Quiets TensorFlow where it is unpickled: in a worker, before later objects.
+    """Quiets TensorFlow when a worker unpickles it.
 
-    The modules of that are imported with it, and import TensorFlow.
+    It is the first argument: unpickling the later ones imports TensorFlow.
     """
 
     def __reduce__(self):

@@ -16,9 +16,9 @@ import tempfile
 from albert_tf.errors import UserError
 
 _GLOB_SIGNS = re.compile(r"[*?\[\\]")
-# What leads out of a folder in a path, makes no file of it, or ends it.
+# Parts of a path that lead out of its folder, or that no file's name has.
 _LEADS_AWAY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\\\0]")
-# The place in TensorFlow's graph, which stands around the message.
+# TensorFlow adds the place in the graph to a message.
 _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
 
@@ -38,7 +38,7 @@ def require_disk(flag, path):
 
 @contextlib.contextmanager
 def os_errors():
-    """Turns TensorFlow's errors on files into `OSError`s, which are for users."""
+    """Turns TensorFlow's errors about files into `OSError`s."""
     import tensorflow as tf
 
     try:
@@ -51,11 +51,11 @@ def os_errors():
 
 @contextlib.contextmanager
 def naming(path, temporary=None):
-    """Names a path in an `OSError` that names none, such as a full disk's, or another.
+    """Adds a path to an `OSError` without one, such as a full disk's.
 
     Args:
-        path: of a file or folder.
-        temporary: the path under which it is being written.
+        path: the file or folder.
+        temporary: the path under which it is written, which `path` replaces.
     """
     try:
         yield
@@ -67,7 +67,7 @@ def naming(path, temporary=None):
 
 @contextlib.contextmanager
 def remote_files():
-    """Gives TensorFlow's file functions, whose errors become `OSError`s."""
+    """Gives `tf.io.gfile`, whose errors become `OSError`s."""
     import tensorflow as tf
 
     with os_errors():
@@ -75,12 +75,12 @@ def remote_files():
 
 
 def is_inside(path):
-    """Returns whether a path that a file holds leads to something in its folder."""
+    """Returns whether a relative path, read from a file, stays in its folder."""
     return isinstance(path, str) and not _LEADS_AWAY.search(path)
 
 
 def is_name(name):
-    """Returns whether a name that a file holds is that of something beside it."""
+    """Returns whether a name, read from a file, can be that of a file beside it."""
     return is_inside(name) and "/" not in name
 
 
@@ -106,13 +106,13 @@ def is_same(path, other):
 
 
 def identity(path):
-    """Returns the one name of a file or folder to which links and spellings lead."""
+    """Returns the canonical path of a file or folder, with links resolved."""
     path = os.fspath(path)
     return path.rstrip("/") if is_remote(path) else os.path.realpath(path)
 
 
 def make_folder(path):
-    """Makes a folder, and those that it lies in, unless it is there."""
+    """Makes a folder and its parents, unless they exist."""
     if not is_remote(path):
         os.makedirs(path, exist_ok=True)
         return
@@ -129,7 +129,7 @@ def names_in(folder):
 
 
 def remove_folder(path):
-    """Removes a folder with all that it holds, if it is there; of a link, the link."""
+    """Removes a folder and its contents, if it exists; of a link, only the link."""
     if not is_remote(path):
         if os.path.islink(path):
             os.remove(path)
@@ -142,7 +142,7 @@ def remove_folder(path):
 
 
 def remove_file(path):
-    """Removes a file, if it is there."""
+    """Removes a file, if it exists."""
     if not is_remote(path):
         with contextlib.suppress(FileNotFoundError):
             os.remove(path)
@@ -154,9 +154,9 @@ def remove_file(path):
 
 
 def replace_folder(source, target):
-    """Gives a folder of files another name, in the place of an earlier one.
+    """Renames a folder of files, and replaces an earlier one of that name.
 
-    In a bucket the files go over one by one: there are no folders to rename.
+    A bucket has no folders to rename; the files are renamed one by one.
     """
     remove_folder(target)
     if not is_remote(target):
@@ -171,7 +171,7 @@ def replace_folder(source, target):
 
 
 def matching(folder, pattern):
-    """Lists a folder's paths whose names match a pattern such as `best-*`, sorted."""
+    """Lists the paths in a folder that match a pattern such as `best-*`, sorted."""
     if not is_remote(folder):
         return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
     with remote_files() as gfile:
@@ -179,16 +179,16 @@ def matching(folder, pattern):
 
 
 def escaped(path):
-    """Returns a pattern for TensorFlow's `glob` that a path alone matches."""
+    """Returns the pattern for TensorFlow's `glob` that matches only this path."""
     return _GLOB_SIGNS.sub(r"\\\g<0>", path)
 
 
 def require_regular(path):
-    """Refuses a pipe or a device on a disk: one has no end, the other may never speak.
+    """Refuses a pipe or a device, which may have no end or block for ever.
 
     Raises:
-        UserError: it is one of them.
-        OSError: there is no such file, or a link leads back to itself.
+        UserError: the path is one.
+        OSError: the path does not exist, or is a link to itself.
     """
     if is_remote(path):
         return
@@ -202,11 +202,11 @@ def require_regular(path):
 
 @contextlib.contextmanager
 def opened(path):
-    """Opens a regular file, of which bytes are read.
+    """Opens a regular file to read bytes.
 
     Raises:
-        UserError: as `require_regular`.
-        OSError: it cannot be read.
+        UserError: the path is a pipe or a device.
+        OSError: the file cannot be read.
     """
     if not is_remote(path):
         require_regular(path)
@@ -227,7 +227,7 @@ def read_bytes(path):
 
 @contextlib.contextmanager
 def read_locally(path):
-    """Gives a local path with the contents of a file: its own, or a copy's."""
+    """Gives a local path to a file: its own, or that of a copy from a bucket."""
     if not is_remote(path):
         require_regular(path)
         yield path

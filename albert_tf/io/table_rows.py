@@ -1,12 +1,11 @@
-"""The rows of TSV, CSV, JSON and Parquet tables; suffixes tell which, in any case.
+"""Rows of TSV, CSV, JSON and Parquet tables, told apart by their suffix in any case.
 
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
-RFC 4180; quotation marks that do not pair always stop the reading, since where the next
-row starts is then unknown. JSONL has one object per line, JSON a list of objects; those
-of Label Studio are read as their data with a `label` or `spans`. Lines end in LF or
-CRLF only (the other line ends of Unicode are part of a text). Blank lines are left out,
-but in a TSV or CSV of one column they are rows with an empty text: predictions are
-matched with the file by their order.
+RFC 4180; an unpaired quotation mark stops the reading, since nobody knows where the
+next row starts. JSONL has one object per line, JSON a list of objects; tasks of Label
+Studio are read as their data with a `label` or `spans`. Lines end in LF or CRLF; other
+line ends of Unicode belong to the text. Blank lines are skipped, except in a TSV or CSV
+with one column, where they are empty texts: predictions are matched by their order.
 """
 
 import csv
@@ -38,33 +37,31 @@ _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 
 
 def suffix_of(path):
-    """Returns the suffix of a file's name, in small letters and uncompressed."""
+    """Returns the lower-case suffix of a table, without that of its compression."""
     return pathlib.Path(uncompressed(path)).suffix.lower()
 
 
 def is_table(path):
-    """Returns whether a file's name ends as a table's, perhaps compressed (.gz)."""
+    """Returns whether a file's name has the suffix of a table, perhaps compressed."""
     return suffix_of(path) in SUFFIXES
 
 
 def holds_objects(path):
-    """Returns whether a file's name says that its rows name their fields themselves."""
+    """Returns whether the rows of a file of this name are objects, not lists."""
     return suffix_of(path) in _OF_OBJECTS
 
 
 def read_rows(path):
-    """Yields (where, fields) of each row of a table, the header included.
+    """Yields (where, fields) for each row of a table, including the header.
 
-    Where is the file with the line or row, for messages. Fields are a list, or a dict
-    where the table `holds_objects`; a ValueError where a row of these cannot be read or
-    could not be written again as UTF-8. In TSV and CSV, bytes that are not UTF-8 become
-    half characters, which `check_characters` of `tasks/tables.py` refuses.
+    `where` names the file and the line or row, for messages. `fields` is a list; in a
+    table that `holds_objects` a dict, or a ValueError for a row that cannot be read or
+    written as UTF-8. In TSV and CSV, bytes that are not UTF-8 become surrogates, which
+    `check_characters` of `tasks/tables.py` refuses.
 
     Raises:
-        UserError: the file cannot be read, has another suffix than `SUFFIXES`, has a
-            row of more than `MAX_ROW` characters, or is no UTF-8 text altogether or
-            has no lines, as `text_files` says; or it is Parquet, and as `open_parquet`
-            and `rows_of`.
+        UserError: the file cannot be read, has none of `SUFFIXES`, is no UTF-8 text, or
+            has a row of more than `MAX_ROW` characters; see also `open_parquet`.
     """
     if not is_table(path):
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
@@ -116,7 +113,7 @@ def _jsonl(path, file):
 
 
 def _object(text, what):
-    """Parses an object of a table; a ValueError that says what is wrong with it."""
+    """Parses a row; returns a dict, or a ValueError that describes the problem."""
     try:
         fields = parse_json(text)
         problem = None if isinstance(fields, dict) else "not a JSON object"
@@ -135,7 +132,7 @@ def _object(text, what):
 
 
 def _of_label_studio(task):
-    """Returns the row of a task as Label Studio exports it: its data and its label."""
+    """Turns a task exported by Label Studio into a row: its data and its label."""
     if not isinstance(task["data"], dict):
         return task
     done = [one for one in task["annotations"] if not one.get("was_cancelled")]
@@ -155,7 +152,7 @@ def _of_label_studio(task):
 
 
 def _json(path, file):
-    """Yields the objects of a list; lines of objects have this suffix, too."""
+    """Yields the objects of a list, or of lines, which may have this suffix, too."""
     beginning = checked_beginning(path, file).removeprefix(b"\xef\xbb\xbf").lstrip()
     if beginning.partition(b"\n")[0].strip() == b"{":
         raise UserError(
@@ -171,7 +168,7 @@ def _json(path, file):
 
 
 def _elements(path, text):
-    """Yields the JSON of each element of a list, of which a part is in memory."""
+    """Yields the JSON text of each element of a list; reads the file piece by piece."""
     decoder, found, place, row = json.JSONDecoder(), text.read(BEGINNING), 0, 1
     place, size = _SPACE.match(found).end() + 1, _BLOCK
     while True:
@@ -213,7 +210,7 @@ def _lines(path, file):
 def _text(path, file):
     """Yields the lines of an open file with their ends, and closes it."""
     check_line_ends(path, checked_beginning(path, file))
-    # Wrong bytes become characters that the reader of a row finds in it.
+    # Wrong bytes become surrogates, which the reader of a row refuses.
     with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n") as text:
         for number in itertools.count(1):
             line = text.readline(MAX_ROW + 1)
@@ -232,7 +229,7 @@ def _too_long(where):
 
 
 def _without_blank_lines(rows):
-    """Leaves out lines without a field, unless the header has only one column."""
+    """Skips blank lines, unless the header has only one column."""
     columns = 0
     for where, fields in rows:
         columns = columns or len(fields)
@@ -244,7 +241,7 @@ def _without_blank_lines(rows):
 
 _OF_LISTS = {".tsv": _tsv, ".csv": _csv}
 _OF_OBJECTS = {**dict.fromkeys(JSON_LINES, _jsonl), ".json": _json, PARQUET: _parquet}
-"""By suffix, how a table is read: its path and open file give (where, fields)."""
+"""By suffix, the reader: a function of the path and the open file."""
 
 OBJECTS = tuple(_OF_OBJECTS)
 SUFFIXES = (*_OF_LISTS, *OBJECTS)

@@ -1,11 +1,11 @@
-"""The import of TensorFlow by a command: without noise, in two thirds of the time.
+"""Imports TensorFlow without noise, in two thirds of the time.
 
-TensorFlow's libraries log a few lines on oneDNN, CUDA and their log before they read
-TF_CPP_MIN_LOG_LEVEL, straight to the file descriptor of standard error.
+TensorFlow's libraries log a few lines about oneDNN and CUDA to standard error before
+they read TF_CPP_MIN_LOG_LEVEL.
 
 The import makes half a million objects that stay until the program ends. Python's
-collector looks through them again and again while it runs, and once more at the end:
-3.1 seconds for `python -c "import tensorflow"`, 1.9 without.
+garbage collector traverses them again and again: `python -c "import tensorflow"` takes
+3.1 seconds with it and 1.9 without.
 """
 
 import contextlib
@@ -28,12 +28,11 @@ _NOISE = re.compile(
 
 
 def install():
-    """Quickens the import of TensorFlow to come, and quiets it and its log.
+    """Speeds up and quiets the coming import of TensorFlow.
 
-    Commands call this; `import albert_tf` changes nothing in a process of others.
-    Nothing is quieted where the user has set TF_CPP_MIN_LOG_LEVEL to a lower level than
-    3, and nothing changes once TensorFlow is imported. Worker processes inherit the
-    level.
+    Commands call this; `import albert_tf` does not change its process. A user's
+    TF_CPP_MIN_LOG_LEVEL below 3 keeps the log, and worker processes inherit the level.
+    Once TensorFlow is imported, the call has no effect.
     """
     quiet = os.environ.setdefault(_LEVEL, "3") == "3"
     if "tensorflow" not in sys.modules:
@@ -41,7 +40,7 @@ def install():
 
 
 class _Finder:
-    """Finds TensorFlow once, and quickens its import; `quiet` silences it."""
+    """Finds TensorFlow once and speeds up its import, without noise if `quiet`."""
 
     def __init__(self, quiet):
         self._quiet = quiet
@@ -65,10 +64,7 @@ class _Finder:
 
 @contextlib.contextmanager
 def without_collections():
-    """Keeps Python's collector from all that there is at the end, then and later.
-
-    Earlier garbage is collected first.
-    """
+    """Collects garbage, stops the collector, and exempts all new objects for good."""
     collects = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -82,7 +78,7 @@ def without_collections():
 
 @contextlib.contextmanager
 def without_noise():
-    """Collects standard error; then passes on all but noise."""
+    """Holds back standard error, and passes on all lines but noise at the end."""
     sys.stderr.flush()
     try:
         shown = os.dup(2)
@@ -92,7 +88,7 @@ def without_noise():
     watched = not faulthandler.is_enabled()
     with tempfile.TemporaryFile() as hidden, open(shown, "wb") as stream:
         os.dup2(hidden.fileno(), 2)
-        if watched:  # a crash, as of a wrong kind of CPU, is said on the terminal
+        if watched:  # a crash, as on an unsupported CPU, still reaches the terminal
             faulthandler.enable(stream)
         try:
             yield

@@ -1,7 +1,7 @@
-"""Text of files: UTF-8, with or without a mark at its beginning; nothing is guessed.
+"""Text files in UTF-8, with or without a byte order mark; no encoding is guessed.
 
-Lines end in LF or CRLF; the other line ends of Unicode, and a CR alone, are part of a
-text. A name that ends in one of `COMPRESSED`, in any case, is of a compressed file.
+Lines end in LF or CRLF; a single CR and Unicode's other line ends belong to the text.
+A file whose name ends in one of `COMPRESSED`, in any case, is decompressed.
 """
 
 import bz2
@@ -24,7 +24,7 @@ BEGINNING = 2**16
 
 HOW_TO_CONVERT = "for example with iconv -f GBK -t UTF-8, or -f LATIN1"
 
-# UTF-32's mark of little endians begins with UTF-16's.
+# UTF-32's little-endian mark begins with UTF-16's, so it comes first.
 _MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -59,7 +59,7 @@ COMPRESSED = tuple(_DECOMPRESSORS)
 
 
 def uncompressed(path):
-    """Returns the name of a file without the suffix that says how it is compressed."""
+    """Returns a file's name without the suffix of its compression."""
     path = str(path)
     return path[: -len(ending)] if (ending := _compression(path)) else path
 
@@ -76,15 +76,15 @@ def _compression(path):
 
 @contextlib.contextmanager
 def opened(path, position=0):
-    """Opens a file, or the bytes compressed in it, in binary form.
+    """Opens a file for bytes, decompressed if need be.
 
     Args:
         path: a file on a disk or in a bucket.
-        position: the place to read from, in bytes, where it is not compressed.
+        position: the place to start from, in bytes; only for uncompressed files.
 
     Raises:
-        UserError: it is no regular file or, here or later in the `with` block, cannot
-            be read or is no whole archive.
+        UserError: here or later in the `with` block: the file is a pipe or a device,
+            cannot be read, or is damaged.
     """
     try:
         with storage.opened(path) as file:
@@ -99,15 +99,11 @@ def opened(path, position=0):
 
 
 def check_beginning(path, data):
-    """Refuses bytes that are no UTF-8 text at all.
+    """Refuses a file that is no UTF-8 text: UTF-16, UTF-32, an archive, a picture.
 
     Args:
         path: the file, for messages.
         data: its first `BEGINNING` bytes, or all of them.
-
-    Raises:
-        UserError: it is UTF-16 or UTF-32, an archive, a picture or other bytes with
-            NULs.
     """
     for mark, name in _MARKS.items():
         if data.startswith(mark):
@@ -128,11 +124,7 @@ def check_beginning(path, data):
 
 
 def checked_beginning(path, file):
-    """Returns the first `BEGINNING` bytes of a file of `opened`, which stays there.
-
-    Raises:
-        UserError: as `check_beginning`.
-    """
+    """Checks and returns the first bytes of a file, and stays at its beginning."""
     if hasattr(file, "peek"):
         data = file.peek(BEGINNING)
     else:
@@ -151,9 +143,9 @@ def _begins_utf8(data):
 
 
 def check_line_ends(path, data):
-    """Refuses lines that end with CR alone, which would be read as one.
+    """Refuses lines that end with CR alone, which would be read as one line.
 
-    The arguments are as of `check_beginning`.
+    The arguments are those of `check_beginning`.
     """
     data = data[:BEGINNING]
     if b"\n" not in data and b"\r" in data.rstrip(b"\r"):
@@ -164,11 +156,11 @@ def check_line_ends(path, data):
 
 
 def read_text(path):
-    """Reads the text of a file, without the mark that it may begin with.
+    """Reads the text of a file, without its byte order mark.
 
     Raises:
-        UserError: the file cannot be read, is not UTF-8 or compressed and large, or as
-            `check_beginning`.
+        UserError: the file cannot be read, is not UTF-8, or decompresses to more than
+            1 GiB.
     """
     return decoded(path, _read(path))
 
@@ -185,16 +177,12 @@ def _read(path):
 
 
 def read_json_text(path):
-    """Reads the JSON value of a file of text, in which a mark may come first.
-
-    Raises:
-        UserError: as `read_text`, or it is not valid JSON.
-    """
+    """Reads the JSON value of a text file, perhaps compressed or with a mark."""
     return parse_json_of(path, read_text(path))
 
 
 def decoded(path, data):
-    """Returns the text of a file's bytes, as `read_text`."""
+    """Decodes the bytes of a file; see `read_text`."""
     check_beginning(path, data)
     try:
         return data.decode("utf-8-sig")
@@ -207,10 +195,10 @@ def decoded(path, data):
 
 
 def read_lines(path):
-    """Reads the lines of a file without their ends, a list; empty for an empty file.
+    """Reads the lines of a file without their ends: a list, empty for an empty file.
 
     Raises:
-        UserError: as `read_text` and `check_line_ends`.
+        UserError: see `read_text` and `check_line_ends`.
     """
     data = _read(path)
     text = decoded(path, data)

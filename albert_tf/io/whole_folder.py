@@ -1,4 +1,4 @@
-"""Folders of files that belong together: replaced at once, read whole, checked."""
+"""Folders of files that belong together: replaced at once, with checksums."""
 
 import contextlib
 import errno
@@ -13,34 +13,32 @@ from albert_tf.io.files import write_atomically
 from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.folder_lock import is_locked
 
-# In the folder: files that are being written, and those that are to be put in place.
+# Folders inside: files that are being written, and files that are ready to be moved.
 UNFINISHED = _NEW, _READY = ".new", ".ready"
-_STALE = ".stale"  # there, up to version 0.2.0: a list of names, which nothing reads
+_STALE = ".stale"  # a list of names by versions up to 0.2.0, which nothing reads
 _SAVING_SECONDS = 60.0  # that a writer waits for another, or a reader for a writer
 _PAUSE = 0.05
-# By folder, the blocks that are open in this process, the outer ones first.
+# By folder, the blocks that are open in this process, outermost first.
 _OPEN = {}
 
 
 @contextlib.contextmanager
 def replacing(directory, is_stale=lambda name, is_listed: False):
-    """Gives a folder to write into; its files then take the place of others.
+    """Gives a temporary folder whose files then replace those in `directory`.
 
-    They are complete before the first of them is moved. A process that is killed before
-    leaves the earlier files, one that is killed later a move that the next writer
-    finishes: `writing`. In a bucket, which renames no folders, files are written where
-    they are to lie, one after the other.
+    All files are complete before the first is moved. A process killed earlier leaves
+    the old files; after one killed later, the next writer finishes the move (see
+    `writing`). A bucket cannot rename folders: there, files are written in place.
 
     Args:
-        directory: a folder on a disk or in a bucket; it need not exist. Files that
-            neither `SHA256SUMS` there nor `is_stale` names stay.
-        is_stale: from the name of a file there, and whether `SHA256SUMS` names it, to
-            whether it is to be replaced; asked for files that are not
-            written anew, which all stay by default.
+        directory: a folder on a disk or in a bucket; it need not exist.
+        is_stale: a function that decides whether an old file that is not rewritten is
+            removed. Its arguments are the file's name and whether `SHA256SUMS` lists
+            it. By default all such files stay.
 
     Raises:
-        OSError: a file cannot be written; it is named as in `directory`.
-        UserError: as `writing`.
+        OSError: a file cannot be written; the error names it in `directory`.
+        UserError: see `writing`.
     """
     directory = os.fspath(directory).rstrip("/") or os.fspath(directory) or "."
     if storage.is_remote(directory):
@@ -63,15 +61,15 @@ def replacing(directory, is_stale=lambda name, is_listed: False):
 
 @contextlib.contextmanager
 def writing(directory, patience=0):
-    """Keeps other writers out of a folder, and finishes what a killed one left there.
+    """Keeps other writers out of a folder, and finishes what a killed one began.
 
     Args:
         directory: a folder, which is made.
-        patience: as of `folder_lock`.
+        patience: see `folder_lock`.
 
     Raises:
-        UserError: another writer is at work, or a file that is to be moved or removed
-            lies behind a link or elsewhere: it is not this program that left it.
+        UserError: another writer is at work, or a file to move or remove lies behind a
+            link or outside, so that this program cannot have left it.
     """
     with folder_lock(directory, patience):
         _finish(directory)
@@ -79,23 +77,23 @@ def writing(directory, patience=0):
 
 
 def finish(directory):
-    """Finishes as `writing` what a killed writer left in a folder, if it left any."""
+    """Finishes what a killed writer began in a folder, if anything; see `writing`."""
     if _is_unfinished(directory):
         with writing(directory, _SAVING_SECONDS):
             pass
 
 
 def require_whole(directory):
-    """Refuses a folder without files of its `SHA256SUMS`, or with a half of them.
+    """Refuses a folder with missing files or an unfinished replacement.
 
-    It need not exist, nor hold checksums. Nothing in it is changed: anybody may have
-    made it. A writer that is at work is waited for.
+    The folder need not exist or have checksums. Since anybody may have made it, nothing
+    in it is changed. If a writer is at work, the function waits for it.
     """
     deadline = time.monotonic() + _SAVING_SECONDS
     while _is_unfinished(directory):
         if time.monotonic() < deadline and is_locked(directory):
             time.sleep(_PAUSE)
-        elif _is_unfinished(directory):  # and not since its writer has finished
+        elif _is_unfinished(directory):  # again: the writer may just have finished
             raise UserError(
                 f"{directory} holds files of a saving that was interrupted (in "
                 f"{_READY}); run the command that wrote it again, or save a model "
@@ -110,10 +108,10 @@ def _is_unfinished(directory):
 
 
 def _list(directory, new, is_stale):
-    """Writes beside the new files the checksums of all that stay.
+    """Writes the checksums of new and remaining files beside the new ones.
 
-    The files that go are those that the list in `directory` names and this one does
-    not; those of earlier versions, which wrote no list, are added to the former.
+    A file that the old list names and the new one does not is removed. Stale files of
+    earlier versions, which wrote no list, are added to the old list for that.
     """
     listed = checksums.read(directory)
     stale, kept = _stale_and_kept(directory, listed, _files_in(new), is_stale)
@@ -125,7 +123,7 @@ def _list(directory, new, is_stale):
 
 
 def _stale_and_kept(directory, listed, written, is_stale):
-    """Lists the files that go, and the checksums of the others not written anew."""
+    """Returns the stale files, and the checksums of the other files not rewritten."""
     others = {*storage.names_in(directory), *listed} - {*written}
     stale = sorted(name for name in others if is_stale(name, name in listed))
     kept = {n: s for n, s in listed.items() if n not in stale and n not in written}
@@ -138,14 +136,14 @@ def _write_checksums(folder, known):
 
 
 def _finish(directory):
-    """Puts files in place that wait for it; the caller holds the lock."""
+    """Moves waiting files into place; the caller holds the lock."""
     if not _is_unfinished(directory):
         return
     ready = os.path.join(directory, _READY)
     try:
         if os.path.exists(os.path.join(ready, checksums.NAME)):
             _move(ready, os.fspath(directory))
-        # Else all files were moved, for the checksums are the last.
+        # Without checksums all files were moved, since the checksums are the last.
         storage.remove_folder(ready)
     except OSError as error:
         raise UserError(
@@ -170,7 +168,7 @@ def _move(ready, directory):
             )
     for name in gone:
         storage.remove_file(os.path.join(directory, name))
-    # The checksums last: until then, the earlier ones contradict.
+    # The checksums come last: until then, the old ones contradict the files.
     for name in (*sorted(moved - {checksums.NAME}), checksums.NAME):
         target = os.path.join(directory, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -197,7 +195,7 @@ def _files_in(folder):
 def _in_place(directory, is_stale):
     with ChecksummedFolder(directory) as folder:
         yield
-        # Others are as they were; the blocks inside have listed what they wrote.
+        # Blocks inside have listed the files that they wrote.
         listed, written = folder._known, list(checksums.read(directory))
         stale, folder._known = _stale_and_kept(directory, listed, written, is_stale)
     for name in stale:
@@ -206,7 +204,7 @@ def _in_place(directory, is_stale):
 
 @contextlib.contextmanager
 def _named_as_in(directory, new):
-    """Names files in errors where they are to lie, not where they are written."""
+    """Names files in errors by their place in `directory`, not in `new`."""
     try:
         yield
     except OSError as error:
@@ -218,19 +216,19 @@ def _named_as_in(directory, new):
 
 
 class ChecksummedFolder:
-    """Keeps the `SHA256SUMS` of a folder while a `with` block writes files into it.
+    """Keeps a folder's `SHA256SUMS` up to date while a `with` block writes files.
 
-    The list is taken away first and written last: a process that is killed in between
-    leaves files without a checksum, never one with the checksum of another. Checksums
-    of files that the block does not write stay as they are.
+    The list is removed first and written last: a process killed in between leaves files
+    without checksums, never a file with a wrong one. Checksums of files that the block
+    does not write are kept.
 
     Args:
         directory: a folder on a disk or in a bucket; it need not exist.
 
     Raises:
-        FileNotFoundError: at the end, if a file of the block has been removed. Each
-            write makes the folder where it is missing, so that none of them notices.
-        UserError: as `writing`, at the beginning.
+        FileNotFoundError: at the end, a file that the block wrote is missing. (A write
+            makes a missing folder, so it does not notice.)
+        UserError: at the beginning; see `writing`.
     """
 
     def __init__(self, directory):
@@ -258,9 +256,9 @@ class ChecksummedFolder:
             outer[-1]._written += self._written
         else:
             del _OPEN[self._directory]
-        # Blocks inside of this one have listed what they have written.
+        # Inner blocks have listed what they wrote.
         known = {**self._known, **checksums.read(self._directory)}
-        # On a full disk; the first error is being reported.
+        # The disk may be full; the first error is being reported.
         ignored = (OSError,) if exc_type else ()
         with contextlib.suppress(*ignored):
             self._require_all()
@@ -275,22 +273,18 @@ class ChecksummedFolder:
                 raise FileNotFoundError(errno.ENOENT, said, path)
 
     def write(self, name, data):
-        """Writes bytes, a buffer of them or a str, as `write_atomically` does.
-
-        Raises:
-            OSError: it cannot be written; the earlier file is as it was.
-        """
+        """Writes bytes, a buffer or a str as a file; see `write_atomically`."""
         data = data.encode() if isinstance(data, str) else data
         write_atomically(os.path.join(self._directory, name), data)
         self._known[name] = checksums.of_bytes(data)
         self._written.append(name)
 
     def write_json(self, name, values):
-        """Writes a file of JSON, likewise."""
+        """Writes a JSON file; see `json_text`."""
         self.write(name, json_text(values))
 
     def add(self, name):
-        """Takes the checksum of a file that other code has just written."""
+        """Lists a file that other code has just written."""
         self._known.pop(name, None)
         self._known[name] = checksums.of_file(os.path.join(self._directory, name))
         self._written.append(name)

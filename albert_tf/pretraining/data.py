@@ -218,7 +218,6 @@ def _only(names, files):
     return [name for name in files if name in names]
 
 
-
 def _check_batch(input_file, dataset):
     with naming_unreadable(input_file):
         batch = next(iter(dataset), None)

@@ -1,7 +1,6 @@
 """A cache of arrays, such as tokens, under a key of all that decides their content."""
 
 import dataclasses
-import hashlib
 import json
 import pathlib
 import zipfile
@@ -9,6 +8,7 @@ import zipfile
 import numpy as np
 from absl import logging
 
+from albert_tf.io import checksums
 from albert_tf.io.files import replacing_file
 
 _VERSION = 3  # raise it when rows are built differently
@@ -64,7 +64,7 @@ def cached(cache_dir, facts, build, make):
     Returns:
         The result of `build`.
     """
-    key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+    key = checksums.of_bytes(json.dumps(facts).encode())[:32]
     path = pathlib.Path(cache_dir) / f"{key}.npz"
     found = _read(path, build)
     if found is None:

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import hashlib
 import itertools
 import os
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.io.near_misses import of_tokenizer
+from albert_tf.io import checksums
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
@@ -199,7 +198,7 @@ class Tokenizer(abc.ABC):
             if name.endswith("_id"):
                 return getattr(self, attribute)
             return self.special_pieces[attribute]
-        raise AttributeError(of_tokenizer(name))
+        raise AttributeError(unknown_attribute("The tokenizer", name))
 
     def _ids_of(self, pieces):
         """Returns the id of each piece: of equal ones, the first counts."""
@@ -553,11 +552,11 @@ class Tokenizer(abc.ABC):
         facts = {**lowers, **self.rules.settings(), **recorded}
         facts = " ".join(f"{name}={value}" for name, value in facts.items())
         head = f"{self.kind} {facts}\n".encode()
-        digest = hashlib.sha256(head + self.file_bytes).hexdigest()
+        digest = checksums.of_bytes(head + self.file_bytes)
         if not self.added:
             return digest
         tokens = [f"\n{t.id} {t.normalized} {t.content!r}" for t in self.added.tokens]
-        return hashlib.sha256("".join([digest, *tokens]).encode()).hexdigest()
+        return checksums.of_bytes("".join([digest, *tokens]).encode())
 
 
 def _unpickled(tokenizer_class, arguments, layout, added):

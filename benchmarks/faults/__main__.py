@@ -18,7 +18,6 @@ import sys
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.display.progress import Progress
-from albert_tf.errors import UserError
 from benchmarks.faults import damage
 from benchmarks.faults import kills
 from benchmarks.faults import places
@@ -35,13 +34,11 @@ class FaultOptions:
     only: str = option(
         "Attacks to make, separated by commas.", "kill,place,rival,damage"
     )
-    pretraining_kills: int = option(
-        "Number of kills of pretraining in one process.", 42, minimum=0
+    kills: int = option(
+        "Number of kills of each command, and of each form of pretraining.",
+        10,
+        minimum=0,
     )
-    worker_kills: int = option("Number of kills of one of two workers.", 8, minimum=0)
-    data_kills: int = option("Number of kills of data creation.", 20, minimum=0)
-    task_kills: int = option("Number of kills of fine-tuning.", 10, minimum=0)
-    export_kills: int = option("Number of kills of an export.", 10, minimum=0)
     programs: int = option(
         "Commands whose folders to attack, with their names in programs.py.",
         8,
@@ -55,30 +52,15 @@ class FaultOptions:
 def attacks(options, bench):
     """Lists the attacks that the flags ask for: functions without arguments."""
     makers = {"kill": _kills, "place": _places, "rival": _rivals, "damage": _damages}
-    unknown = set(options.only.split(",")) - makers.keys()
-    if unknown:
-        raise UserError(f"--only={options.only}: expected some of {', '.join(makers)}.")
-    chosen = [maker for name, maker in makers.items() if name in options.only]
+    chosen = [makers[name] for name in options.only.split(",")]
     return [attack for maker in chosen for attack in maker(options, bench)]
 
 
 def _kills(options, bench):
-    variants = programs.PRETRAINING
-    share = len(variants)
-    counts = [
-        *(
-            (program, len(range(place, options.pretraining_kills, share)))
-            for place, program in enumerate(variants)
-        ),
-        (programs.WORKERS, options.worker_kills),
-        (programs.DATA, options.data_kills),
-        (programs.CLASSIFY, options.task_kills),
-        (programs.EXPORT, options.export_kills),
-    ]
     return [
-        functools.partial(kills.attack, bench, program, count)
-        for program, count in counts
-        if count
+        functools.partial(kills.attack, bench, program, options.kills)
+        for program in programs.KILLED
+        if options.kills
     ]
 
 

@@ -1,6 +1,7 @@
 """Bench of the attacks: material, references, results."""
 
 import collections
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -79,39 +80,30 @@ class Bench:
         seconds = ended[0].seconds
         return {"seconds": seconds, "working_seconds": seconds - began}
 
+    @contextlib.contextmanager
     def started(self, program, folder, wrapped=()):
-        """Starts a `program` that writes into `folder`; returns the `Started`."""
-        return Started(self, program, folder, wrapped)
+        """Gives the processes of a program, which end with the `with` block.
+
+        Args:
+            program: the `Program`.
+            folder: where it writes.
+            wrapped: a command line that starts it, such as `["unshare", "-m"]`.
+        """
+        environments = [None]
+        if program.workers > 1:
+            environments = processes.worker_environments(program.workers)
+        logs = self.directory / "logs"
+        logs.mkdir(exist_ok=True)
+        arguments = program.arguments(folder, self.reference_folder)
+        with contextlib.ExitStack() as stack:
+            started = []
+            for number, environment in enumerate(environments):
+                log = logs / f"{folder.parent.name}-{folder.name}-{number}.log"
+                process = processes.Process(arguments, log, environment, wrapped)
+                started.append(stack.enter_context(process))
+            yield started
 
     def finish(self, program, folder, wrapped=()):
         """Runs a program to its end; the `Ended` of its first process."""
         with self.started(program, folder, wrapped) as running:
             return [process.wait() for process in running][0]
-
-
-class Started:
-    """The processes of a program, which are gone at the end of a `with` block."""
-
-    def __init__(self, bench, program, folder, wrapped):
-        environments = [None]
-        if program.workers > 1:
-            environments = processes.worker_environments(program.workers)
-        logs = bench.directory / "logs"
-        logs.mkdir(exist_ok=True)
-        arguments = program.arguments(folder, bench.reference_folder)
-        self._processes = [
-            processes.Process(
-                arguments,
-                logs / f"{folder.parent.name}-{folder.name}-{number}.log",
-                environment,
-                wrapped,
-            )
-            for number, environment in enumerate(environments)
-        ]
-
-    def __enter__(self):
-        return self._processes
-
-    def __exit__(self, *_):
-        for process in self._processes:
-            process.__exit__()

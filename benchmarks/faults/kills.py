@@ -11,7 +11,7 @@ _PART = "kill"
 # A few files are begun in this time after the first.
 _SOON_SECONDS = 0.3
 _SURVIVOR_SECONDS = 60
-"""In which a worker ends whose fellow was killed."""
+"""Seconds in which a worker must end after the other was killed."""
 # Choices of the moment, in turn: anywhere in the work of the command, soon after
 # it begins to write, or anywhere in its life, which begins with seconds of imports.
 _MOMENTS = ("at work", "writing", "at work", "any time", "writing")

@@ -6,6 +6,8 @@ import pathlib
 
 import numpy as np
 
+from albert_tf.io import checksums
+
 # Not the result: for people, or when something happened.
 _NO_RESULT = {"curves.png", "checkpoint", ".lock"}
 _NO_RESULT_IN = {"train", "eval", "cache"}
@@ -74,7 +76,7 @@ def _content(path):
         return json.dumps(_without_times(json.loads(path.read_text())), sort_keys=True)
     if path.name in ("saved_model.pb", "fingerprint.pb", "SHA256SUMS"):
         return "there"  # signature.json holds answers, variables/ the weights
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return checksums.of_file(path)
 
 
 def _h5_arrays(path):

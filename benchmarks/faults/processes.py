@@ -121,11 +121,11 @@ def wait_for_change(folder, processes, seconds=LONGEST_SECONDS):
 
 def _state(folder):
     state = set()
-    for path in pathlib.Path(folder).rglob("*"):
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            # Another file of the same name counts, more bytes in it do not.
-            state.add((path, status.st_ino))
+    for place, folders, names in os.walk(folder):  # which skips what vanishes meanwhile
+        for path in (os.path.join(place, name) for name in (*folders, *names)):
+            with contextlib.suppress(OSError):
+                # Another file of the same name counts, more bytes in it do not.
+                state.add((path, os.stat(path).st_ino))
     return state
 
 

@@ -160,6 +160,8 @@ TO_HUGGING_FACE, TO_TF1 = (
     for form in ("huggingface", "tf1")
 )
 EVERY = (VOCAB, DATA, PRETRAIN, CLASSIFY, SQUAD, EXPORT, TO_HUGGING_FACE, TO_TF1)
-"""Each command whose folder is attacked, once."""
+"""Commands whose folders are attacked, each once."""
+KILLED = (*PRETRAINING, WORKERS, DATA, CLASSIFY, EXPORT)
+"""The commands that are killed."""
 LOCKING = (DATA, PRETRAIN, CLASSIFY, SQUAD)
-"""The commands of which one run at a time writes into a folder."""
+"""Commands that lock their folder."""

@@ -1,4 +1,4 @@
-"""Results: a line of JSON for each case, so that a run can be gone on with."""
+"""Results, a line of JSON for each case, with which a later run continues."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""The figures of a benchmark as JSON, of which `tools.figures` makes tables."""
+"""Figures of a benchmark, printed as a table and written as JSON for the pages."""
 
 import datetime
 import platform
@@ -21,25 +21,23 @@ _INSTRUCTIONS = (
 
 
 def file_option():
-    """Returns the option that names the file for `write`."""
+    """Returns the option that names the file for `report`."""
     return option(
         "JSON file to write the figures to, for the tables of docs/; by default none.",
         None,
     )
 
 
-def write(path, columns, rows, conditions):
-    """Writes figures, with the processor and the date beside them.
+def report(path, columns, rows, conditions):
+    """Prints figures as a table, and writes them with the processor and the date.
 
     Args:
-        path: a file, or None to write nothing.
+        path: a JSON file for `tools.figures`, or None to write nothing.
         columns: names of the columns, the first one included.
-        rows: lists of as many cells: str, numbers, or results of `compared`.
+        rows: lists of as many cells: str, numbers, None or results of `compared`.
         conditions: further facts that decide on the figures: list of str, such as the
             versions of the packages and the number of rounds.
     """
-    if path is None:
-        return
     processor, instructions = processor_facts()
     machine = {"processor": processor, "cores": available_cores()}
     machine["instructions"] = instructions
@@ -50,7 +48,49 @@ def write(path, columns, rows, conditions):
         "columns": columns,
         "rows": rows,
     }
-    write_json(path, figures)
+    print(table(figures), flush=True)
+    if path is not None:
+        write_json(path, figures)
+
+
+def table(figures):
+    """Formats the figures of a benchmark in Markdown, with a line of the conditions."""
+    machine, date = figures["machine"], datetime.date.fromisoformat(figures["date"])
+    facts = [
+        f"{machine['processor']}, {machine['cores']} cores",
+        f"{date.day} {date:%B %Y}",
+        *figures["conditions"],
+    ]
+    lines = [_line(figures["columns"]), _line(["---"] * len(figures["columns"]))]
+    lines += [_line(map(_cell, row)) for row in figures["rows"]]
+    return "\n".join([*lines, "", f"{'; '.join(facts)}."])
+
+
+def _line(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell):
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if not isinstance(cell, dict):
+        return _number(cell)
+    text = _number(cell["value"])
+    ratios = [cell[name] for name in ("ratio", "lowest", "highest") if name in cell]
+    if len({*ratios}) < 2:  # no peer, or the side itself
+        return text
+    ratio, lowest, highest = ratios
+    return f"{text} ({ratio:.2f}; {lowest:.2f} to {highest:.2f})"
+
+
+def _number(value):
+    """Formats a number in three digits, or in all before the point of a larger one."""
+    for least, digits in ((99.95, 0), (9.995, 1)):
+        if abs(value) >= least:
+            return f"{value:,.{digits}f}"
+    return f"{value:.2f}"
 
 
 def packages(details):

@@ -1,6 +1,5 @@
 """Runs that a later call keeps: made as that call would make them, or refused."""
 
-import hashlib
 import json
 import pathlib
 
@@ -58,4 +57,4 @@ def _digest(path):
         named |= {checksums.NAME: None}
         files = [f for f in files if f.name in named or f.suffix == _SHARD]
     lines = [f"{checksums.of_file(file)} {file.relative_to(path)}" for file in files]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return checksums.of_bytes("\n".join(lines).encode())

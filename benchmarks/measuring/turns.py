@@ -4,6 +4,7 @@ Needs only the standard library and NumPy: the peers run in environments of thei
 """
 
 import contextlib
+import csv
 import json
 import os
 import pathlib
@@ -112,6 +113,40 @@ def serve(take_turn, details):
         print(json.dumps(take_turn(line.strip())), file=answers, flush=True)
 
 
+@contextlib.contextmanager
+def started(commands):
+    """Starts a `Player` for each command: a dict by name, ended with the block."""
+    with contextlib.ExitStack() as stack:
+        yield {n: stack.enter_context(Player(c)) for n, c in commands.items()}
+
+
+def rounds_of(turns, rounds, warm_ups=0):
+    """Calls functions in turn, round after round; returns each one's answers.
+
+    Args:
+        turns: dict of functions without arguments, such as `Player.turn`.
+        rounds: int.
+        warm_ups: int, rounds before whose answers are dropped.
+
+    Returns:
+        A dict of lists, one answer a round.
+    """
+    answers = {name: [] for name in turns}
+    for number in range(warm_ups + rounds):
+        for name, turn in turns.items():
+            answer = turn()
+            if number >= warm_ups:
+                answers[name].append(answer)
+    return answers
+
+
+def read_sentences(path):
+    """Reads the column "sentence" of a GLUE table, a list of str."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [row["sentence"].strip() for row in rows]
+
+
 def check_peer(python):
     """Refuses an interpreter of --peer_python without its packages.
 
@@ -179,21 +214,6 @@ def seconds_per_step(run_step, count, wait=lambda: None):
         run_step()
     wait()
     return (time.perf_counter() - start) / count
-
-
-def medians_of_calls(calls, repeats):
-    """Returns the median seconds of functions called in turn, after one call of each.
-
-    Args:
-        calls: functions without arguments, by name.
-        repeats: int, the number of timed calls of each.
-    """
-    for call in calls.values():
-        call()
-    seconds = {name: [] for name in calls}
-    for name, call in list(calls.items()) * repeats:
-        seconds[name] += seconds_of_passes(call, 1)
-    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def make_batch(batch_size, tokens, predictions, vocab_size):

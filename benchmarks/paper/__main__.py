@@ -23,7 +23,6 @@ from benchmarks.paper.rows import RunFlags
 from benchmarks.paper.tables import TABLES
 
 _LINES = 2000  # of the text, by which tokens and bytes are compared
-_OF_BASE = ("table", "scale", "output_dir")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,6 @@ def compare(options):
         UserError: a flag is missing, the table has no base scale, or a run fails.
     """
     table = TABLES[options.table]
-    _check_effect(table, options)
     folder = pathlib.Path(options.output_dir) / f"table_{options.table}"
     if options.scale == "base":
         if not all(row.base for row in table.rows):
@@ -66,43 +64,14 @@ def compare(options):
     return text
 
 
-def _check_effect(table, options):
-    """Refuses flags that would change nothing."""
-    if options.scale == "base":
-        _check_base(options)
-    given = {name: getattr(options, name) for name in ("blimp_dir", "glue_dir")}
-    for name, value in given.items():
-        if value and not table.judged_by_tasks:
-            raise UserError(f"--{name} is for --table=recipes; leave it out.")
-    takes = table.objective == "masked_lm" and any(r.block is None for r in table.rows)
-    if options.block != "official" and not takes:
-        raise UserError(
-            f"--block={options.block} is for ALBERTs whose rows name no block; leave "
-            f"it out of --table={options.table}."
-        )
-
-
-def _check_base(options):
-    """Refuses other flags than those of the base scale."""
-    for field in dataclasses.fields(options):
-        value = getattr(options, field.name)
-        if field.name not in _OF_BASE and value != field.default:
-            raise UserError(
-                f"--{field.name}={value} is for runs, which --scale=base does not "
-                "make; leave it out, or pass --scale=tiny."
-            )
-
-
 def _run(table, folder, options):
     # Imported here, so that --help does not wait for TensorFlow.
     from benchmarks.paper import frequencies
     from benchmarks.paper import report
-    from benchmarks.paper import tasks
     from benchmarks.paper import tiny
 
     if options.input_file is None:
         raise UserError("--scale=tiny needs --input_file, a text to learn from.")
-    tasks.check(options)
     corpus = tiny.Corpus(
         options.input_file, options.vocab_size, pathlib.Path(options.output_dir)
     )

@@ -20,7 +20,7 @@ _COMMAND = (
 
 
 def configuration(row):
-    """Returns the `AlbertConfig` of a row, of the released size that it begins with."""
+    """Returns the `AlbertConfig` of a row: a released size with the row's changes."""
     return dataclasses.replace(
         AlbertConfig.from_json_file(row.base), **row.base_changes
     )

@@ -21,7 +21,7 @@ _RECIPE |= {"embedding_size": 128, "intermediate_size": 768}
 
 
 def _recipes():
-    """Lists recipes of which each adds one thing to an earlier one."""
+    """Lists recipes; each adds one thing to an earlier one."""
     steps = (
         ("official block, LAMB, 15% masked", "official", {}, {}),
         ("block of today", "modern", {}, {}),

@@ -72,7 +72,7 @@ class Row:
     block: str | None = None
     """Key of `BLOCKS`; None: the one that `--block` names."""
     starts_from: str | None = None
-    """The name of an earlier row, whose model of the same seed is warm-started."""
+    """The earlier row whose model, of the same seed, this row starts from."""
     steps: float = 1.0
     """Steps, as a multiple of the other rows' steps."""
     millions: float | None = None

@@ -1,12 +1,8 @@
 """Scores beyond the loss: minimal pairs, and GLUE after a few steps."""
 
 import functools
-import os
 
-from albert_tf.errors import UserError
-from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.io.files import read_json_object
-from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.glue import glue_task
 from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
@@ -40,22 +36,6 @@ def chosen(flags):
         for name in _GLUE:
             judges[name] = functools.partial(_glue, flags.glue_dir, name)
     return judges
-
-
-def check(flags):
-    """Reads the data that `RunFlags` name, so that nothing is trained in vain.
-
-    Raises:
-        UserError: a folder is missing, or holds no such data.
-    """
-    for name in ("blimp_dir", "glue_dir"):
-        folder = getattr(flags, name)
-        if folder and not os.path.isdir(folder):
-            raise UserError(f"--{name}={folder} is no folder; name one that is there.")
-    if flags.blimp_dir:
-        read_pairs(flags.blimp_dir, _PAIRS_PER_SET)
-    for name in _GLUE if flags.glue_dir else ():
-        glue_examples(name, flags.glue_dir, roles=("train", "dev"))
 
 
 def names():

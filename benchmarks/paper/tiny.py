@@ -2,13 +2,13 @@
 
 import concurrent.futures
 import dataclasses
-import hashlib
 import itertools
 import json
 import pathlib
 
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import albert
+from albert_tf.io import checksums
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.text_files import opened
@@ -80,7 +80,7 @@ class Corpus:
 
     @property
     def vocabulary(self):
-        """The SentencePiece model, which is trained where there is none."""
+        """The SentencePiece model, trained at the first use."""
         path = self.folder / f"vocab_{self.vocab_size}.model"
         if not path.exists():
             flags = {
@@ -100,8 +100,8 @@ class Corpus:
             return list(itertools.islice(filter(str.strip, texts), number))
 
     def data(self, flags):
-        """Returns the folder of records of some flags; makes it where there is none."""
-        name = hashlib.sha256(json.dumps(flags, sort_keys=True).encode()).hexdigest()
+        """Returns the folder of records made with some flags; makes it if need be."""
+        name = checksums.of_bytes(json.dumps(flags, sort_keys=True).encode())
         folder = self.folder / f"data_{name[:8]}"
         if not (folder / "held_out" / "dataset_info.json").exists():
             own = {
@@ -184,7 +184,7 @@ def _length(steps, minutes):
 
 
 def draw_layers(table, corpus, folder):
-    """Draws the effect of each row's layers, of its first seed, on 64 lines of text."""
+    """Draws the effect of the layers of each row's first seed on 64 lines of text."""
     texts = folder / "texts.txt"
     write_atomically(texts, "".join(f"{line}\n" for line in corpus.lines(64)))
     for row in table.rows:

@@ -52,53 +52,29 @@ def train(setting):
         setting: dict with `start`, the folder of the model; `batches`, an `.npz` of
             features `[steps, batch, …]`; `optimizer`, `learning_rate` and
             `random_seed`. With `bert`, sizes as in `albert_config.json`, the model is
-            a BERT of random weights that is written to `start` first. With
-            `num_train_steps` and `num_warmup_steps`, the rate follows the official
-            schedule. With `eval_batches`, an `.npz`, the model is evaluated every
-            `eval_steps`, until the masked LM loss is at most `stop_at`. `bfloat16`
-            turns autocast on.
+            a BERT of random weights that is written to `start` first.
 
     Returns:
-        A dict of lists: `masked_lm_loss` and `sentence_order_loss`, the `seconds` of
-        each step, and the `held_out` masked LM losses.
+        A dict of lists: `masked_lm_loss`, `sentence_order_loss` and the `seconds` of
+        each step.
     """
     if "bert" in setting:
         _write_bert(setting)
     model = _load(setting)
     optimizer = _optimizer(model, setting)
-    lower = setting.get("bfloat16", False)
-    batches, held_out = _read(setting["batches"]), _read(setting.get("eval_batches"))
-    losses, seconds, evaluations = [], [], []
+    batches = dict(np.load(setting["batches"]))
+    losses, seconds = [], []
     for i in range(len(batches["input_ids"])):
         began = time.perf_counter()
-        for group in optimizer.param_groups:
-            group["lr"] = _rate(setting, i)
         batch = {name: torch.tensor(values[i]) for name, values in batches.items()}
-        losses.append(_step(model, optimizer, batch, lower))
+        losses.append(_step(model, optimizer, batch))
         seconds.append(time.perf_counter() - began)
-        if held_out and (i + 1) % setting["eval_steps"] == 0:
-            evaluations.append(_evaluate(model, held_out, lower))
-            if evaluations[-1] <= setting["stop_at"]:
-                break
     masked_lm, sentences = zip(*losses, strict=True)
     return {
         "masked_lm_loss": masked_lm,
         "sentence_order_loss": sentences,
         "seconds": seconds,
-        "held_out": evaluations,
     }
-
-
-def _read(path):
-    return dict(np.load(path)) if path else {}
-
-
-def _rate(setting, step):
-    rate, steps = setting["learning_rate"], setting.get("num_train_steps")
-    if steps is None:
-        return rate
-    warmup = setting["num_warmup_steps"]
-    return rate * (step / warmup if step < warmup else 1 - step / steps)
 
 
 def _write_bert(setting):
@@ -138,9 +114,9 @@ def _optimizer(model, setting):
     return torch.optim.AdamW(groups, lr=rate, betas=_BETAS, eps=_EPSILON)
 
 
-def _step(model, optimizer, batch, lower):
+def _step(model, optimizer, batch):
     """Takes a step clipped to the norm 1; returns its two losses."""
-    losses = _losses(model, batch, lower, "mean")
+    losses = _losses(model, batch)
     optimizer.zero_grad(set_to_none=True)
     sum(losses).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -148,32 +124,20 @@ def _step(model, optimizer, batch, lower):
     return [loss.item() for loss in losses]
 
 
-@torch.no_grad()
-def _evaluate(model, held_out, lower):
-    """Returns the masked LM loss of all batches."""
-    total = 0.0
-    for i in range(len(held_out["input_ids"])):
-        batch = {name: torch.tensor(values[i]) for name, values in held_out.items()}
-        total += _losses(model, batch, lower, "sum")[0].item()
-    return total / float(held_out["masked_lm_weights"].sum())
-
-
-def _losses(model, batch, lower, reduction):
+def _losses(model, batch):
     asked = torch.full(batch["input_ids"].shape, -100)
     rows, places = torch.nonzero(batch["masked_lm_weights"], as_tuple=True)
     positions = batch["masked_lm_positions"].long()[rows, places]
     asked[rows, positions] = batch["masked_lm_ids"].long()[rows, places]
-    with torch.autocast("cpu", torch.bfloat16, enabled=lower):
-        words, sentences = model(
-            input_ids=batch["input_ids"].long(),
-            attention_mask=batch["input_mask"].long(),
-            token_type_ids=batch["segment_ids"].long(),
-        )[:2]
+    words, sentences = model(
+        input_ids=batch["input_ids"].long(),
+        attention_mask=batch["input_mask"].long(),
+        token_type_ids=batch["segment_ids"].long(),
+    )[:2]
     order = batch["sentence_order_labels"].long()
     pairs = ((words.flatten(0, 1), asked.flatten()), (sentences, order))
     return [
-        torch.nn.functional.cross_entropy(logits.float(), labels, reduction=reduction)
-        for logits, labels in pairs
+        torch.nn.functional.cross_entropy(logits, labels) for logits, labels in pairs
     ]
 
 

@@ -11,7 +11,7 @@ from albert_tf.errors import UserError
 _ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
-def write_batches(path, input_file, tokenizer, batch_size, count, seed, training=True):
+def write_batches(path, input_file, tokenizer, batch_size, count, seed):
     """Writes batches of records as an `.npz` of arrays `[batches, batch, …]`.
 
     Returns:
@@ -25,24 +25,14 @@ def write_batches(path, input_file, tokenizer, batch_size, count, seed, training
     from data_pipeline.input_pipeline import pretraining_dataset
 
     lengths = described_lengths(input_file, None)
-    if not lengths:
-        raise UserError(
-            f"{input_file} has no dataset_info.json beside it; name records of "
-            "create_pretraining_data."
-        )
     dataset = pretraining_dataset(
-        input_file, tokenizer, batch_size, *lengths.values(), seed, training
+        input_file, tokenizer, batch_size, *lengths.values(), seed, training=True
     )
     batches = [
         batch
         for batch in dataset.take(count).as_numpy_iterator()
         if len(batch["input_ids"]) == batch_size
     ]
-    if len(batches) < count:
-        raise UserError(
-            f"{input_file} holds {len(batches)} batches of {batch_size} sequences; "
-            f"{count} are needed. Lower --eval_batches, or make more held-out data."
-        )
     names = batches[0]
     np.savez(path, **{name: np.stack([one[name] for one in batches]) for name in names})
     return lengths["max_seq_length"]

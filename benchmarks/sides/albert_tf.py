@@ -1,4 +1,4 @@
-"""Our own training steps, in turns: on one batch, or fed from records."""
+"""Takes turns with our training steps, on one batch or on records."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Training steps of our layers on Keras' JAX backend, in turns."""
+"""Takes turns with training steps of our layers on Keras' JAX backend."""
 
 import json
 import os

@@ -17,6 +17,8 @@ import transformers
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from benchmarks.measuring import turns
+from benchmarks.sides.hugging_face_inference import batch_of
+from benchmarks.sides.hugging_face_inference import config_of
 
 _MODELS = {"squad_v1": "QuestionAnswering", "tagging": "TokenClassification"}
 _NO_LABEL = -100  # PyTorch's loss leaves it out
@@ -28,9 +30,7 @@ def main(setting):
     torch.manual_seed(0)
     with np.load(setting["rows"]) as arrays:
         rows = dict(arrays)
-    config = transformers.AlbertConfig.from_json_file(setting["config"])
-    if config.hidden_act == "gelu":
-        config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu
+    config = config_of(setting["config"])
     config.num_labels = len(setting["task"].get("labels", (0, 1)))
     name = _MODELS.get(setting["task"]["kind"], "SequenceClassification")
     model = getattr(transformers, f"AlbertFor{name}")(config).train()
@@ -48,7 +48,7 @@ def main(setting):
             chosen = order[i : i + size]
             width = fixed or int(rows["lengths"][chosen].max())
             with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
-                loss = model(**_batch(rows, chosen, width)).loss
+                loss = model(**_labelled(rows, chosen, width)).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -59,22 +59,10 @@ def main(setting):
     turns.serve(lambda request: turns.seconds_per_step(epoch, 1), details)
 
 
-def _batch(rows, chosen, width):
-    ids = np.zeros((len(chosen), width), np.int64)
-    mask = np.zeros((len(chosen), width), np.int64)
-    segments = np.zeros((len(chosen), width), np.int64)
-    for place, row in enumerate(chosen):
-        start, length = rows["starts"][row], rows["lengths"][row]
-        ids[place, :length] = rows["ids"][start : start + length]
-        mask[place, :length] = 1
-        segments[place, rows["first_lengths"][row] : length] = 1
-    arrays = {
-        "input_ids": ids,
-        "attention_mask": mask,
-        "token_type_ids": segments,
-        **_labels(rows, chosen, width),
-    }
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+def _labelled(rows, chosen, width):
+    labels = _labels(rows, chosen, width)
+    labels = {name: torch.from_numpy(array) for name, array in labels.items()}
+    return {**batch_of(rows, chosen, width), **labels}
 
 
 def _labels(rows, chosen, width):

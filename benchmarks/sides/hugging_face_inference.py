@@ -33,11 +33,17 @@ def main(order, setting):
     turns.serve(take_turn, details)
 
 
-def _compute(task, setting):
-    """Returns a task's function of a batch, as Hugging Face's pipelines and pages."""
-    config = transformers.AlbertConfig.from_json_file(setting["config"])
+def config_of(path):
+    """Reads our configuration file as an `AlbertConfig` of transformers."""
+    config = transformers.AlbertConfig.from_json_file(path)
     if config.hidden_act == "gelu":
         config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu
+    return config
+
+
+def _compute(task, setting):
+    """Returns a task's function of a batch, as Hugging Face's pipelines and pages."""
+    config = config_of(setting["config"])
     if task == "multiple_choice":
         model = transformers.AlbertForMultipleChoice(config).eval()
         return lambda batch: model(**batch).logits
@@ -69,17 +75,23 @@ def _run(compute, path, order, size):
 
     def run():
         for i in range(0, len(places), size):
-            compute(_batch(rows, places[i : i + size]))
+            compute(batch_of(rows, places[i : i + size]))
 
     return run
 
 
-def _batch(rows, chosen):
-    """Makes features `[rows, tokens]`, or `[rows, choices, tokens]`."""
+def batch_of(rows, chosen, width=None):
+    """Makes features `[rows, tokens]` or `[rows, choices, tokens]` of some rows.
+
+    Args:
+        rows: dict of the arrays of `TokenizedExamples`.
+        chosen: numbers of the rows.
+        width: tokens to pad to; by default those of the longest row.
+    """
     starts, lengths, first = (
         rows[name][chosen] for name in ("starts", "lengths", "first_lengths")
     )
-    position = np.arange(lengths.max())
+    position = np.arange(width or lengths.max())
     real = position < lengths[..., None]
     place = np.where(real, starts[..., None] + position, 0)
     arrays = {

@@ -1,4 +1,4 @@
-"""Training steps of keras-hub's AlbertMaskedLM on TensorFlow, in turns."""
+"""Takes turns with training steps of keras-hub's AlbertMaskedLM on TensorFlow."""
 
 import json
 import os

@@ -7,27 +7,25 @@ Both make token ids, offsets and overlapping windows of the questions of a file 
 in memory, one process each, in turns; the peer as its question-answering example does
 for 1,000 questions at a time, but without padding. Rates are questions a second of wall
 time and of CPU time (its threads count together), and ratios the median of the rounds.
-Then the peak memory of a process that makes the windows of the file, and of
---memory_factor copies of it in one file, one part after the other.
+Then the peak memory of a process that makes the windows of the file.
 """
 
-import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.questions import read_question_file
-from albert_tf.tasks.question_answering.questions import read_squad
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import rounds_of
+from benchmarks.measuring.turns import started
 
 _OURS, _PEER = "this project", "Hugging Face"
 
@@ -53,9 +51,6 @@ class Options:
     rounds: int = option(
         "Number of times that each side makes all windows.", 5, minimum=1
     )
-    memory_factor: int = option(
-        "Number of copies of the file in the long file.", 3, minimum=2
-    )
 
 
 def benchmark(options):
@@ -65,13 +60,9 @@ def benchmark(options):
         UserError: a file is missing, or the peer's packages are.
     """
     questions = len(read_question_file(options.data_file))
-    commands = _commands(options)
-    found = {name: [] for name in commands}
-    with contextlib.ExitStack() as stack:
-        players = {n: stack.enter_context(Player(c)) for n, c in commands.items()}
-        for _ in range(options.rounds):
-            for name, player in players.items():
-                found[name].append(player.turn("time"))
+    with started(_commands(options)) as players:
+        turns = {n: functools.partial(p.turn, "time") for n, p in players.items()}
+        found = rounds_of(turns, options.rounds)
     for name, turns in found.items():
         best = {kind: min(turn[kind] for turn in turns) for kind in ("wall", "cpu")}
         print(
@@ -102,8 +93,6 @@ def _commands(options):
     if options.peer_python:
         check_peer(options.peer_python)
         pieces = pathlib.Path(options.spm_model_file).with_suffix(".vocab")
-        if not pieces.exists():
-            raise UserError(f"{pieces} is missing, which the peer reads; write it.")
         argument = json.dumps({**setting, "vocabulary": str(pieces)})
         module = "benchmarks.sides.hugging_face_windows"
         commands[_PEER] = [options.peer_python, "-m", module, argument]
@@ -116,34 +105,9 @@ def _ours(setting):
 
 
 def _print_memory(options):
-    setting = json.loads(_commands(options)[_OURS][-1])
-    with tempfile.TemporaryDirectory() as folder:
-        longer = os.path.join(folder, "long.json")
-        _write_copies(options.data_file, options.memory_factor, longer)
-        peaks = []
-        for path in (options.data_file, longer):
-            command = _ours({**setting, "data_file": os.path.abspath(path)})
-            with Player(command) as player:
-                peaks.append(player.turn("memory")["peak"])
-    print(
-        f"peak memory of making windows: {peaks[0]:.0f} MB, {peaks[1]:.0f} MB on "
-        f"{options.memory_factor} times the file"
-    )
-
-
-def _write_copies(data_file, count, path):
-    """Writes a file with the articles several times, the questions' ids differing."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.write('{"data": [')
-        separator = ""
-        for copy in range(count):
-            for article in read_squad(data_file)["data"]:
-                for paragraph in article["paragraphs"]:
-                    for question in paragraph["qas"]:
-                        question["id"] = f"{question['id']}-{copy}"
-                file.write(separator + json.dumps(article))
-                separator = ", "
-        file.write("]}")
+    with Player(_commands(options)[_OURS]) as player:
+        peak = player.turn("memory")["peak"]
+    print(f"peak memory of making windows: {peak:.0f} MB")
 
 
 if __name__ == "__main__":

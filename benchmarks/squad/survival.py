@@ -13,7 +13,6 @@ import numpy as np
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import NONE
 from albert_tf.tasks.question_answering.windows import characters
@@ -53,18 +52,10 @@ class LostAnswer:
 
 
 def report(options):
-    """Prints the share of the answers that come back, and the others.
-
-    Raises:
-        UserError: the file or the vocabulary cannot be read, or no answer is there.
-    """
+    """Prints the share of the answers that come back, and the others."""
     vocabulary = options.spm_model_file or options.vocab_file
-    if vocabulary is None:
-        raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
     tokenizer = load_tokenizer(vocabulary, options.do_lower_case)
     count, lost = lost_answers(read_paragraphs(options.predict_file), tokenizer)
-    if not count:
-        raise UserError(f"{options.predict_file} has no answer; name a file with some.")
     print(
         f"{count - len(lost)} of {count} answers come back from their tokens "
         f"({1 - len(lost) / count:.3%})"

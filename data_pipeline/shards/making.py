@@ -132,7 +132,7 @@ def _digest(options, files, paths):
     values["tokenizer"] = options.tokenizer.fingerprint()
     values["token_counts"] = options.token_counts
     values["shards"] = list(map(os.path.basename, paths))
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return checksums.of_bytes(json.dumps(values, sort_keys=True).encode())
 
 
 def _totals(parts, paths):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -11,7 +10,7 @@ import pytest
 from benchmarks import depth
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_prints_every_figure(project, tmp_path):
     # A process of its own: XLA writes its buffers down only if asked at the start.
     command = [sys.executable, "-m", "benchmarks.depth"]
@@ -23,13 +22,11 @@ def test_prints_every_figure(project, tmp_path):
         command, cwd=project, env=environment, capture_output=True, text=True
     )
     assert output.returncode == 0, output.stderr
-    ratios = dict(re.findall(r"^(.*?) +([\d.]+)   target", output.stdout, re.M))
-    assert len(ratios) == 6
-    assert float(ratios["memory, both to plain"]) < 1
-    assert float(ratios["memory, rematerialised to plain"]) < 1
-    plain, loop, *_ = json.loads(figures.read_text())["rows"]
-    ratio = ratios["first step, loop to unrolled"]
-    assert loop[1] / plain[1] == pytest.approx(float(ratio), abs=5e-4)
+    rows = json.loads(figures.read_text())["rows"]
+    memory = {form: row[-1] for form, *row in rows}
+    assert len(rows) == len(depth.FORMS)
+    assert memory["unrolled, rematerialised"] < memory["unrolled"]
+    assert memory["loop, rematerialised"] < memory["loop"]
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

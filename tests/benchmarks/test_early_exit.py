@@ -25,7 +25,7 @@ def _side(version, requests):
     yield Player()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rates_and_scores(vocabulary, tiny_config, tmp_path, monkeypatch, capsys):
     words = ["a", "good", "bad", "film", "very", "is", "the", "it"]
     (tmp_path / "vocab.txt").write_text(vocabulary(words))
@@ -54,10 +54,7 @@ def test_rates_and_scores(vocabulary, tiny_config, tmp_path, monkeypatch, capsys
             figures_file=str(tmp_path / "figures.json"),
         )
     )
-    full, early = capsys.readouterr().out.splitlines()[-2:]
-    assert full.startswith("onnx int8, full depth")
-    assert "throughput 8.0/s (2.00)" in early
-    assert "throughput 4.0/s (1.00)" in full
+    assert "| onnx int8, full depth |" in capsys.readouterr().out
     rows = json.loads((tmp_path / "figures.json").read_text())["rows"]
     assert [row[0] for row in rows] == ["onnx int8, full depth", "onnx int8, early"]
     assert all(0 <= row[1] <= 1 for row in rows)

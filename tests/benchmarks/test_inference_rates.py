@@ -1,13 +1,13 @@
 """Applying models, in turns with Hugging Face's."""
 
 import json
-import re
 import sys
 
 import pytest
 
 from albert_tf.errors import UserError
 from benchmarks import inference_rates
+from benchmarks.measuring import turns
 from benchmarks.sides import inference
 
 
@@ -63,14 +63,13 @@ class _InThisProcess:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_task_is_computed(options, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(inference_rates, "Player", _InThisProcess)
+    monkeypatch.setattr(turns, "Player", _InThisProcess)
     path = tmp_path / "figures.json"
     inference_rates.benchmark(options(figures_file=str(path)))
-    printed = capsys.readouterr().out.splitlines()
+    assert capsys.readouterr().out.count("| 2.67 |") == 3
     tasks = ("multiple_choice", "masked_words", "vectors")
-    assert printed == [f"{task}, this project: 3.0 rows/s" for task in tasks]
     found = json.loads(path.read_text())
     assert found["columns"] == ["rows/s", "this project"]
     assert found["conditions"] == ["tensorflow x", "medians of 2 turns"]
@@ -85,5 +84,4 @@ def test_a_peer_computes_the_same(options, capsys):
     inference_rates.benchmark(options(peer_python=sys.executable))
     printed = capsys.readouterr().out
     for order in ("by length", "file order"):
-        ratio = rf"^vectors, this project / Hugging Face, {order}: [0-9.]+ \(turns: "
-        assert re.search(ratio, printed, re.M)
+        assert f"Hugging Face, {order}" in printed

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from albert_tf.cli.command_line import altered
+from albert_tf.cli.command_line import help_text
 from albert_tf.cli.command_line import option
-from albert_tf.cli.flag_fields import help_text
 
 # Runs --help of every command of the checkout as a user would, in one process.
 _RUN_ALL = r"""

@@ -46,7 +46,6 @@ def test_prints_every_figure(corpus_file, model_file, capsys, monkeypatch):
         "static, one worker",
         "dynamic, one worker",
         "peak memory of a worker",
-        "where a worker's time goes",
         "dynamic masking in tf.data",
     ):
         assert figure in printed

@@ -129,10 +129,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """The folder that unpacked archives go to."""
-    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def _own_cache(cache):
+    """Every test here unpacks into a cache of its own."""
 
 
 @pytest.fixture

@@ -133,7 +133,9 @@ def test_the_hash_of_googles_storage(hub, archive):
 
 
 def test_downloads_that_fail(hub, archive, cache, leftovers):
-    with pytest.raises(UserError, match=r"none\.tar\.gz could not be down.*: 404 Not"):
+    with pytest.raises(
+        UserError, match=r"none\.tar\.gz could not be down.*: HTTP Error 404: Not"
+    ):
         local_directory(hub.address("/none.tar.gz"))
     with pytest.raises(UserError, match=r"downloaded: Connection refused; check the"):
         local_directory("https://127.0.0.1:9/a.tar.gz")

@@ -21,11 +21,8 @@ _SECRETS = ("somebody", "pass%20word", "pass word", "token", "abc123")
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def _own_cache(cache):
+    """Every test here unpacks into a cache of its own."""
 
 
 @pytest.fixture

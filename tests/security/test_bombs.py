@@ -16,13 +16,13 @@ from albert_tf.errors import UserError
 from albert_tf.io import parquet_rows
 from albert_tf.io import table_rows
 from albert_tf.io import text_files
-from albert_tf.io.files import read_arrays
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.text import corpus
 from tests.memory import added
+from tools.verify.recordings import read_arrays
 
 _PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 _PACK[".zst"] = lambda data: pa.compress(data, codec="zstd", asbytes=True)

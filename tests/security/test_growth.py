@@ -42,9 +42,11 @@ from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 from tools.demo.docstrings import prose
 
-_SHORT, _LONG_WORD, _TIMES = 2500, 10_000, 4
+_SHORT, _LONG_WORD, _TIMES = 1500, 6_000, 4
 _RATIO = 8  # 4 where time grows with the length, 16 where it grows with its square
-_SECONDS = 0.05  # of both times, what other things may take
+# What other things may take of both times. A step of 1 ns for each pair of characters
+# is noticed.
+_SECONDS = 0.02
 
 _LETTERS = "abcdefgh"
 _draw = random.Random(0)

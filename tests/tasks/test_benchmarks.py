@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 import subprocess
 
 import pytest
@@ -19,6 +18,7 @@ from benchmarks import finetune_epoch
 from benchmarks import first_step
 from benchmarks import glue_results
 from benchmarks import pretraining_gain
+from benchmarks.measuring import turns
 from tests.players import PlayerHere
 
 
@@ -37,7 +37,6 @@ def sst2(flags, tmp_path):
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 def test_scores_of_pretrained_models_and_from_scratch(
     sst2, tmp_path, monkeypatch, capsys
 ):
@@ -103,10 +102,9 @@ def test_a_peer_without_its_packages_is_one_sentence(sst2, tmp_path):
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(finetune_epoch, "load_tokenizer", _vocabulary(tmp_path))
-    monkeypatch.setattr(finetune_epoch, "Player", PlayerHere)
+    monkeypatch.setattr(turns, "Player", PlayerHere)
     options = finetune_epoch.Options(
         data_dir=sst2,
         spm_model_file="unused",
@@ -119,15 +117,11 @@ def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     )
     finetune_epoch.benchmark(options)
     printed = capsys.readouterr().out
-    assert re.search(r"^this project: [\d.]+ examples/s \(first", printed, re.M)
-    assert re.search(r"^this project / this project, fixed length: ", printed, re.M)
+    assert "| this project, fixed length | " in printed
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
-def test_first_step_is_timed_with_and_without_cache(
-    sst2, tmp_path, monkeypatch, capsys
-):
+def test_first_step_is_timed_with_and_without_cache(sst2, tmp_path, monkeypatch):
     monkeypatch.setattr(first_step, "load_tokenizer", _vocabulary(tmp_path))
     commands, popen = [], subprocess.Popen
     monkeypatch.setattr(
@@ -145,19 +139,10 @@ def test_first_step_is_timed_with_and_without_cache(
         train_batch_size=8,
     )
     first_step.benchmark(options)
-    found = re.findall(
-        r"sst-2, (\w+) cache, (.*): ([\d.]+) s \(([\d.]+) s of", capsys.readouterr().out
-    )
-    assert [state for state, *_ in found] == ["cold", "cold", "warm", "warm"]
-    assert [event for _, event, *_ in found[:2]] == [
-        "training starts",
-        "first step done",
-    ]
-    assert float(found[0][2]) <= float(found[1][2])
     assert ["--mixed_precision=bfloat16" in c for c in commands] == [True, True]
     rows = json.loads((tmp_path / "figures.json").read_text())["rows"]
     assert [row[0] for row in rows] == ["cold cache", "warm cache"]
-    assert [f"{row[3]:.1f}" for row in rows] == [found[1][2], found[3][2]]
+    assert all(row[1] <= row[3] for row in rows)
 
 
 def _vocabulary(tmp_path):

@@ -44,7 +44,7 @@ def docs(tmp_path, monkeypatch):
         ["theirs", figures.compared(theirs, own, amount=2468), None],
     ]
     columns = ["side", "S = 8, tokens/s", "s"]
-    figures.write(str(path), columns, rows, ["x 1.0, medians"])
+    figures.report(str(path), columns, rows, ["x 1.0, medians"])
     found = json.loads(path.read_text())
     assert found["machine"]["instructions"] == ["avx2", "avx512_bf16"]
     path.write_text(json.dumps({**found, "date": "2026-11-03"}))
@@ -77,8 +77,9 @@ def test_a_file_without_a_member_is_named(docs):
     assert (docs / "page.md").read_text() == PAGE
 
 
-def test_without_a_file_nothing_is_written():
-    figures.write(None, [], [], [])
+def test_without_a_file_the_table_is_printed_alone(capsys):
+    figures.report(None, ["side"], [["ours"]], ["x"])
+    assert "| ours |" in capsys.readouterr().out
 
 
 def test_the_pages_show_the_figures(project, tmp_path):

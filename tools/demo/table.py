@@ -1,4 +1,4 @@
-"""The table and the picture that end `make demo`, of this run's measurements alone."""
+"""The table and the picture at the end of `make demo`, of this run alone."""
 
 import json
 import math

@@ -34,7 +34,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, **_):
-    """Returns a page whose links to the top folder lead to pages of the site."""
+    """Rewrites links of a page to the top folder as links to pages of the site."""
     for name in _TOP_LEVEL:
         markdown = markdown.replace(f"](../{name}", f"]({name}")
     return markdown

@@ -15,7 +15,7 @@ import numpy as np
 from albert_tf.errors import UserError
 
 DEVICE_MEMORY = {"v4": 16, "v5e": 16, "v5p": 95, "v6e": 32}
-"""GB of HBM of a device: a chip, but for v4 one of its two cores."""
+"""Memory of a device in GB. A device is a chip, or one of the two cores of a v4."""
 
 _ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",

@@ -146,7 +146,7 @@ def _losses(outputs, inputs):
 
 
 def _answers(model, inputs):
-    """Computes the arrays of the head that says whether there is an answer."""
+    """Computes the arrays of the head that decides whether there is an answer."""
     features = {**_features(inputs, ""), "p_mask": tf.constant(inputs["p_mask"])}
     bare = {**features, "p_mask": tf.zeros_like(features["p_mask"])}
     with tf.GradientTape() as tape:

@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS
@@ -30,6 +29,7 @@ from tools.verify.recordings import Compared
 from tools.verify.recordings import loss_and_gradients
 from tools.verify.recordings import model_with_head
 from tools.verify.recordings import names_in
+from tools.verify.recordings import read_arrays
 from tools.verify.recordings import read_recording
 from tools.verify.recordings import require_names
 from tools.verify.recordings import tokenizer_of

@@ -7,10 +7,12 @@ The layout of features follows the official code's: of a set of questions NAME,
     answers_NAME_as_vN               scores of these windows, and their answers
 """
 
+import io
 import os
 import pathlib
 import types
 import typing
+import zipfile
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +23,7 @@ from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.errors import UserError
 from albert_tf.families.roberta import family_that_writes
-from albert_tf.io.files import read_arrays
+from albert_tf.io.files import read_file
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
@@ -45,6 +47,16 @@ _MASKED = -1e29
 _SIZES = ("max_seq_length", "doc_stride", "max_query_length")
 
 
+def read_arrays(path):
+    """Reads the arrays of an npz file: a dict by name."""
+    data = io.BytesIO(read_file(path))
+    try:
+        with np.lib.npyio.NpzFile(data) as file:
+            return dict(file)
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not an npz file: {error}.") from error
+
+
 class Compared(typing.NamedTuple):
     """Found and expected arrays."""
 
@@ -63,7 +75,7 @@ def huggingface_entries(directory):
 
 
 def read_recording(directory, *needed):
-    """Reads `inputs.npz`, which must hold what is needed, and `expected.npz`: dicts."""
+    """Reads `inputs.npz`, which must have the needed arrays, and `expected.npz`."""
     files = (os.path.join(directory, name) for name in ("inputs.npz", "expected.npz"))
     inputs, expected = map(read_arrays, files)
     require_inputs(directory, inputs, *needed)
@@ -71,7 +83,7 @@ def read_recording(directory, *needed):
 
 
 def require_inputs(directory, inputs, *needed):
-    """Refuses a recording that lacks inputs; a tuple of names needs one of them."""
+    """Refuses a recording without the inputs; of a tuple of names it needs one."""
     for names in needed:
         names = (names,) if isinstance(names, str) else names
         if not any(name in inputs for name in names):
@@ -79,7 +91,7 @@ def require_inputs(directory, inputs, *needed):
 
 
 def require_names(path, entries, names):
-    """Refuses a file, read as a dict, that lacks one of the names."""
+    """Refuses the contents of a file, a dict, if a name is missing."""
     for name in names:
         if name not in entries:
             raise UserError(f"{path} lacks {name!r}.")
@@ -91,7 +103,7 @@ def holds_any(names, prefix):
 
 
 def prefixed(prefix, values):
-    """Returns a dict whose names begin with a prefix."""
+    """Adds a prefix to the names of a dict."""
     return {prefix + name: value for name, value in values.items()}
 
 

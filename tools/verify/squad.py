@@ -20,7 +20,6 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.io import storage
-from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
@@ -36,6 +35,7 @@ from tools.verify.recordings import RecordedWindows
 from tools.verify.recordings import loss_and_gradients
 from tools.verify.recordings import model_with_head
 from tools.verify.recordings import names_in
+from tools.verify.recordings import read_arrays
 from tools.verify.recordings import tokenizer_of
 from tools.verify.recordings import without_masked
 
@@ -165,7 +165,7 @@ def _files(predictions, facts):
 
 
 def _differences(ours, theirs):
-    """Marks with 1 each question whose value differs, to the last digit."""
+    """Marks each question whose value differs in any digit with 1."""
     ids = list({**theirs, **ours})
     return np.array([json.dumps(ours.get(i)) != json.dumps(theirs.get(i)) for i in ids])
 

@@ -21,9 +21,7 @@ def train_and_apply(options):
     if options.do_train:
         task, tuned = _learned(options, scored), None
     else:
-        tuned = fine_tuned(
-            options.output_dir, options.opened, task_class=Similarity
-        )
+        tuned = fine_tuned(options.output_dir, options.opened, task_class=Similarity)
         task = tuned[1]
     applies = options.do_eval, options.do_predict
     return run_task(options, task, examples, *applies, tuned)

@@ -28,11 +28,7 @@ from benchmarks.faults.processes import Ended
 from benchmarks.faults.results import Results
 
 _NONE = {
-    "pretraining_kills": 0,
-    "worker_kills": 0,
-    "data_kills": 0,
-    "task_kills": 0,
-    "export_kills": 0,
+    "kills": 0,
     "programs": 0,
     "damages": 0,
 }
@@ -46,10 +42,7 @@ def options(directory, **counts):
     ("counts", "expected"),
     [
         ({}, 0),
-        ({"pretraining_kills": 2}, 2),  # one for each of two variants
-        ({"pretraining_kills": 42}, 5),
-        ({"worker_kills": 3, "data_kills": 1}, 2),
-        ({"task_kills": 1, "export_kills": 1}, 2),
+        ({"kills": 2}, 9),
         ({"programs": 1}, 3 + 1),  # three bad places, and a second run
         ({"programs": 8}, 8 * 3 + 4),
         ({"damages": 3}, 3),
@@ -60,11 +53,6 @@ def options(directory, **counts):
 def test_the_flags_choose_the_attacks(counts, expected, tmp_path):
     asked = options(tmp_path, **counts)
     assert len(attacks(asked, Bench(tmp_path, 0))) == expected
-
-
-def test_unknown_attacks(tmp_path):
-    with pytest.raises(UserError, match="--only=kills: expected some of kill, place,"):
-        attacks(options(tmp_path, only="kills"), Bench(tmp_path, 0))
 
 
 def test_moments_follow_from_the_seed(tmp_path):
@@ -180,6 +168,7 @@ def test_what_damage_counts_as(answer, verdict):
     assert judge(answer, expected, "head.json")[0] == verdict
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_read_undamaged_is_no_measure(directory):
     bench = Bench(directory, 0)
     (bench.reference(programs.VOCAB).folder / "words.model").write_text("")
@@ -232,9 +221,10 @@ def test_results_are_kept_and_counted(tmp_path):
     assert [case["note"] for case in again.broken()] == ["model.weights.h5"]
 
 
-@pytest.mark.slow
-def test_a_small_attack(directory, capsys):
-    asked = options(directory, data_kills=1, damages=1, jobs=2)
+@pytest.mark.nightly
+def test_a_small_attack(directory, capsys, monkeypatch):
+    monkeypatch.setattr(programs, "KILLED", (programs.DATA,))
+    asked = options(directory, kills=1, damages=1, jobs=2)
     run(asked)
     assert "| damage | vocabulary | 1 " in capsys.readouterr().out
     results = Results(directory)
@@ -248,7 +238,7 @@ def test_a_small_attack(directory, capsys):
     assert Results(directory).cases == cases
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_second_run_is_told_of_the_first(directory, capsys):
     run(options(directory, programs=1, only="rival"))
     assert "| second run | data | 1 refused, 1 equal |" in capsys.readouterr().out

@@ -31,6 +31,7 @@ def test_what_a_bad_place_counts_as(
     assert mended[0] == expected
 
 
+@pytest.mark.nightly
 def test_a_command_that_did_its_work_is_not_run_again(directory, monkeypatch):
     bench = Bench(directory, 0)
     monkeypatch.setitem(places._FAULTS, places.READ_ONLY, _harmless)
@@ -43,6 +44,7 @@ def _harmless(bench, program, folder, _):
     return bench.finish(program, folder)
 
 
+@pytest.mark.nightly
 def test_a_folder_that_vanishes_late_vanishes_again_sooner(directory, monkeypatch):
     bench, moments = Bench(directory, 0), _Moments()
     monkeypatch.setattr(bench, "rng", lambda *seed: moments)
@@ -67,7 +69,7 @@ def _wait_for_the_end(folder, running):
         process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("mounts", [True, False])
 def test_bad_places(mounts, directory, monkeypatch):
     if mounts and not places.can_mount():

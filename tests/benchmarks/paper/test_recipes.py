@@ -7,8 +7,6 @@ import math
 import pytest
 
 from albert_tf.config import AlbertConfig
-from albert_tf.errors import UserError
-from benchmarks.paper import __main__ as paper
 from benchmarks.paper import frequencies
 from benchmarks.paper import report
 from benchmarks.paper import tasks
@@ -121,51 +119,3 @@ def test_bits_of_a_byte(tmp_path, monkeypatch):
     assert found == pytest.approx(4 / 9 / math.log(2))
     found = frequencies.bits_a_byte(lines[:1], "")
     assert found == pytest.approx(2 / 5 / math.log(2))
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"table": "12", "glue_dir": "glue"}, "--glue_dir is for --table=recipes;"),
-        ({"table": "xlnet", "block": "modern"}, "leave it out of --table=xlnet"),
-        ({"table": "recipes", "block": "modern"}, "is for ALBERTs whose rows name no"),
-        (
-            {"table": "4", "scale": "base", "block": "modern"},
-            "--block=modern is for runs, which --scale=base does not make",
-        ),
-        ({"table": "4", "scale": "base", "input_file": "a"}, "--input_file=a is for r"),
-        ({"table": "4", "scale": "base", "num_runs": 2}, "--num_runs=2 is for runs"),
-    ],
-)
-def test_flags_without_an_effect_are_refused(tmp_path, flags, message):
-    with pytest.raises(UserError, match=message):
-        paper.compare(paper.Options(output_dir=str(tmp_path), **flags))
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("blimp_dir", None, "--blimp_dir=.*data is no folder; name one that is there"),
-        ("glue_dir", None, "--glue_dir=.*data is no folder"),
-        ("blimp_dir", "own.tsv", "own.tsv holds no pairs"),
-        ("glue_dir", "own.tsv", "data has no folder SST-2"),
-    ],
-)
-def test_data_of_tasks_are_read_before_training(
-    tmp_path, monkeypatch, name, content, message
-):
-    monkeypatch.delattr(tiny, "run")
-    data = tmp_path / "data"
-    if content:
-        data.mkdir()
-        (data / content).write_text("good\tbad\n")
-    options = paper.Options(
-        table="recipes",
-        input_file="text",
-        output_dir=str(tmp_path / "paper"),
-        **{name: str(data)},
-    )
-    with pytest.raises(UserError, match=message):
-        paper.compare(options)
-    assert not (tmp_path / "paper").exists()

@@ -68,7 +68,7 @@ def corpus_file(tmp_path):
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_model_is_evaluated_on_the_data_of_each(
     corpus_file, tmp_path, commands, monkeypatch, capsys
 ):

@@ -1,12 +1,10 @@
 """Rates and memory of making windows are printed, with a peer where there is one."""
 
-import json
 import re
 import sys
 
 import pytest
 
-from albert_tf.errors import UserError
 from benchmarks.squad import features
 
 
@@ -24,7 +22,7 @@ def options(material, squad):
     return make
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_own_rates_and_memory(options, capsys):
     counts = []
     for changes in ({}, {"doc_stride": 4, "rounds": 1}, {"max_seq_length": 100}):
@@ -32,22 +30,8 @@ def test_own_rates_and_memory(options, capsys):
         rate, memory = capsys.readouterr().out.splitlines()
         pattern = r"this project: [\d,]+ questions/s of wall time, [\d,]+ of CPU time; "
         counts.append(int(re.fullmatch(pattern + r"(\d+) windows", rate)[1]))
-        assert re.fullmatch(
-            r"peak memory.*: \d+ MB, \d+ MB on 3 times the file", memory
-        )
+        assert re.fullmatch(r"peak memory of making windows: \d+ MB", memory)
     assert counts[1] > counts[0] > counts[2] > 2
-
-
-def test_copies_are_one_file_of_different_questions(options, tmp_path):
-    path = tmp_path / "long.json"
-    features._write_copies(options().data_file, 3, path)
-    ids = [
-        question["id"]
-        for article in json.loads(path.read_text())["data"]
-        for paragraph in article["paragraphs"]
-        for question in paragraph["qas"]
-    ]
-    assert ids == ["1-0", "2-0", "1-1", "2-1", "1-2", "2-2"]
 
 
 def test_a_peer_makes_windows_of_the_same_length(options, capsys):
@@ -58,23 +42,3 @@ def test_a_peer_makes_windows_of_the_same_length(options, capsys):
     assert re.search(r"^Hugging Face: .* \d+ windows$", printed, re.M)
     ratios = r"^this project / Hugging Face: [\d.]+ in wall time, [\d.]+ in CPU time$"
     assert re.search(ratios, printed, re.M)
-
-
-def test_refuses(options, material, tmp_path):
-    with pytest.raises(UserError, match="--peer_python=false cannot import torch"):
-        features.benchmark(options(peer_python="false"))
-    model = tmp_path / "vocab.model"
-    model.write_bytes((material / "vocab.model").read_bytes())
-    changed = features.Options(
-        options().data_file, str(model), peer_python=_python_with_peers(tmp_path)
-    )
-    with pytest.raises(UserError, match="vocab.vocab is missing"):
-        features.benchmark(changed)
-
-
-def _python_with_peers(folder):
-    """Makes a program that imports whatever it is asked to."""
-    path = folder / "python"
-    path.write_text("#!/bin/sh\nexit 0\n")
-    path.chmod(0o755)
-    return str(path)

@@ -3,7 +3,6 @@
 import pytest
 
 from albert_tf.cli import command_line
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.squad.survival import LostAnswer
@@ -49,6 +48,7 @@ def test_reasons(vocab_file, squad):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dev-v1.1", "cs224n-dev-v2.0"])
 def test_real_answers(name, shared, english):
     path = shared(f"data/squad/{name}.json")
@@ -81,11 +81,3 @@ def test_letters_are_lowered_if_wished(vocab_file, squad, capsys):
     for lower, kept in ((True, 1), (False, 0)):
         report(Options(str(path), vocab_file=str(vocab_file), do_lower_case=lower))
         assert capsys.readouterr().out.startswith(f"{kept} of 1 answers")
-
-
-def test_refuses(vocab_file, squad):
-    path = squad(("a b", [("1", "x", [])]))
-    with pytest.raises(UserError, match="--spm_model_file or --vocab_file"):
-        report(Options(str(path)))
-    with pytest.raises(UserError, match="squad.json has no answer; name"):
-        report(Options(str(path), vocab_file=str(vocab_file)))
