@@ -2,11 +2,10 @@
 
 import dataclasses
 
-from data_pipeline.records.folders import describe_data
-
 from albert_tf.engine.compilation import with_precision
 from albert_tf.errors import UserError
 from albert_tf.objectives.flags import LayersFlags
+from data_pipeline.data_set import DataSet
 from data_pipeline.input_pipeline import lengths_of
 
 RESTART_ADVICE = (
@@ -128,8 +127,9 @@ def described_lengths(input_file, masked_lm_prob):
     Raises:
         UserError: no such file, or a description that is none.
     """
-    described = [info for info in describe_data(input_file).values() if info]
-    return lengths_of(described[0], masked_lm_prob) if described else {}
+    for info in DataSet(input_file).described.values():
+        return lengths_of(info, masked_lm_prob)
+    return {}
 
 
 def _given(options, names):

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 
@@ -11,6 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from albert_tf.io.folder_lock import folder_lock
 from data_pipeline.options import DataOptions
 from data_pipeline.records import dataset_info
