@@ -12,6 +12,7 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io.near_misses import refuse_arguments
+from albert_tf.io.near_misses import unknown_attribute
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.row_layout import CLS_FIRST
