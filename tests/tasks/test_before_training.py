@@ -91,15 +91,6 @@ def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_model_is_applied_without_reading_the_training_table(flags, tmp_path):
-    flags(do_train=True, train_step=1)
-    table = tmp_path / "data" / "train.tsv"
-    table.write_text("label\tsentence\nneither\t\n")
-    out = flags(do_eval=True, do_predict=True)
-    assert (out / "test_results.tsv").exists()
-
-
-@pytest.mark.slow
 def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
     (tmp_path / "out" / "dev_errors.tsv").mkdir(parents=True)
     with pytest.raises(OSError, match="dev_errors.tsv"):
