@@ -146,22 +146,14 @@ class MaskedWords(Task):
 
 
 _ANSWERS = {
-    "AlbertModel": (EncoderOutputs, MeanVectors),
-    "AlbertForPreTraining": (MaskedWords,),
-    "AlbertForMaskedLM": (MaskedWords,),
-    "XLNetModel": (EncoderOutputs, MeanVectors),
-    "XLNetLMHeadModel": (MaskedWords,),
+    "AlbertModel": ("encoder", EncoderOutputs, MeanVectors),
+    "AlbertForPreTraining": ("encoder", MaskedWords),
+    "AlbertForReplacedTokens": ("encoder",),
+    "AlbertForMaskedLM": ("masked_lm", MaskedWords),
+    "XLNetModel": ("encoder", EncoderOutputs, MeanVectors),
+    "XLNetLMHeadModel": ("masked_lm", MaskedWords),
 }
-"""By class of the model, the tasks that only serve."""
-_USUAL = {
-    "AlbertModel": "encoder",
-    "AlbertForPreTraining": "encoder",
-    "AlbertForReplacedTokens": "encoder",
-    "AlbertForMaskedLM": "masked_lm",
-    "XLNetModel": "encoder",
-    "XLNetLMHeadModel": "masked_lm",
-}
-"""The name of the answer that a model gives unless another one is asked for."""
+"""By class of the model: the name of its usual answer, its tasks that only serve."""
 
 
 def register_answers(model_class):
@@ -172,9 +164,8 @@ def register_answers(model_class):
     """
 
     def register(task_class):
-        own = _ANSWERS.get(model_class.__name__, ())
-        _ANSWERS[model_class.__name__] = (*own, task_class)
-        _USUAL[model_class.__name__] = task_class.serves
+        _, *own = _ANSWERS.get(model_class.__name__, (None,))
+        _ANSWERS[model_class.__name__] = (task_class.serves, *own, task_class)
         return task_class
 
     return register
@@ -182,7 +173,7 @@ def register_answers(model_class):
 
 def usual_answer(model_class):
     """Returns the name of a model's usual answer; None where only a task names one."""
-    return _USUAL.get(model_class.__name__)
+    return _ANSWERS.get(model_class.__name__, (None,))[0]
 
 
 def answers_of(model_class):
@@ -199,14 +190,14 @@ def answers_of(model_class):
     for model in (*registry.models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
-            tasks = _ANSWERS.get(model.__name__, ())
+            _, *tasks = _ANSWERS.get(model.__name__, (None,))
             found |= {task.serves: (model, task) for task in tasks}
     return found
 
 
 def answers_named(name, tokenizer=None):
     """Returns the `Task` that serves under a name; one of plain outputs for others."""
-    tasks = (task for tasks in _ANSWERS.values() for task in tasks)
+    tasks = (task for _, *tasks in _ANSWERS.values() for task in tasks)
     task_class = next((task for task in tasks if task.serves == name), Task)
     return bound(task_class, tokenizer)
 

@@ -211,7 +211,6 @@ def test_arguments_of_what_takes_texts(name, argument, meant, tiny_config, tmp_p
         ("TextClassifier.predict", "max_length", "use TextClassifier(path, max_length"),
         ("TextClassifier.predict", "verbose", "it takes batch_size, text_pairs, tex"),
         ("TextClassifier.evaluate", "batchsize", "did you mean batch_size?"),
-        ("TextClassifier.save_pretrained", "fromat", "did you mean format?"),
         ("TextEmbedder.fit", "validation_data", "use evaluate(…)."),
         ("TextEmbedder.fit", "eval_dataset", "use evaluate(…)."),
         ("TextEmbedder.encode", "lr", "use fit(…, learning_rate=…)."),
