@@ -51,11 +51,11 @@ class TextClassifier(TextModel):
         label_kind: "single_label", one of the labels for each text; "multi_label", any
             number of them; "regression", a number. By default the kind that the model
             was fine-tuned for, else "single_label".
-        max_length: tokens of a text, or of a pair, at most; the longer text loses its
-            end. By default the fine-tuned model's, else 128.
+        max_length: tokens of a text or a pair at most; the longer text loses its end.
+            By default the fine-tuned model's, else 128.
         revision: of an "hf://" model: a branch, a tag or a commit.
-        few_shot: whether to learn from few labels, one a text: `fit` brings texts of
-            one label together, 40 pairs a text, and then fits a linear head.
+        few_shot: whether to learn from few labels, one a text: `fit` brings texts with
+            the same label together, 40 pairs a text, and then fits a linear head.
         **changes: fields of the configuration, such as `hidden_dropout_prob`.
 
     Attributes:
@@ -65,7 +65,7 @@ class TextClassifier(TextModel):
         tokenizer: the `Tokenizer` of the model.
 
     Raises:
-        UserError: there is no such model, or it comes without a tokenizer; labels that
+        UserError: there is no such model, it comes without a tokenizer, or the labels
             do not fit the kind.
 
     Example:
@@ -129,18 +129,18 @@ class TextClassifier(TextModel):
 
         Args:
             texts: a list, an array, a column or an iterator of str.
-            labels: of each text its label, a str or the number of a label; a list of
-                such for several labels; a number for a regression.
+            labels: the name or the number of each text's label; a list of them for
+                several labels; a number for a regression.
             text_pairs: the second texts of pairs, like `texts`.
             validation_data: (texts, labels) or (texts, labels, text_pairs), which the
                 model is evaluated on after each epoch.
             epochs: passes over the texts.
             batch_size: texts of a step.
-            learning_rate: where a tenth of the steps leads to, and from where the rate
-                falls to 0, with AdamW.
-            optimizer: a Keras optimizer in its place.
-            seed: of the new head and of the order.
-            validation_split: the share of the texts, the last ones, to evaluate on in
+            learning_rate: AdamW's, after a tenth of the steps; from there it falls to
+                0.
+            optimizer: a Keras optimizer in place of AdamW.
+            seed: the seed of the new head and of the order.
+            validation_split: the share of the texts, at their end, to evaluate on in
                 place of `validation_data`.
             sample_weight: a number for each text, the weight of its loss.
             class_weight: weights by label, such as `{"sad": 2.0}`; 1 for others.
@@ -151,9 +151,10 @@ class TextClassifier(TextModel):
             Keras' `History`.
 
         Raises:
-            UserError: texts or labels that are none or differ in number, a label that
-                the model does not have, fewer than two labels; pairs where the model
-                has learned from single texts, or the reverse; weights that do not fit.
+            UserError: texts and labels differ in number or are something else; the
+                model does not have a label, or there are fewer than two; pairs are
+                given where the model has learned from single texts, or the reverse;
+                weights do not fit.
         """
         labels = list_of_labels(labels)  # an iterator is read here, once
         if self.model is None:
@@ -191,7 +192,7 @@ class TextClassifier(TextModel):
         accuracy and F1 of labels or the correlations of a regression.
 
         Raises:
-            UserError: as `fit`; nothing was trained.
+            UserError: `fit` would refuse the data; or nothing was trained.
         """
         self._check_trained()
         data = self._examples(texts, labels, text_pairs)
@@ -208,7 +209,7 @@ class TextClassifier(TextModel):
         """Answers as `Predictor` does: a dict for a str, a list of dicts for a list.
 
         Raises:
-            UserError: as `Predictor`; nothing was trained.
+            UserError: `Predictor` would refuse the texts; or nothing was trained.
         """
         self._check_trained()
         return self._predictor(texts, text_pair=text_pairs, batch_size=batch_size)
@@ -246,7 +247,7 @@ class TextClassifier(TextModel):
         self.__dict__.pop("_predictor", None)  # it answers by the task before
 
     def _task_of(self, labels, pair):
-        """Returns the task that texts and labels are of."""
+        """Makes the task of the labels, for single texts or pairs."""
         kind, names = TextTask.kinds[self._kind], self._labels
         if kind.fewest_labels and names is None:
             names = label_names(kind, labels)

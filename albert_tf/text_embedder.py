@@ -39,10 +39,10 @@ class TextEmbedder(TextModel):
     Args:
         pretrained: a directory or a name, as `from_pretrained` takes it; one of
             sentence-transformers, too.
-        pooling, layer, normalize: see `AlbertForTextEmbedding`; by default the
-            directory's, else the mean of the last layer, as long as it is.
-        max_seq_length: tokens of a text at most; a longer one loses its end. By default
-            that of the training, else the model's positions.
+        pooling, layer, normalize: see `AlbertForTextEmbedding`; by default those of the
+            directory, else the mean of the last layer, not normalized.
+        max_seq_length: tokens of a text at most; a longer text loses its end. By
+            default the length of training, else the positions of the model.
         revision: of an "hf://" model: a branch, a tag or a commit.
         **changes: fields of the configuration, such as `hidden_dropout_prob`.
 
@@ -98,16 +98,16 @@ class TextEmbedder(TextModel):
             texts: a str, or a list, an array, a column or an iterator of str.
             text_pairs: second texts, each read in one row with the first.
             batch_size: texts that are computed at a time.
-            dimensions: numbers of a vector to keep, of a model that was trained with
-                such; the shorter vectors have the length 1 again, if the model
-                normalizes.
+            dimensions: how many numbers of a vector to keep, if the model was trained
+                for that; where the model normalizes, the shorter vectors have the
+                length 1, too.
 
         Returns:
             Float32 `[texts, hidden]`, of a str `[hidden]`.
 
         Raises:
-            UserError: texts that are none, or do not fit each other; more dimensions
-                than the model has; or vectors that are not finite.
+            UserError: texts are something else or differ in number, there are more
+                dimensions than the model has, or vectors are not finite.
         """
         first, second = lists_of_texts(texts, text_pairs)
         if dimensions is not None and not 0 < dimensions <= self._width:
@@ -127,7 +127,7 @@ class TextEmbedder(TextModel):
         """Computes the cosine of each text with each: float32 `[first, second]`.
 
         Args:
-            first, second: texts as of `encode`, or vectors `[texts, hidden]`.
+            first, second: texts, see `encode`; or vectors `[texts, hidden]`.
         """
         return search.unit(self._vectors(first)) @ search.unit(self._vectors(second)).T
 
@@ -137,17 +137,15 @@ class TextEmbedder(TextModel):
         """Finds the texts of a corpus that are most similar, exactly.
 
         Args:
-            queries: texts or vectors, as of `similarity`.
+            queries: texts or vectors; see `similarity`.
             corpus: texts, an iterator of them, or vectors. Some thousand texts are
                 embedded and compared at a time, so that memory holds no more vectors.
-            k: answers for a query.
+            k: the number of answers to a query.
 
         Returns:
             For each query a list of dicts, the most similar first: `index`, the place
             in the corpus, and `similarity`. For one str, its list alone.
         """
-        if k < 1:
-            raise UserError(f"k={k}: expected 1 or more.")
         vectors = self._vectors(queries)
         cosines, places = search.nearest(vectors, self._blocks(corpus), k)
         found = [
@@ -195,37 +193,35 @@ class TextEmbedder(TextModel):
         Args:
             pairs: tuples of an anchor, a positive and perhaps a negative; tuples of two
                 texts, with `scores`; or texts alone.
-            scores: of each pair, from 0 to 1.
-            loss: as `--loss` of run_similarity.py; by default "info_nce" of pairs,
-                "cosent" of scores, "simcse" of texts.
+            scores: the score of each pair, from 0 to 1.
+            loss: see `--loss` of run_similarity.py; by default "info_nce" for pairs,
+                "cosent" for scores, "simcse" for texts.
             epochs: passes over the pairs.
             batch_size: pairs of a step; other pairs of a batch are the negatives.
-            learning_rate: where a tenth of the steps leads to, and from where the rate
-                falls to 0, with AdamW.
-            optimizer: a Keras optimizer in its place.
+            learning_rate: AdamW's, after a tenth of the steps; from there it falls to
+                0.
+            optimizer: a Keras optimizer in place of AdamW.
             temperature, symmetric, dimensions: see `Similarity`.
-            seed: of the order.
+            seed: the seed of the order.
             **options: other arguments of `keras.Model.fit`.
 
         Returns:
             Keras' `History`.
 
         Raises:
-            UserError: pairs without a partner, scores out of range or of another
-                number, a loss that does not fit, or no dropout for "simcse".
+            UserError: a text lacks its partner, scores are out of range or too few, the
+                loss does not fit, or "simcse" has no dropout.
+            ValueError: the temperature or a dimension is not above 0.
         """
         table, loss = table_of(pairs, scores, loss)
-        try:
-            task = Similarity(
-                name="custom",
-                loss=loss,
-                temperature=temperature,
-                symmetric=symmetric,
-                dimensions=tuple(dimensions),
-                **self._pooling(),
-            )
-        except ValueError as error:
-            raise UserError(f"{error}.") from error
+        task = Similarity(
+            name="custom",
+            loss=loss,
+            temperature=temperature,
+            symmetric=symmetric,
+            dimensions=tuple(dimensions),
+            **self._pooling(),
+        )
         task.check_model(self.model.config)
         tokens = task.tokenize(table, self.tokenizer, self._max_length, table.labels)
         self._set_task(task)
@@ -241,7 +237,7 @@ class TextEmbedder(TextModel):
         return {"pooling": self.model.pooling, "normalize": self.model.normalize}
 
     def _vectors(self, texts):
-        """Returns the vectors of texts, or those that were given."""
+        """Returns the vectors of texts; returns vectors as they are."""
         if _are_vectors(texts):
             return np.asarray(texts, np.float32)
         return self.encode(list_of_texts("texts", texts))

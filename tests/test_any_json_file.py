@@ -16,7 +16,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.classification.label_kinds import SingleLabel
+from albert_tf.tasks.classification.text_task import SingleLabel
 from albert_tf.tasks.registry import task_of
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.records import dataset_info

@@ -31,16 +31,12 @@ def models_of_one_encoder(bundles, tasks, **execution):
     ]
     model_dirs = [opened.path for opened in bundles]
     for directory, model in zip(model_dirs, models, strict=True):
-        if not isinstance(model, AlbertForSequenceClassification):
+        is_albert = isinstance(model, AlbertForSequenceClassification)
+        if not is_albert or model.pooling is not None:
             raise UserError(
                 f"{directory} is an {type(model).__name__} and cannot share its "
-                "encoder, as an AlbertForSequenceClassification can; export it by "
-                "itself."
-            )
-        if model.pooling is not None:
-            raise UserError(
-                f"{directory} classifies another vector than the pooled output (it "
-                "learned from few labels); export it by itself."
+                "encoder, as an AlbertForSequenceClassification can that classifies "
+                "the pooled output; export it by itself."
             )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)

@@ -75,10 +75,10 @@ def training_dataset(
 
 
 def _shuffled(dataset, buffer_size, seed):
-    """Shuffles as `dataset.shuffle`, in an order that follows from the seed alone.
+    """Shuffles like `dataset.shuffle`, in an order that follows from the seed alone.
 
-    The order of `shuffle` follows from the seed of `tf.random.set_seed`, too. The order
-    here is its order where both seeds are equal.
+    The order of `shuffle` depends on `tf.random.set_seed`, too; where both seeds are
+    equal, it is the order here.
     """
     seed %= _SEEDS
     variant = tf.raw_ops.ShuffleDatasetV3(
@@ -144,7 +144,7 @@ def features_and_labels(batch):
 
 
 def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
-    """Turns batches of row numbers to batches of features; see `training_dataset`."""
+    """Maps batches of row numbers to batches of features; see `training_dataset`."""
     widths = (*(w for w in buckets if w < max_seq_length), max_seq_length)
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)
@@ -182,7 +182,7 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
 
 
 def _targets(examples):
-    """Returns a function that gathers the labels, teacher's logits, weights of rows."""
+    """Returns a function that gathers labels, teacher logits and weights of rows."""
     labels, teacher = (
         None if values is None else tf.constant(values)
         for values in (examples.labels, examples.teacher)

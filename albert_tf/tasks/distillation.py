@@ -16,9 +16,6 @@ from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.tasks.batching import TEACHER_LOGITS
-from albert_tf.tasks.cache import cached
-from albert_tf.tasks.cache import cached_tokens
-from albert_tf.tasks.cache import tokens_facts
 from albert_tf.tasks.loading import load_fine_tuned
 from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import joined
@@ -27,6 +24,9 @@ from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import begins_of
+from albert_tf.tasks.tokenized_examples import cached
+from albert_tf.tasks.tokenized_examples import cached_tokens
+from albert_tf.tasks.tokenized_examples import tokens_facts
 
 # The same in every run, so that a cache made again holds the same bytes.
 _BATCH_SIZE = 32
@@ -182,7 +182,7 @@ class Teacher:
             )
 
     def _compute(self, prepared, length):
-        """Computes the logits, float32 `[rows, …]`, or of tokens `[len(ids), …]`."""
+        """Computes logits, float32 `[rows, …]`, or `[len(ids), …]` of tokens."""
         task, tokens = self._task, prepared.tokens
         logging.info("%s teaches %d rows.", self._name, len(tokens))
         own, model = self._own, self._model

@@ -66,16 +66,14 @@ def fit(
     Args:
         model: a Keras model of `FEATURES`.
         examples: labelled `TokenizedExamples`.
-        loss, metrics: as of `keras.Model.compile`.
+        loss, metrics, epochs: see `keras.Model.compile` and `fit`.
         max_length: tokens of a row at most.
-        epochs: passes over the examples.
         batch_size: examples of a step.
-        learning_rate: where a tenth of the steps leads to, and from where the rate
-            falls to 0, with AdamW.
-        optimizer: a Keras optimizer in its place.
-        seed: of the order.
+        learning_rate: AdamW's, after a tenth of the steps; from there it falls to 0.
+        optimizer: a Keras optimizer in place of AdamW.
+        seed: the seed of the order.
         held_out: labelled `TokenizedExamples` to evaluate on after each epoch, or None.
-        **options: as of `keras.Model.fit`.
+        **options: other arguments of `keras.Model.fit`.
 
     Returns:
         Keras' `History`.

@@ -146,18 +146,13 @@ class MaskedWords(Task):
 
 
 _ANSWERS = {
-    "encoder": (EncoderOutputs, MeanVectors),
-    "pretraining": (MaskedWords,),
-    "masked_lm": (MaskedWords,),
+    "encoder": ("encoder", EncoderOutputs, MeanVectors),
+    "pretraining": ("encoder", MaskedWords),
+    "replaced_tokens": ("encoder",),
+    "masked_lm": ("masked_lm", MaskedWords),
 }
-"""By the `purpose`, or by the name, of a model class, the tasks that only serve."""
-_USUAL = {
-    "encoder": "encoder",
-    "pretraining": "encoder",
-    "replaced_tokens": "encoder",
-    "masked_lm": "masked_lm",
-}
-"""The name of the answer that a model gives unless another one is asked for."""
+"""By the `purpose`, or by the name, of a model class: the name of its usual answer, and
+its tasks that only serve."""
 
 
 def register_answers(model_class):
@@ -168,18 +163,21 @@ def register_answers(model_class):
     """
 
     def register(task_class):
-        own = _ANSWERS.get(model_class.__name__, ())
-        _ANSWERS[model_class.__name__] = (*own, task_class)
-        _USUAL[model_class.__name__] = task_class.serves
+        _, *own = _ANSWERS.get(model_class.__name__, (None,))
+        _ANSWERS[model_class.__name__] = (task_class.serves, *own, task_class)
         return task_class
 
     return register
 
 
+def _answers(model_class):
+    own = _ANSWERS.get(model_class.__name__)
+    return own or _ANSWERS.get(model_class.purpose, (None,))
+
+
 def usual_answer(model_class):
     """Returns the name of a model's usual answer; None where only a task names one."""
-    name = _USUAL.get(model_class.__name__)
-    return name or _USUAL.get(model_class.purpose)
+    return _answers(model_class)[0]
 
 
 def answers_of(model_class):
@@ -196,14 +194,14 @@ def answers_of(model_class):
     for model in (*registry.models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
-            tasks = _ANSWERS.get(model.__name__) or _ANSWERS.get(model.purpose, ())
+            _, *tasks = _answers(model)
             found |= {task.serves: (model, task) for task in tasks}
     return found
 
 
 def answers_named(name, tokenizer=None):
     """Returns the `Task` that serves under a name; one of plain outputs for others."""
-    tasks = (task for tasks in _ANSWERS.values() for task in tasks)
+    tasks = (task for _, *tasks in _ANSWERS.values() for task in tasks)
     task_class = next((task for task in tasks if task.serves == name), Task)
     return bound(task_class, tokenizer)
 

@@ -4,7 +4,7 @@ Import the module of a new task here; its class registers itself.
 """
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification import label_kinds  # noqa: F401
+from albert_tf.tasks.classification import text_task  # noqa: F401
 from albert_tf.tasks.multiple_choice import task as multiple_choice  # noqa: F401
 from albert_tf.tasks.question_answering import task as questions  # noqa: F401
 from albert_tf.tasks.similarity import task as similarity  # noqa: F401
@@ -18,15 +18,10 @@ def create_task(kind, name, **fields):
 
 
 def read_task(opened, asked=None):
-    """Returns the `Task` of a model; None if nothing tells it.
+    """Returns the `Task` of a `Bundle`, as `task_of`.
 
-    Args:
-        opened: the `Bundle` of the model, which may be of another program.
-        asked: the `Task` that it is to be applied to, which decides where two kinds of
-            models have the same tensors and the folder names none; or None.
-
-    Raises:
-        UserError: as `task_of`.
+    Where two classes of models have the same tensors, and the folder names neither, the
+    `Task` that the model is to be applied to, `asked`, decides.
     """
     classes = asked.model_classes().values() if asked else ()
     names = [model_class.huggingface_architecture() for model_class in classes]
@@ -34,18 +29,13 @@ def read_task(opened, asked=None):
 
 
 def task_of(info, source, model_class=None, head=()):
-    """Returns a model's task: its training's, else the one that its head tells.
-
-    A head of questions tells it, a head of classes only with their names.
+    """Returns a model's `Task`: its training's, else the one of `Task.told`, or None.
 
     Args:
         info: the dict of `training_info.json`, or of an export's description.
         source: the model's name in messages.
-        model_class: the class of the model, None where nothing else is known of it.
+        model_class: the class of the model; None if only `info` is known.
         head: the constructor arguments of its head.
-
-    Returns:
-        A `Task`; None if the model tells none.
 
     Raises:
         UserError: this version of albert_tf does not know the task, its labels make

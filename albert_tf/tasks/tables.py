@@ -175,14 +175,11 @@ def has_labels(path, column):
     """Returns whether a column exists with labels other than "" and -1 (hidden)."""
     if not has_column(path, column):
         return False
-    found = (fields for _, fields in _records(path, Columns(column)))
-    return any(
-        not isinstance(fields, ValueError) and _is_shown(fields[0]) for fields in found
-    )
-
-
-def _is_shown(label):
-    return isinstance(label, list) or label_key(str(label)) not in _HIDDEN
+    for _, fields in _records(path, Columns(column)):
+        label = "" if isinstance(fields, ValueError) else fields[0]
+        if isinstance(label, list) or label_key(str(label)) not in _HIDDEN:
+            return True
+    return False
 
 
 def _examples(path, columns, parse_label, skip_bad_rows):
@@ -356,20 +353,15 @@ def _records(path, columns):
         width = len(header)
     for where, fields in rows:
         try:
-            _check_width(fields, width)
+            if isinstance(fields, list) and len(fields) > width:
+                raise ValueError(
+                    f"the row has {len(fields)} fields, but the table {width} "
+                    "column(s); a text with a comma stands in quotation marks in a "
+                    "CSV, and one with a tab in no TSV"
+                )
             yield where, tuple(_field(fields, position) for position in positions)
         except ValueError as error:
             yield where, error
-
-
-def _check_width(fields, width):
-    """Refuses a row with more fields than the table has columns."""
-    if isinstance(fields, list) and len(fields) > width:
-        raise ValueError(
-            f"the row has {len(fields)} fields, but the table {width} column(s); a "
-            "text with a comma stands in quotation marks in a CSV, and one with a tab "
-            "in no TSV"
-        )
 
 
 def _position(path, header, name):

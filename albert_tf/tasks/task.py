@@ -1,4 +1,4 @@
-"""Tasks: the one interface that training, evaluation, files and serving know."""
+"""The interface of a task: all that training, evaluation and serving know of it."""
 
 import dataclasses
 import typing
@@ -38,8 +38,8 @@ class Task:
         name: name of the task, as given by `--task_name`.
         metrics: names of scores; the first one, higher is better, picks the best
             checkpoint.
-        early_exit: the `EarlyExitFlags` of a model to train that may answer before the
-            last layer, or None. The model keeps them.
+        early_exit: the `EarlyExitFlags` of a model that is trained to answer before the
+            last layer, or None; the model keeps them.
     """
 
     name: str
@@ -58,12 +58,12 @@ class Task:
     """Class of `tokenize`'s result; its fields are arrays, which can be cached."""
     row_settings: typing.ClassVar[tuple] = ()
     """Names of fields that decide, beside tokenizer and length, how examples become
-    rows; a model is applied with its training's."""
+    rows; a model is applied with the values of its training."""
     by_token: typing.ClassVar[bool] = False
     """True if the model's outputs are of tokens: then all rows are padded after their
     tokens, and a teacher reads the same ones."""
     min_tokens: typing.ClassVar[int] = 1
-    """Tokens to which the model's input is padded at least."""
+    """The fewest tokens that the model takes; shorter rows are padded."""
 
     serves: typing.ClassVar[str | None] = None
     """Name of the served answer; a value of the export's `--task`."""
@@ -80,7 +80,7 @@ class Task:
     feature_axes: typing.ClassVar[int] = 2
     """The number of axes of each feature; see `PretrainedModel`."""
     along: typing.ClassVar[dict] = {}
-    """By name of a number whose second axis is that of a feature, the feature."""
+    """Maps names of numbers whose second axis is a feature's to the feature."""
     reads_whole: typing.ClassVar[str | None] = None
     """Name of the strings that are read whole, in windows, however long they are."""
     pads_answers: typing.ClassVar[bool] = False
@@ -142,33 +142,33 @@ class Task:
         """Makes the engine's `Objective`."""
         raise NotImplementedError
 
-    # What a student learns of a teacher.
+    # Distillation: what a student learns from a teacher.
 
     def distilled(self, outputs):
-        """Returns what is learned of a model's outputs in training, float32.
+        """Returns the part of a model's outputs that a student imitates, float32.
 
-        It is `[batch, …]`, or `[batch, tokens, …]` where the task is `by_token`.
+        Its shape is `[batch, …]`, or `[batch, tokens, …]` where the task is `by_token`.
         """
         return tf.cast(outputs, tf.float32)
 
     def as_wide(self, logits, config):
-        """Returns a teacher's logits in the width of the student's of this config."""
+        """Changes the width of a teacher's logits to that of a student's config."""
         return logits
 
     def distances(self, logits, teacher, temperature):
-        """Computes how far both are apart, for each weight of the labels' loss.
+        """Computes the distance to the teacher for each weight of the labels' loss.
 
         Args:
             logits, teacher: the student's and the teacher's result of `distilled`.
-            temperature: by which logits are divided.
+            temperature: the number by which logits are divided.
         """
         raise NotImplementedError
 
-    # What comes out. `outputs` is what the model returns for all rows: an array
-    # `[rows, ...]`, or a dict of such.
+    # Scores and files. `outputs` is what the model returns for all rows: an array
+    # `[rows, ...]`, or a dict of arrays.
 
     def interpret(self, prepared, outputs):
-        """Computes, once from `outputs`, the basis of scores and files."""
+        """Computes from `outputs`, once, what scores and files are made of."""
         return outputs
 
     def score(self, prepared, interpreted):
@@ -193,7 +193,7 @@ class Task:
         """
         raise NotImplementedError
 
-    # What is served: strings, or features, to answers in a graph; and from Python.
+    # Serving: from strings or features to answers, in a graph and in Python.
 
     def text_features(self, tokenizer, max_seq_length):
         """Makes a module that maps strings to features of so many tokens at most."""

@@ -31,7 +31,6 @@ from albert_tf.optimizers.rules import layer_decay
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.distillation import taught
 from albert_tf.tasks.distillation import with_teacher
 from albert_tf.tasks.examples import of_role
@@ -40,6 +39,7 @@ from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.task import Prepared
+from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tokenization.tokenizer import UNRECORDED
 
 # Version 0.1.0 kept the flags of a run in it, and nothing in its checkpoints.

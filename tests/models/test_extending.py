@@ -44,8 +44,7 @@ def documented(project, name):
 def text_length(project, tmp_path, monkeypatch):
     """The documented model, registered for the time of a test."""
     monkeypatch.setattr(registry, "_MODELS", dict(registry._MODELS))
-    for table in ("_ANSWERS", "_USUAL"):
-        monkeypatch.setattr(pretrained, table, dict(getattr(pretrained, table)))
+    monkeypatch.setattr(pretrained, "_ANSWERS", dict(pretrained._ANSWERS))
     monkeypatch.syspath_prepend(tmp_path)
     for module, name in ((_MODEL, "model"), (_SERVING, "answers")):
         (tmp_path / f"{module}.py").write_text(documented(project, name))

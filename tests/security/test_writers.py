@@ -10,7 +10,7 @@ import numpy as np
 
 from albert_tf.io.files import replacing_file
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.cache import cached
+from albert_tf.tasks.tokenized_examples import cached
 
 _WRITE = """
 import sys

@@ -11,10 +11,10 @@ from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.examples import Table
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.tokenizer import OFFICIAL

@@ -3,6 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.classification.flags import RawTextFlags
 from albert_tf.tasks.classification.run import read_raw_texts
 
 
@@ -91,15 +92,6 @@ def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_model_is_applied_without_reading_the_training_table(flags, tmp_path):
-    flags(do_train=True, train_step=1)
-    table = tmp_path / "data" / "train.tsv"
-    table.write_text("label\tsentence\nneither\t\n")
-    out = flags(do_eval=True, do_predict=True)
-    assert (out / "test_results.tsv").exists()
-
-
-@pytest.mark.slow
 def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
     (tmp_path / "out" / "dev_errors.tsv").mkdir(parents=True)
     with pytest.raises(OSError, match="dev_errors.tsv"):
@@ -107,3 +99,26 @@ def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
     written = (tmp_path / "out" / "eval_results.txt").read_text()
     assert "eval_accuracy = " in written
     assert "global_step = 1\n" in written
+
+
+def _read(path, data, pair=False):
+    path.write_bytes(data)
+    return read_raw_texts(RawTextFlags(input_file=str(path)), pair)
+
+
+def test_every_line_is_a_text(tmp_path):
+    data = "\ufefffirst\rstill first\r\nsecond\n\n\n".encode()
+    expected = (["first\rstill first", "second", "", ""], None)
+    assert _read(tmp_path / "a.txt", data) == expected
+
+
+def test_pairs_are_separated_by_a_tab(tmp_path):
+    assert _read(tmp_path / "a.tsv", b"a\tb\n", pair=True) == (["a"], ["b"])
+    with pytest.raises(UserError, match="1"):
+        _read(tmp_path / "a.tsv", b"a\n", pair=True)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.JSONL"])
+def test_tables_are_no_lines(tmp_path, name):
+    with pytest.raises(UserError, match=f"--input_file=.*{name} is a table, expected"):
+        _read(tmp_path / name, b'{"text": "fine"}\n')

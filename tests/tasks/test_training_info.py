@@ -7,6 +7,7 @@ import pytest
 from albert_tf import bundle
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import create_task
@@ -110,3 +111,26 @@ def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
     assert (told.kind, told.labels, told.pair) == ("multi_label", ("a", "b"), None)
     with pytest.raises(UserError, match="label_kind=multi_label, but .*single_label"):
         read_task(bundle.open(write(tmp_path, task=TASK)))
+
+
+@pytest.mark.parametrize(
+    ("model", "head", "kind"),
+    [
+        ("AlbertForSequenceClassification", {"labels": ["a", "b"]}, "single_label"),
+        ("XLNetForSequenceClassification", {"label_kind": "regression"}, "regression"),
+        (
+            "AlbertForSequenceClassification",
+            {"label_kind": "regression", "num_labels": 2},
+            None,  # no task has several numbers
+        ),
+        ("AlbertForSequenceClassification", {"num_labels": 2}, None),
+        ("AlbertForTokenClassification", {"labels": ["O", "B-A"]}, "tagging"),
+        ("AlbertForTokenClassification", {"labels": ["B-A", "x"]}, None),
+        ("XLNetForQuestionAnswering", {}, "squad_v2"),
+        ("AlbertForTextEmbedding", {"pooling": "cls"}, "similarity"),
+        ("AlbertModel", {}, None),
+    ],
+)
+def test_what_a_head_tells(model, head, kind):
+    told = task_of({}, "the model", registry.model_class(model), head)
+    assert (told and told.kind) == kind

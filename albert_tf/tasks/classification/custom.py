@@ -28,11 +28,10 @@ def custom_examples(
         data_dir: folder of the tables; each has one of `SUFFIXES`.
         columns: `Columns` by header name.
         kind: the kind of a `TextTask`.
-        labels: label names in id order; if empty, the sorted labels of the training
+        labels: label names in id order; by default the sorted labels of the training
             table, which is then required.
         skip_bad_rows: leave bad rows out and count them.
-        roles: the tables to read, if they are there.
-        required: tables that must be there.
+        roles, required: the tables to read if they are there, and those that must be.
         unlabelled: whether to read a test table without labels.
 
     Returns:

@@ -69,12 +69,15 @@ def label_names(task_type, values):
 
 
 def label_array(task, values):
-    """Encodes labels as the task's objective takes them, int32 or float32 `[N, …]`.
+    """Encodes labels as the objective of a `TextTask` takes them.
 
     Args:
-        task: a `TextTask`.
-        values: a list; of each text the name of a label or its number, a list of such,
-            or a number for a task without labels.
+        task: the `TextTask`.
+        values: for each text the name of a label or its number, a list of these, or a
+            number for a task without labels.
+
+    Returns:
+        int32 or float32 `[N, …]`.
 
     Raises:
         UserError: a value is no label of the task.
@@ -96,11 +99,9 @@ def _each(labels, parse):
 
 
 def by_name(value, names):
-    """Returns the label's name for a name or a number; of several, each.
+    """Returns the label's name for a str or an int, or a list of names for a list.
 
-    Args:
-        value: a str, an int, or a list of such.
-        names: in id order; None where numbers are names themselves.
+    `names` are in id order; None where numbers are names themselves.
     """
     if isinstance(value, np.ndarray | tuple | set):
         value = sorted(value) if isinstance(value, set) else list(value)

@@ -137,19 +137,12 @@ def _check_few_shot(options):
 
 
 def read_tables(options, tuned, predict):
-    """Reads the task that the flags name, and its tables.
+    """Reads the task that the flags name, and its tables, as `custom_examples`.
 
     Args:
         options: `ClassifierOptions`.
-        tuned: the `Bundle` and the `TextTask` of the model that tables of one's own
-            are for, if none is trained.
-        predict: whether test tables are to be predicted; labelled ones are scored, too.
-
-    Returns:
-        As `custom_examples`.
-
-    Raises:
-        UserError: --task_name and --data_dir do not fit.
+        tuned: the result of `fine_tuned` for custom tables, if nothing is trained.
+        predict: whether unlabelled test tables are to be predicted.
     """
     data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
     roles = {*options.needed_roles, *(("test",) if options.do_eval else ())}

@@ -1,23 +1,38 @@
-"""The base of tasks whose input is a text, or a pair of texts."""
+"""Tasks on a text or a pair: one label of several, any number of them, or a number."""
 
-import abc
 import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.display.plots import HELD_OUT_SHARES
+from albert_tf.display.plots import write_plot
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
+from albert_tf.io.files import write_json
 from albert_tf.models.labels import LABEL_KINDS
+from albert_tf.objectives.distillation import sigmoid_distances
+from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
+from albert_tf.tasks import metrics
 from albert_tf.tasks.metrics import METRICS
+from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tasks.serving import log_shares
 from albert_tf.tasks.tables import label_key
+from albert_tf.tasks.tables import listed
+from albert_tf.tasks.tables import name_of
 from albert_tf.tasks.tables import number_of
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
 _SHOWN = 8  # label names in a message
+_INCHES_A_LABEL = 0.6
+_LARGEST_INCHES = 24
+# More labels than this get no numbers in the cells: they would be illegible.
+_MOST_NUMBERS = 30
+LABEL_SEPARATOR = "|"
+"""Between the labels of one row of a TSV or CSV."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,9 +130,9 @@ class TextTask(Task):
             raise ValueError(f"the label {name!r} is unknown (expected {known}{more})")
         return keys.index(key)
 
-    @abc.abstractmethod
     def losses(self, logits, labels):
         """Computes each row's loss, float32 `[B]`, of float32 outputs `[B, …]`."""
+        raise NotImplementedError
 
     def right(self, logits, labels):
         """Returns float32 `[B]`: 1 where a row is right; if `has_accuracy`."""
@@ -217,6 +232,234 @@ class TextTask(Task):
             )
 
 
+class Labelled(TextTask):
+    """Labels that have names; the probability of each is served."""
+
+    serves = "classification"
+
+    def meaning(self):
+        order = ", ".join(self.labels)
+        return {"probabilities": f"probability of each label, in the order {order}"}
+
+    def answer(self, outputs):
+        """Returns a float for each label, and the layers of an early exit."""
+        shares = map(float, outputs["probabilities"])
+        by_name = dict(zip(self.labels, shares, strict=True))
+        early = {name: outputs[name] for name in outputs if name == EXIT_LAYER}
+        return {"probabilities": by_name, **early}
+
+
+class SingleLabel(OneLabel, Labelled):
+    """Cross-entropy over the labels; official `classifier_utils.py`."""
+
+    kind = "single_label"
+    default_metrics = ("accuracy", "macro_f1")
+    fewest_labels = 2
+
+    def parse_label(self, value):
+        if value in self.labels:  # as it is, with the white space around it
+            return self.labels.index(value)
+        return self.label_id(*self.label_names(value))
+
+    @classmethod
+    def label_names(cls, value):
+        value = listed(value)
+        if isinstance(value, list):
+            if len(value) != 1:
+                raise ValueError(f"the label {value!r} is a list; expected one name")
+            value = value[0]
+        name = name_of(value)
+        if not name:
+            raise ValueError("the label is empty")
+        return [name]
+
+    def predictions(self, logits):
+        return logits.argmax(axis=-1).astype(np.int32)
+
+    def probabilities(self, logits):
+        return metrics.softmax(logits)
+
+    def mean_loss(self, labels, logits):
+        return metrics.cross_entropy(labels, logits)
+
+    def score(self, prepared, outputs):
+        """Scores as `Task.score`, and adds `majority_accuracy`."""
+        labels = prepared.tokens.labels
+        majority = float(np.bincount(labels).max() / len(labels))
+        return {**super().score(prepared, outputs), "majority_accuracy": majority}
+
+    def worth_a_look(self, labels, predictions):
+        return np.flatnonzero(labels != predictions)
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        super().write_scored(output_dir, name, prepared, outputs)
+        labels, predictions = prepared.tokens.labels, self.predictions(outputs)
+        confusion = metrics.confusion_matrix(labels, predictions, self.num_outputs)
+        _write_class_scores(
+            output_dir / f"{name}_class_scores.json",
+            self.labels,
+            confusion,
+            metrics.per_class(confusion),
+        )
+        picture = output_dir / f"{name}_confusion.png"
+        write_confusion_plot(picture, self.labels, confusion)
+
+    def label_text(self, label):
+        return self.labels[label]
+
+    def answer_columns(self, answer):
+        label = answer["label"]
+        return [label, f"{answer['probabilities'][label]:.4f}"]
+
+    def numbers(self, outputs):
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def answers(self, numbers, features):
+        best = tf.argmax(numbers["probabilities"], axis=-1)
+        return {**numbers, "label": tf.gather(tf.constant(self.labels), best)}
+
+    def meaning(self):
+        return {**super().meaning(), "label": "the most probable label"}
+
+    def answer(self, outputs):
+        return {"label": outputs["label"], **super().answer(outputs)}
+
+    def outputs(self, numbers):
+        return log_shares(numbers["probabilities"])
+
+
+class MultiLabel(Labelled):
+    """Binary cross-entropy, a mean over the labels."""
+
+    kind = "multi_label"
+    has_accuracy = True
+    default_metrics = ("f1", "accuracy")
+    fewest_labels = 1
+
+    def parse_label(self, value):
+        value = listed(value)
+        if is_vector(value, self.labels):
+            return np.array(value, np.int32)
+        vector = np.zeros(len(self.labels), np.int32)
+        vector[[self.label_id(name) for name in self.label_names(value)]] = 1
+        return vector
+
+    @classmethod
+    def label_names(cls, value):
+        """Names in a list, or in a text such as `"a|b"` or `'["a", "b"]'`."""
+        value = listed(value)
+        if isinstance(value, str):
+            value = value.split(LABEL_SEPARATOR)
+        try:
+            value = value if isinstance(value, list) else [value]
+            names = list(filter(None, map(name_of, value)))
+        except ValueError as error:
+            raise ValueError(f"{error}; {value!r} is not a list of names") from error
+        if len(set(map(label_key, names))) < len(names):
+            raise ValueError(
+                f"the label {value!r} repeats a name; give each that applies once, or "
+                "name those that a vector of 0 and 1 stands for with --labels"
+            )
+        return names
+
+    def losses(self, logits, labels):
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.cast(labels, tf.float32), logits=logits
+        )
+        return tf.reduce_mean(losses, axis=-1)  # [B, L] -> [B]
+
+    def distances(self, logits, teacher, temperature):
+        distances = sigmoid_distances(logits, teacher, temperature)
+        return tf.reduce_mean(distances, axis=-1)  # [B, L] -> [B]
+
+    def right(self, logits, labels):
+        same = tf.equal(tf.cast(logits > 0, labels.dtype), labels)
+        return tf.cast(tf.reduce_all(same, axis=-1), tf.float32)  # [B, L] -> [B]
+
+    def predictions(self, logits):
+        return (logits > 0).astype(np.int32)
+
+    def probabilities(self, logits):
+        return 1.0 / (1.0 + np.exp(-logits))
+
+    def mean_loss(self, labels, logits):
+        logits = logits.astype(np.float64)
+        return float(np.mean(np.logaddexp(0.0, logits) - logits * labels))
+
+    def worth_a_look(self, labels, predictions):
+        return np.flatnonzero((labels != predictions).any(axis=1))  # [N, L] -> [N]
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        """Writes as `Task.write_scored`, with a confusion matrix for each label."""
+        super().write_scored(output_dir, name, prepared, outputs)
+        labels = prepared.tokens.labels.T.astype(int)  # [L, N]
+        predictions = self.predictions(outputs).T.astype(int)
+        matrices = [
+            metrics.confusion_matrix(true, predicted, 2)
+            for true, predicted in zip(labels, predictions, strict=True)
+        ]
+        _write_class_scores(
+            output_dir / f"{name}_class_scores.json",
+            self.labels,
+            np.stack(matrices),
+            [metrics.per_class(matrix)[1] for matrix in matrices],
+        )
+
+    def label_text(self, label):
+        return LABEL_SEPARATOR.join(self.labels[i] for i in np.flatnonzero(label))
+
+    def answer_columns(self, answer):
+        return [LABEL_SEPARATOR.join(answer["labels"])]
+
+    def numbers(self, outputs):
+        return {"probabilities": tf.sigmoid(outputs)}
+
+    def answers(self, numbers, features):
+        applies = numbers["probabilities"] > 0.5
+        return {**numbers, "labels": tf.where(applies, tf.constant(self.labels), "")}
+
+    def meaning(self):
+        labels = "the labels that apply, in that order; others are empty"
+        return {**super().meaning(), "labels": labels}
+
+    def answer(self, outputs):
+        labels = [name for name in outputs["labels"] if name]
+        return {"labels": labels, **super().answer(outputs)}
+
+    def outputs(self, numbers):
+        edge = np.finfo(np.float32).eps
+        shares = np.clip(np.asarray(numbers["probabilities"]), edge, 1 - edge)
+        return np.log(shares) - np.log1p(-shares)
+
+
+def is_vector(value, labels):
+    """Returns whether a value has a 0 or 1 for each label, and is no list of these."""
+    return (
+        isinstance(value, list)
+        and len(value) == len(labels)
+        and all(isinstance(one, int | float) and one in (0, 1) for one in value)
+        and (len(set(value)) < len(value) or not {"0", "1"} & {*labels})
+    )
+
+
+class Regression(TextTask):
+    """Squared error; official `classifier_utils.py`."""
+
+    kind = "regression"
+    default_metrics = ("pearson", "spearman", "MSE")
+
+    @classmethod
+    def told(cls, head):
+        # No task has several numbers.
+        return super().told(head) if head.get("num_labels", 1) == 1 else None
+
+    def losses(self, logits, labels):
+        return tf.square(logits[:, 0] - tf.cast(labels, tf.float32))
+
+    def mean_loss(self, labels, logits):
+        return metrics.mean_squared_error(labels, logits.astype(np.float64)[:, 0])
+
+
 def write_errors(path, task, table, predictions):
     """Writes the rows that `task` finds worth a look: row, label, prediction, texts."""
     columns = {"text": table.texts}
@@ -234,3 +477,44 @@ def write_errors(path, task, table, predictions):
 def _write_lines(path, lines):
     text = "".join("\t".join(map(str, fields)) + "\n" for fields in lines)
     write_atomically(path, text)
+
+
+def _write_class_scores(path, labels, confusion, scores):
+    """Writes the confusion matrix and the scores of each class as JSON.
+
+    The matrix is int `[labels, labels]`, rows are labels, columns predictions; or
+    `[labels, 2, 2]`, whether a row has the label and whether that was predicted.
+    """
+    report = {
+        "labels": labels,
+        "confusion": confusion.tolist(),
+        "classes": dict(zip(labels, scores, strict=True)),
+    }
+    write_json(path, report)
+
+
+def write_confusion_plot(path, labels, confusion):
+    """Writes a PNG of counts; the colour is the share of the row's label.
+
+    `confusion` is int `[labels, labels]`; rows are labels, columns predictions.
+    """
+    shares = confusion / confusion.sum(axis=1, keepdims=True).clip(min=1)
+
+    def draw(figure, names):
+        axes = figure.add_subplot()
+        image = axes.imshow(shares, cmap=HELD_OUT_SHARES, vmin=0.0, vmax=1.0)
+        figure.colorbar(image, label="share of the label")
+        places, plain = range(len(labels)), {"parse_math": False}  # "$" is a letter
+        axes.set_xticks(places, names, rotation=45, ha="right", **plain)
+        axes.set_yticks(places, names, **plain)
+        axes.set_xlabel("prediction")
+        axes.set_ylabel("label")
+        if len(labels) > _MOST_NUMBERS:
+            return
+        for row, column in zip(*confusion.nonzero(), strict=True):
+            colour = "white" if shares[row, column] > 0.5 else "black"
+            count = f"{confusion[row, column]:,}"
+            axes.text(column, row, count, color=colour, ha="center", va="center")
+
+    side = min(3 + _INCHES_A_LABEL * len(labels), _LARGEST_INCHES)
+    write_plot(path, draw, (side + 1, side), labels)

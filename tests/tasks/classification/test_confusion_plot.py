@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import image as matplotlib_image
 
-from albert_tf.tasks.classification.label_kinds import write_confusion_plot
+from albert_tf.tasks.classification.text_task import write_confusion_plot
 
 pytestmark = pytest.mark.pictures
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.classification.label_kinds import SingleLabel
+from albert_tf.tasks.classification.text_task import SingleLabel
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples

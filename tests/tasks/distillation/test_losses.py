@@ -13,7 +13,7 @@ from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import TEACHER_LOGITS
 from albert_tf.tasks.distillation import with_teacher
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.similarity.objective import vectors_of_width
+from albert_tf.tasks.similarity.task import vectors_of_width
 
 _RANDOM = np.random.default_rng(7)
 OWN, TEACHER = (_RANDOM.normal(size=(4, 3)).astype(np.float32) for _ in range(2))

@@ -20,7 +20,7 @@ from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.similarity.objective import vectors_of_width
+from albert_tf.tasks.similarity.task import vectors_of_width
 from albert_tf.tasks.tables import Table
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.sentences import TagFile

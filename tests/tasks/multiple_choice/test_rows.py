@@ -5,7 +5,6 @@ import pytest
 
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.multiple_choice.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.multiple_choice.questions import race_parts
@@ -14,6 +13,7 @@ from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import cached_tokens
 
 
 def question(context, text, *options, label=0):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from albert_tf.row_layout import CLS_LAST
-from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.tokenized_examples import cached_tokens
 
 _PARAGRAPH = Paragraph("a b c d e f g h i j k", (Question("1", "who is it"),))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.tasks.similarity import objective
+from albert_tf.tasks.similarity import task as objective
 from albert_tf.tasks.similarity.task import Similarity
 
 _VECTORS = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)

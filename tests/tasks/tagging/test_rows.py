@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import TagFile
 from albert_tf.tasks.tagging.sentences import sentence_of_words
 from albert_tf.tasks.tagging.sentences import word_bounds
+from albert_tf.tasks.tokenized_examples import cached_tokens
 
 _LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
