@@ -8,7 +8,6 @@ import pytest
 
 _BELOW_THE_COMMANDS = [
     "config",
-    "model_config",
     "checkpoints",
     "costs",
     "engine",

@@ -9,9 +9,9 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
-from albert_tf.models.text_embedding import XLNetForTextEmbedding
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from albert_tf.xlnet.heads import XLNetForTextEmbedding
 
 _WORDS = ["sun", "moon", "the", "a", "is", "big"]
 _TEXTS = ["the sun is big", "moon", "a moon is the sun the moon is big is the sun big"]

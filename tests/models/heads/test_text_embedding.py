@@ -6,7 +6,7 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
-from albert_tf.models.text_embedding import XLNetForTextEmbedding
+from albert_tf.xlnet.heads import XLNetForTextEmbedding
 
 
 @pytest.fixture
