@@ -21,7 +21,7 @@ MODELS = {
     # files: where a file does not name its model, the last one counts.
     "AlbertForTokenClassification": "albert_tf.models.classification",
     "AlbertForSequenceClassification": "albert_tf.models.classification",
-    "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
+    "AlbertForMultipleChoice": "albert_tf.models.classification",
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
     "XLNetModel": "albert_tf.xlnet.model",

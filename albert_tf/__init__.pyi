@@ -10,13 +10,13 @@ from albert_tf.errors import UserError as UserError
 from albert_tf.families.registry import register_model as register_model
 from albert_tf.models.albert import AlbertModel as AlbertModel
 from albert_tf.models.classification import (
+    AlbertForMultipleChoice as AlbertForMultipleChoice,
+)
+from albert_tf.models.classification import (
     AlbertForSequenceClassification as AlbertForSequenceClassification,
 )
 from albert_tf.models.classification import (
     AlbertForTokenClassification as AlbertForTokenClassification,
-)
-from albert_tf.models.multiple_choice import (
-    AlbertForMultipleChoice as AlbertForMultipleChoice,
 )
 from albert_tf.models.pretraining import AlbertForMaskedLM as AlbertForMaskedLM
 from albert_tf.models.pretraining import AlbertForPreTraining as AlbertForPreTraining

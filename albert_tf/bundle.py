@@ -1,9 +1,10 @@
 """The model folder: opened once, whatever its form, and written.
 
-`open` reads what a folder says of its model, `Bundle.model` builds it,
-`Bundle.tokenizer` loads its vocabulary, and `save` writes a model in each of the forms.
+`open` reads the description of a model, `Bundle.model` builds the model,
+`Bundle.tokenizer` loads its vocabulary, and `save` writes a model in any form.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -53,9 +54,9 @@ from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
+from albert_tf.families.bert import readable_families
 from albert_tf.families.layer_sharing import merge_adapters
 from albert_tf.families.layer_sharing import move_layers_and_adapters
-from albert_tf.families.roberta import readable_families
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
@@ -71,8 +72,8 @@ from albert_tf.tokenization.loading import saved_files
 from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.tokenizer import was_saved_alone
 
-# By form, in the order in which a folder is searched for them, the files without which
-# there is no model of that form, its weights last.
+# The required files of each form, the weights last, in the order in which a folder is
+# searched for them.
 _SEARCHED = {
     "model_directory": (WEIGHTS_FILE,),
     "huggingface": (CONFIG_FILE, HUGGINGFACE_WEIGHTS),
@@ -80,7 +81,7 @@ _SEARCHED = {
 }
 # No other program writes files of these names.
 _ONLY_OURS = {HEAD_FILE, TRAINING_INFO_FILE}
-# What neither the shapes nor the meaning of a single tensor depends on.
+# Fields that change neither the shape nor the meaning of a tensor.
 _MAY_DIFFER = (
     "num_hidden_layers",
     "num_hidden_groups",
@@ -98,15 +99,14 @@ class Bundle:
 
     Attributes:
         source: the name of the folder in messages.
-        config: its `ModelConfig`; None if none lies beside the weights.
+        config: the `ModelConfig`; None if none lies beside the weights.
         read: returns the float32 arrays by official name.
-        family: its `ModelFamily`; None without a config.
+        family: the `ModelFamily`; None without a config.
         huggingface: the entries of Hugging Face's `config.json`.
         saved: the model class and the head arguments that a model directory names.
         info: the content of `training_info.json`, {} without it.
         path: the folder, or the prefix of a TF1 checkpoint.
-        listed: the checksums of its files when it was opened, by name.
-        verify_checksum: whether weights are compared with their checksum.
+        listed: the checksums of the folder's files when it was opened, by name.
     """
 
     source: str
@@ -118,25 +118,24 @@ class Bundle:
     info: dict = dataclasses.field(default_factory=dict)
     path: str | None = None
     listed: dict = dataclasses.field(default_factory=dict)
-    verify_checksum: bool = True
 
     @property
     def facts(self):
-        """The `info` of a model that was fine-tuned; {} of another one."""
+        """The `info` of a fine-tuned model; {} for another one."""
         return self.info if "task" in self.info else {}
 
     @functools.cached_property
     def tensors(self):
         """The float32 arrays by official name."""
-        with checksums.verifying_weights(self.verify_checksum):
+        with self._reading():
             return self.read()
 
     def release(self):
-        """Lets go of the arrays, which are read again when they are asked for."""
+        """Drops the arrays; they are read again when they are asked for."""
         vars(self).pop("tensors", None)
 
     def digest(self):
-        """Returns the fingerprint of the weights, equal wherever they lie."""
+        """Returns a fingerprint of the weights, equal wherever they lie."""
         found = hashlib.sha256()
         for name, tensor in sorted(self.tensors.items()):
             found.update(f"{name} {tensor.shape}".encode())
@@ -144,12 +143,12 @@ class Bundle:
         return found.hexdigest()
 
     def head(self, otherwise=()):
-        """Returns the class of the model, and its head's constructor arguments.
+        """Returns the model class and the constructor arguments of its head.
 
-        The class is the one that the model names, else the one that its tensors tell.
+        They are those that the folder names, or else follow from its tensors.
 
         Args:
-            otherwise: as of `model_class`.
+            otherwise: see `model_class`.
         """
         if self.saved:
             return self.saved
@@ -157,7 +156,7 @@ class Bundle:
         return model_class, self.head_arguments(model_class)
 
     def model_class(self, otherwise=()):
-        """Returns the registered class of the tensors; see `registry.recognise`.
+        """Returns the registered class that fits the tensors; see `registry.recognise`.
 
         Args:
             otherwise: Hugging Face's names of models, to decide between classes whose
@@ -183,16 +182,19 @@ class Bundle:
             )
 
     def head_arguments(self, model_class):
-        """Returns the constructor arguments in `config.json` if its head is there."""
+        """Returns the constructor arguments that `config.json` tells of a head.
+
+        {} if the weights lack the head of the class.
+        """
         head = model_class.head_names().keys()
         if not self.huggingface or (head and not self.tensors.keys() & head):
             return {}
         told = model_class.head_config_from_huggingface(self.huggingface)
-        # A class without variables of its own asks for no weights.
+        # A class without variables of its own needs no weights.
         return model_class.resolve_arguments(told, {}, self.tensors if head else None)
 
     def task_info(self, model):
-        """Returns the task, and its length, of a model built from it; or None."""
+        """Returns the task and row length of a model built from it, or None."""
         saved_class, saved = self.saved or (None, {})
         info, head = {}, model.head_config()
         if saved_class is type(model):
@@ -222,21 +224,15 @@ class Bundle:
         Raises:
             UserError: there is none, or the folder brings another one along.
         """
-        tokenizer = tokenizer_of(self.path, named, do_lower_case)
-        if tokenizer is None:
-            # A TF1 checkpoint is named by a prefix of its files.
-            folder = self.path
-            if not storage.is_folder(folder):
-                folder = os.path.dirname(folder) or "."
-            tokenizer = read_tokenizer(folder, do_lower_case)
-        return tokenizer
+        with self._reading():
+            tokenizer = tokenizer_of(self.path, named, do_lower_case)
+            return tokenizer or read_tokenizer(_folder_of(self.path), do_lower_case)
 
     def model(self, model_class=None, allow_missing=(), **arguments):
         """Builds the model and assigns the weights.
 
         Args:
-            model_class: a `PretrainedModel`; by default the class that the folder
-                names, or else the one that its weights tell.
+            model_class: a `PretrainedModel`; by default see `head`.
             allow_missing: see `PretrainedModel.from_pretrained`.
             **arguments: constructor arguments, and fields of the config to change.
 
@@ -254,34 +250,45 @@ class Bundle:
         changes = {k: value for k, value in arguments.items() if k in fields}
         arguments = {k: value for k, value in arguments.items() if k not in fields}
         saved_class, head = self.saved or (None, {})
+        is_saved = False
         if saved_class is model_class:
             arguments = model_class.resolve_arguments(head, arguments)
-            if head.items() <= arguments.items() and not changes:
-                return self._as_saved(arguments)
-        self.check_family(model_class)
-        config = self.config and dataclasses.replace(self.config, **changes)
-        told = self.head_arguments(model_class)
-        model = build_model(model_class, self, allow_missing, arguments, told, config)
-        logging.info("%s", model.load_report)
-        return self._told(model)
-
-    def _as_saved(self, arguments):
-        """Builds the model of a model directory as it was saved."""
-        with checksums.verifying_weights(self.verify_checksum):
-            model = load_model_directory(
-                self.path, self.saved[0], self.config, arguments
+            is_saved = head.items() <= arguments.items() and not changes
+        if is_saved:
+            with self._reading():
+                model = load_model_directory(
+                    self.path, saved_class, self.config, arguments
+                )
+        else:
+            self.check_family(model_class)
+            config = self.config and dataclasses.replace(self.config, **changes)
+            told = self.head_arguments(model_class)
+            model = build_model(
+                model_class, self, allow_missing, arguments, told, config
             )
-        return self._told(model)
-
-    def _told(self, model):
-        """Returns the model, which knows its task from then on."""
+            logging.info("%s", model.load_report)
         model.saved_task_info = self.task_info(model)
         if self.listed:
-            checksums.check_unchanged(self.path, self.listed)
+            checksums.check_unchanged(_folder_of(self.path), self.listed)
         return model
 
+    @contextlib.contextmanager
+    def _reading(self):
+        """Compares what the block reads with the checksums of the opened folder."""
+        if self.path is None:
+            yield
+            return
+        folder = _folder_of(self.path)
+        try:
+            with checksums.reading(folder, self.listed):
+                yield
+        except UserError:
+            # A folder that was replaced meanwhile does not fit its old checksums.
+            checksums.check_unchanged(folder, self.listed)
+            raise
 
-def open(path, revision=None, verify_checksum=True):
+
+def open(path, revision=None):
     """Opens a model folder, whatever its form.
 
     Args:
@@ -289,7 +296,6 @@ def open(path, revision=None, verify_checksum=True):
             TF1 checkpoint prefix, or a Hugging Face directory; or the name of a model
             to download, see `hub.names.local_directory`; or a `Bundle`.
         revision: of an "hf://" model: a branch, a tag or a commit.
-        verify_checksum: False leaves out the comparison of the weights.
 
     Returns:
         A `Bundle`. It reads its weights once, when they are asked for, and may
@@ -300,8 +306,15 @@ def open(path, revision=None, verify_checksum=True):
     """
     if isinstance(path, Bundle):
         return path
-    bundle = _opened(os.fspath(local_directory(path, revision)))
-    return dataclasses.replace(bundle, verify_checksum=verify_checksum)
+    path = os.fspath(local_directory(path, revision))
+    with checksums.reading(_folder_of(path)) as listed:
+        found = _opened(path)
+    return dataclasses.replace(found, path=path, listed=listed)
+
+
+def _folder_of(path):
+    """Returns the folder of a model, which may be named by a checkpoint's prefix."""
+    return path if storage.is_folder(path) else os.path.dirname(path) or "."
 
 
 def _opened(path):
@@ -313,9 +326,11 @@ def _opened(path):
     prefix = find_tf1_prefix(path)
     if prefix:
         family, config = read_tf1_config(prefix)
-        read = functools.partial(_tensors_of_tf1, prefix, family)
         read_as, info = family and family.read_as, read_training_info(path)
-        return Bundle(prefix, config, read, read_as, info=info, path=path)
+        rename = family.from_official if family else dict
+        return Bundle(
+            prefix, config, lambda: rename(read_tf1_tensors(prefix)), read_as, info=info
+        )
     pickled = [n for n in PICKLED_FILES if storage.exists(os.path.join(path, n))]
     if pickled:
         raise UserError(
@@ -343,24 +358,25 @@ def _refuse_adapter(path):
 
 
 def _of_model_directory(path):
-    listed, saved = checksums.read(path), read_head(path)
-    family = saved[0].family
+    model_class, head = read_head(path)
+    family = model_class.family
     config = read_config_of(path, family)
-    read = functools.partial(_tensors_of_model, path, saved, config)
-    info = read_training_info(path, saved[1])
-    saved, info = labels_in_both(*saved, info)
-    return Bundle(
-        path, config, read, family, saved=saved, info=info, path=path, listed=listed
-    )
+
+    def read():
+        model = load_model_directory(path, model_class, config, head)
+        variables = model.official_variables()
+        return {name: np.array(value) for name, value in variables.items()}
+
+    info = read_training_info(path, head)
+    saved, info = labels_in_both(model_class, head, info)
+    return Bundle(path, config, read, family, saved=saved, info=info)
 
 
 def _of_huggingface(path):
-    listed = checksums.read(path)
     family, config, entries = read_huggingface_config(path)
-    weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     read = functools.partial(
         read_huggingface_tensors,
-        weights,
+        os.path.join(path, HUGGINGFACE_WEIGHTS),
         family,
         architectures(entries),
         getattr(config, "tie_word_embeddings", True),
@@ -369,26 +385,12 @@ def _of_huggingface(path):
     pooling = read_pooling(path, config.row_layout.cls_last)
     if pooling is not None:
         entries = {**entries, TEXT_VECTORS: pooling}
-    info, read_as = read_training_info(path), family.read_as
-    return Bundle(
-        path, config, read, read_as, entries, info=info, path=path, listed=listed
-    )
-
-
-def _tensors_of_model(path, saved, config):
-    model_class, head = saved
-    model = load_model_directory(path, model_class, config, head)
-    variables = model.official_variables()
-    return {name: np.array(value) for name, value in variables.items()}
-
-
-def _tensors_of_tf1(prefix, family):
-    tensors = read_tf1_tensors(prefix)
-    return tensors if family is None else family.from_official(tensors)
+    info = read_training_info(path)
+    return Bundle(path, config, read, family.read_as, entries, info=info)
 
 
 def loading_arguments(*model_classes):
-    """Returns the names that `Bundle.model` takes: fields of the config, too."""
+    """Lists the arguments of `Bundle.model`: the constructor's and the config's."""
     found = []
     for model_class in model_classes:
         fields = dataclasses.fields(model_class.family.config_class)
@@ -449,16 +451,15 @@ def build_model(model_class, opened, allow_missing, arguments, told=None, config
 
 
 def warm_start(model_class, opened, config, rule, allow_missing, **arguments):
-    """Builds a model of `config` with the weights of another one.
+    """Builds a model of `config` with the weights of a model of another depth.
 
     The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
-    (appendix A.1). See `move_layers` for which layer takes whose parameters,
-    and `move_layers_and_adapters` for what adapters begin with.
+    (appendix A.1). `move_layers_and_adapters` says which layer takes whose parameters.
 
     Args:
         model_class: a `PretrainedModel`.
-        opened: the `Bundle` of the other one.
-        config: the `AlbertConfig` of the model.
+        opened: the `Bundle` of the other model.
+        config: the `AlbertConfig` of the new one.
         rule: see `move_layers`.
         allow_missing: beginnings of official names that may be absent, and are new.
         **arguments: constructor arguments of the model.
@@ -472,21 +473,17 @@ def warm_start(model_class, opened, config, rule, allow_missing, **arguments):
     """
     opened.check_family(model_class)
     source = opened.config or config
-    _check_layers_alone(source, config, opened.source)
-    tensors, origins = move_layers_and_adapters(opened.tensors, source, config, rule)
-    opened = dataclasses.replace(opened, config=config, read=lambda: tensors)
-    model = build_model(model_class, opened, allow_missing, arguments)
-    return model, _report_of_layers(model.load_report, source, config, origins)
-
-
-def _check_layers_alone(source, config, name):
     for field in dataclasses.fields(config):
         old, new = getattr(source, field.name), getattr(config, field.name)
         if old != new and field.name not in _MAY_DIFFER:
             raise UserError(
-                f"{name} has {field.name}={old}, but the new model has {new}; the two "
-                f"may differ only in {', '.join(_MAY_DIFFER)}."
+                f"{opened.source} has {field.name}={old}, but the new model has {new}; "
+                f"the two may differ only in {', '.join(_MAY_DIFFER)}."
             )
+    tensors, origins = move_layers_and_adapters(opened.tensors, source, config, rule)
+    opened = dataclasses.replace(opened, config=config, read=lambda: tensors)
+    model = build_model(model_class, opened, allow_missing, arguments)
+    return model, _report_of_layers(model.load_report, source, config, origins)
 
 
 def _report_of_layers(load_report, source, config, origins):
@@ -494,20 +491,20 @@ def _report_of_layers(load_report, source, config, origins):
         f"Starting from {load_report}",
         f"  layers: {config.num_hidden_layers}, from {source.num_hidden_layers}",
     ]
+
+    def short(scope):
+        return scope.split("transformer/")[-1]
+
     for (scope, is_feed_forward), scopes in origins.items():
         if scopes != [scope]:
             part = "feed-forward layer" if is_feed_forward else "attention"
-            whose = ", ".join(map(_short, dict.fromkeys(scopes)))
+            whose = ", ".join(map(short, dict.fromkeys(scopes)))
             whose = f"the mean of {whose}" if len(scopes) > 1 else whose
-            lines.append(f"  {_short(scope)}, {part}: from {whose}")
+            lines.append(f"  {short(scope)}, {part}: from {whose}")
     ranks = config.depth_adapter_rank, source.depth_adapter_rank
     if any(ranks):
         lines.append("  rank of depth adapters: {}, from {}".format(*ranks))
     return [*lines, "  optimizer, schedule and place in the data: new"]
-
-
-def _short(scope):
-    return scope.split("transformer/")[-1]
 
 
 def save(model, directory, tokenizer, training_info, form):
@@ -520,48 +517,32 @@ def save(model, directory, tokenizer, training_info, form):
     _refuse_hidden(directory, form)
     vocabulary = _vocabulary_that_goes(directory, model, tokenizer)
 
-    def is_stale(name, is_listed):
-        return name in _ONLY_OURS or (is_listed and name in _parts() | vocabulary)
-
-    with replacing(directory, is_stale) as folder:
-        _write(model, folder, tokenizer, training_info, form)
-
-
-def _write(model, directory, tokenizer, training_info, form):
-    if form == "model_directory":
-        if training_info is None:
-            training_info = model.task_info()
-        save_model_directory(model, directory, tokenizer, training_info)
-        return
-    with ChecksummedFolder(directory):
-        if form == "tf1":
-            save_tf1_checkpoint(model, os.path.join(directory, BEST_CHECKPOINT))
-        else:
-            save_huggingface(model, directory)
-        if tokenizer is not None:
-            tokenizer = tokenizer.laid_out(model.config.row_layout)
-            save_for_others(tokenizer, directory, form)
-
-
-def _parts():
-    """Lists the files of a model of any form, beside its vocabulary.
-
-    Where others have put files of these names, no checksum names them, and they stay.
-    """
-    configs = [family.config_file for family in readable_families()]
-    return {
+    parts = {
         *itertools.chain(*_SEARCHED.values()),
-        *configs,
+        *(family.config_file for family in readable_families()),
         *sentence_transformers.FILES,
+        *vocabulary,
     }
+
+    def is_stale(name, is_listed):
+        # No checksum lists files of these names that others have put there.
+        return name in _ONLY_OURS or (is_listed and name in parts)
+
+    with replacing(directory, is_stale) as folder, ChecksummedFolder(folder):
+        if form == "model_directory":
+            info = model.task_info() if training_info is None else training_info
+            save_model_directory(model, folder, tokenizer, info)
+        elif form == "tf1":
+            save_tf1_checkpoint(model, os.path.join(folder, BEST_CHECKPOINT))
+        else:
+            save_huggingface(model, folder)
+        if tokenizer is not None and form != "model_directory":
+            tokenizer = tokenizer.laid_out(model.config.row_layout)
+            save_for_others(tokenizer, folder, form)
 
 
 def _refuse_hidden(directory, form):
-    """Refuses a folder with somebody's model that would be read instead.
-
-    Raises:
-        UserError: it names the weights.
-    """
+    """Refuses a folder with a model of others that would be read instead."""
     listed = checksums.read(directory)
     for other, names in _SEARCHED.items():
         if other == form:
@@ -577,8 +558,8 @@ def _refuse_hidden(directory, form):
 def _vocabulary_that_goes(directory, model, tokenizer):
     """Lists the vocabulary's files that `directory` should not keep.
 
-    Without a new one, it keeps that which was saved there by itself, or which the model
-    was loaded with.
+    Unless a tokenizer is saved, a folder keeps a vocabulary that was saved there by
+    itself or that the model was loaded with.
     """
     names = saved_files(directory)
     if tokenizer is not None or not names:

@@ -1,16 +1,20 @@
-"""The architecture of one ALBERT encoder, and the table of released sizes."""
+"""Configurations: the base class, and ALBERT's with its released sizes."""
 
 import dataclasses
 import os
+import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
 from albert_tf.costs import albert as costs
 from albert_tf.errors import UserError
+from albert_tf.io.files import RECIPE_FOLDERS
+from albert_tf.io.files import find_recipe
+from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
-from albert_tf.model_config import LAYER_NORM_EPS
-from albert_tf.model_config import ModelConfig
-from albert_tf.model_config import check_choice
+from albert_tf.io.near_misses import close_name
+from albert_tf.io.near_misses import model_file
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.row_layout import TWO_SEPARATORS
@@ -19,60 +23,276 @@ from albert_tf.row_layout import RowLayout
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+LAYER_NORM_EPS = 1e-12
+PARAMETER_SHARING = ("all", "attention", "ffn", "none")
 GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
 """Activation of the gate of a gated feed-forward layer, by `hidden_act`."""
-
 ACTIVATIONS = (
     *("gelu", "relu", "linear", "tanh", "gelu_erf", "silu"),
     *GATED_ACTIVATIONS,
 )
 POSITIONS = ("learned", "rotary")
 NORMS = ("post", "pre")
-_SIZES = (
-    "embedding_size",
-    "hidden_size",
-    "inner_group_num",
-    "intermediate_size",
-    "max_position_embeddings",
-    "num_attention_heads",
-    "num_hidden_groups",
-    "num_hidden_layers",
-    "type_vocab_size",
-    "vocab_size",
+RELEASED_SIZES = tuple(
+    f"{size}_{version}"
+    for version in ("v1", "v2", "zh")
+    for size in ("base", "large", "xlarge", "xxlarge")
 )
-# Keys of released `albert_config.json` files that no public code acts on.
-_INERT_KEYS = frozenset(
-    {
-        "down_scale_factor",
-        "gap_size",
-        "layers_to_keep",
-        "net_structure_type",
-        "num_memory_blocks",
-    }
-)
-# Fields of blocks that official ones lack, with their fixed values.
-_OFFICIAL_BLOCKS = {
-    "position_embedding_type": "learned",
-    "norm": "post",
-    "use_bias": True,
-    "local_attention_window": None,
-    "global_attention_every": 3,
-    "depth_adapter_rank": 0,
-}
-# Fields that some models of Hugging Face have otherwise.
-_MOST_MODELS = {
-    "layer_norm_eps": LAYER_NORM_EPS,
-    "tie_word_embeddings": True,
-    "padding_idx": None,
-}
-# The fields that the official code does not know, with its fixed values.
-_OFFICIAL_VALUES = {
-    "parameter_sharing": "all",
-    "always_map_embeddings": False,
-    **_OFFICIAL_BLOCKS,
-    **_MOST_MODELS,
-}
-_PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+
+_MOST_BLOCKS = 10_000  # the deepest network published has 1,000
+_LONGEST_ROW = 512  # tokens, where neither the model nor its training says more
+_SHORTEST_ROW = 5  # two texts of a token each, and the special tokens
+
+
+class ModelConfig:
+    """A frozen dataclass of the fields of a JSON file, checked on construction.
+
+    Fields annotated as `int` are positive unless `smallest` says otherwise, `float`
+    fields are at least 0 and below 1.
+    """
+
+    # The name of the file in model directories and beside official checkpoints.
+    file_name = None
+    # The fields that are always written; others are where they differ from their
+    # defaults.
+    official_keys = ()
+    # Keys of published files that no public code acts on.
+    inert_keys = frozenset()
+    # The allowed values of fields by name.
+    choices = {"parameter_sharing": PARAMETER_SHARING}
+    # The smallest allowed integers by name of a field.
+    smallest = {}
+    # The name of the field with the number of layers.
+    depth_field = "num_hidden_layers"
+    # The fields with the dropout rates inside the encoder.
+    dropout_fields = ()
+    # The module that counts parameters, operations and memory of a config, as
+    # `albert_tf.costs.albert`; None: nothing does.
+    costs = None
+    # Layout of the texts that the models read.
+    row_layout = CLS_FIRST
+    # The block; see `AlbertConfig`.
+    norm = "post"
+    use_bias = True
+    is_gated = False
+    depth_adapter_rank = 0
+    layer_norm_eps = LAYER_NORM_EPS
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if field.name in self.choices:
+                choices = self.choices[field.name]
+                check_choice(field.name, getattr(self, field.name), choices)
+            elif field.type is bool:
+                is_bool = type(getattr(self, field.name)) is bool
+                self._check(field.name, is_bool, "true or false")
+            elif field.type is float:
+                self._check_float(field.name)
+            elif field.type is int or (
+                field.type == int | None and getattr(self, field.name) is not None
+            ):
+                self._check_integer(field.name)
+        layers, count = self.depth_field, self.num_hidden_layers
+        if count * self.inner_group_num > _MOST_BLOCKS:
+            raise UserError(
+                f"{layers} ({count}) times inner_group_num ({self.inner_group_num}) "
+                f"must be at most {_MOST_BLOCKS:,}."
+            )
+        if self.num_hidden_groups > count:
+            raise UserError(
+                f"num_hidden_groups ({self.num_hidden_groups}) must be at most "
+                f"{layers} ({count})."
+            )
+
+    def _check(self, name, fits, expected):
+        """Raises a `UserError` unless the value of the field `name` fits."""
+        if not fits:
+            value = getattr(self, name)
+            raise UserError(f"{name} must be {expected}, got {value!r}.")
+
+    def _check_float(self, name):
+        value = getattr(self, name)
+        is_number = type(value) in (int, float)
+        if name == "initializer_range":
+            fits = is_number and 0 <= value <= sys.float_info.max
+            self._check(name, fits, "finite and at least 0")
+        else:
+            self._check(name, is_number and 0 <= value < 1, "in [0, 1)")
+
+    def _check_integer(self, name):
+        value, least = getattr(self, name), self.smallest.get(name, 1)
+        expected = f"an integer from {least} to 2**31 - 1"
+        if least == 1:
+            expected = "a positive integer below 2**31"
+        fits = type(value) is int and least <= value < 2**31  # ids are int32
+        self._check(name, fits, expected)
+
+    def group_of_layer(self, layer):
+        """Returns the group that layer `layer` belongs to.
+
+        Integer arithmetic: the official `int(layer / layers * groups)` puts layer
+        15 of 22 with 22 groups into group 14 by rounding.
+        """
+        return layer * self.num_hidden_groups // self.num_hidden_layers
+
+    def layer_schedule(self):
+        """Lists each layer's blocks as (attention key, feed-forward key).
+
+        A key "g_j" names the parameters of inner block j of group g; where layers
+        share nothing, g counts layers.
+        """
+        share_attention = self.parameter_sharing in ("all", "attention")
+        share_feed_forward = self.parameter_sharing in ("all", "ffn")
+
+        def layer_blocks(layer):
+            group = self.group_of_layer(layer)
+            attention_group = group if share_attention else layer
+            feed_forward_group = group if share_feed_forward else layer
+            return tuple(
+                (f"{attention_group}_{inner}", f"{feed_forward_group}_{inner}")
+                for inner in range(self.inner_group_num)
+            )
+
+        return tuple(layer_blocks(layer) for layer in range(self.num_hidden_layers))
+
+    def adapted_products(self):
+        """Lists the products that blocks share, if there are depth adapters.
+
+        Returns:
+            `{sublayer: {projection: (inputs, outputs)}}`; empty without adapters.
+        """
+        if not self.depth_adapter_rank:
+            return {}
+        hidden, inner = self.hidden_size, self.intermediate_size
+        names = ("query", "key", "value", "output_dense")
+        attention = dict.fromkeys(names, (hidden, hidden))
+        gate = {"gate": (hidden, inner)} if self.is_gated else {}
+        feed_forward = {"intermediate": (hidden, inner), **gate}
+        feed_forward["output_dense"] = (inner, hidden)
+        return {
+            "all": {"attention": attention, "feed_forward": feed_forward},
+            "attention": {"attention": attention},
+            "ffn": {"feed_forward": feed_forward},
+        }[self.parameter_sharing]
+
+    def longest_row(self, wanted: int) -> int:
+        """Returns `wanted` tokens, or the number of positions, if that is less."""
+        positions = self.max_position_embeddings
+        return wanted if positions is None else min(wanted, positions)
+
+    def row_length(self, asked: int | None, infos: list[dict]) -> int:
+        """Returns the maximal number of tokens of a row that models are to read.
+
+        Args:
+            asked: the user's `max_seq_length`, if any.
+            infos: what the trainings of the models recorded, which counts if nothing is
+                asked. Without either it is the number of positions, or 512 tokens where
+                there is no table of them.
+
+        Raises:
+            UserError: see `check_row`.
+        """
+        longest = self.max_position_embeddings or _LONGEST_ROW
+        told = min(info.get("max_seq_length", longest) for info in infos)
+        length = told if asked is None else asked
+        self.check_row("max_seq_length", length)
+        return length
+
+    def check_row(self, name: str, tokens: int) -> None:
+        """Refuses a length, called `name`, too short or beyond the positions."""
+        if tokens < _SHORTEST_ROW or self.longest_row(tokens) < tokens:
+            positions = self.max_position_embeddings
+            most = f"to {positions}, the number of positions of the model"
+            raise UserError(
+                f"{name}={tokens}: expected {_SHORTEST_ROW} "
+                f"{'or more' if positions is None else most}."
+            )
+
+    def with_dropout(self, rate: float) -> "Self":
+        """Returns this configuration with another dropout rate inside the encoder."""
+        return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
+
+    @classmethod
+    def from_dict(
+        cls, values: Mapping[str, Any], source: str = "the configuration"
+    ) -> "Self":
+        """Builds a config from official keys; `source` names them in errors.
+
+        Raises:
+            UserError: an unknown or missing key, or a bad value.
+        """
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - set(fields) - cls.inert_keys)
+        if unknown:
+            meant = close_name(unknown[0], fields)
+            hint = f"did you mean {meant}? Known" if meant else "known"
+            raise UserError(
+                f"{source} has the unknown key {unknown[0]!r}; {hint} keys are "
+                f"{', '.join(sorted(fields))}."
+            )
+        for name, field in fields.items():
+            if field.default is dataclasses.MISSING and name not in values:
+                raise UserError(f"{source} lacks the key {name!r}.")
+        try:
+            return cls(**{k: v for k, v in values.items() if k in fields})
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from error
+
+    @classmethod
+    def from_json_file(cls, path: str | os.PathLike) -> "Self":
+        """Reads a file of official keys, such as `albert_config.json`.
+
+        Raises:
+            UserError: the file is missing, a folder or no JSON object; or see
+                `from_dict`.
+        """
+        path = find_recipe(path)
+        if os.path.isdir(path):
+            found = model_file(path, cls.file_name)
+            meant = f"did you mean {found}?" if found else "name a JSON file."
+            raise UserError(f"{os.fspath(path)} is a folder; {meant}")
+        return cls.from_dict(read_json_object(path), source=os.fspath(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a plain dict; `from_dict` reads it back."""
+        return dataclasses.asdict(self)
+
+    def to_json_file(self, path: str | os.PathLike) -> None:
+        """Writes a file that the official code reads.
+
+        Fields that the official code does not know are written only where they differ
+        from their defaults.
+        """
+        defaults = {f.name: f.default for f in dataclasses.fields(self)}
+        values = {
+            name: value
+            for name, value in self.to_dict().items()
+            if name in self.official_keys or value != defaults[name]
+        }
+        write_json(path, values)
+
+
+def read_config(path, classes):
+    """Reads a configuration file as the one of `classes` that has most of its keys.
+
+    Raises:
+        UserError: see `ModelConfig.from_json_file`.
+    """
+    values = {} if os.path.isdir(path) else read_json_object(find_recipe(path))
+
+    def held(config_class):
+        return sum(field.name in values for field in dataclasses.fields(config_class))
+
+    return max(classes, key=held).from_json_file(path)
+
+
+def check_choice(name, value, choices):
+    """Raises a `UserError` unless `value`, of the field `name`, is one of `choices`."""
+    if value not in choices:
+        meant = close_name(value, choices) if isinstance(value, str) else None
+        hint = f"; did you mean {meant}?" if meant else "."
+        expected = ", ".join(choices)
+        raise UserError(f"{name} must be one of {expected}, got {value!r}{hint}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,8 +311,39 @@ class AlbertConfig(ModelConfig):
     """
 
     file_name = "albert_config.json"
-    dropout_fields = _PROBABILITIES
-    inert_keys = _INERT_KEYS
+    official_keys = (
+        "vocab_size",
+        "embedding_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_hidden_groups",
+        "num_attention_heads",
+        "intermediate_size",
+        "inner_group_num",
+        "hidden_act",
+        "hidden_dropout_prob",
+        "attention_probs_dropout_prob",
+        "max_position_embeddings",
+        "type_vocab_size",
+        "initializer_range",
+    )
+    inert_keys = frozenset(
+        {
+            "down_scale_factor",
+            "gap_size",
+            "layers_to_keep",
+            "net_structure_type",
+            "num_memory_blocks",
+        }
+    )
+    choices = {
+        **ModelConfig.choices,
+        "hidden_act": ACTIVATIONS,
+        "norm": NORMS,
+        "position_embedding_type": POSITIONS,
+    }
+    smallest = {"depth_adapter_rank": 0, "padding_idx": 0}
+    dropout_fields = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     costs = costs
 
     vocab_size: int
@@ -114,7 +365,7 @@ class AlbertConfig(ModelConfig):
     parameter_sharing: str = "all"
     # Map the embeddings even where E = H, as Hugging Face's models do.
     always_map_embeddings: bool = False
-    # "learned": a table of positions; "rotary": attention turns queries and keys
+    # "learned": a table of positions; "rotary": attention rotates queries and keys
     # (arXiv 2104.09864).
     position_embedding_type: str = "learned"
     # Layer norm after each sum ("post"), or of each function's input and at the end
@@ -126,32 +377,20 @@ class AlbertConfig(ModelConfig):
     global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
     depth_adapter_rank: int = 0  # of each block's addition to shared products
     layer_norm_eps: float = LAYER_NORM_EPS
-    # Whether the scores of masked tokens are products with the table of words, and not
-    # with a table of their own.
+    # Whether masked tokens are scored by the table of word embeddings, not by a table
+    # of their own.
     tie_word_embeddings: bool = True
     # RoBERTa: the id of padding, which has no position; tokens' positions follow it.
     padding_idx: int | None = None
 
     def __post_init__(self):
-        switches = ("always_map_embeddings", "use_bias", "tie_word_embeddings")
-        self._check_fields(_SIZES, switches)
-        check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
+        super().__post_init__()
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
                 f"hidden_size ({self.hidden_size}) must be a multiple of "
                 f"num_attention_heads ({self.num_attention_heads})."
             )
-        self._check_blocks()
-        self._check_adapter_rank()
-        self._check_roberta()
-
-    def _check_blocks(self):
-        check_choice("position_embedding_type", self.position_embedding_type, POSITIONS)
-        check_choice("norm", self.norm, NORMS)
-        self._check_sizes(("global_attention_every",))
-        if self.local_attention_window is not None:
-            self._check_sizes(("local_attention_window",))
-        elif self.global_attention_every != _OFFICIAL_BLOCKS["global_attention_every"]:
+        if self.local_attention_window is None and self.global_attention_every != 3:
             raise UserError(
                 f"global_attention_every is {self.global_attention_every}, but without "
                 "local_attention_window all blocks are global; set that, too."
@@ -159,9 +398,12 @@ class AlbertConfig(ModelConfig):
         if self.position_embedding_type == "rotary" and self.head_size % 2:
             raise UserError(
                 f"position_embedding_type 'rotary' turns pairs of elements, but a head "
-                f"has {self.head_size} (hidden_size / num_attention_heads); make it "
-                "even."
+                f"has {self.head_size} (hidden_size / num_attention_heads); make "
+                "it even."
             )
+        self._check_adapter_rank()
+        expected = f"the id of padding, below vocab_size ({self.vocab_size}), or null"
+        self._check("padding_idx", (self.padding_idx or 0) < self.vocab_size, expected)
 
     def _check_adapter_rank(self):
         """Refuses a rank that is full, or for which layers share no product."""
@@ -169,7 +411,7 @@ class AlbertConfig(ModelConfig):
         largest = min(self.hidden_size, self.intermediate_size)
         self._check(
             "depth_adapter_rank",
-            type(rank) is int and 0 <= rank <= largest,
+            rank <= largest,
             f"an integer from 0 to {largest}, the smaller of hidden_size and "
             "intermediate_size",
         )
@@ -179,14 +421,6 @@ class AlbertConfig(ModelConfig):
                 f"depth_adapter_rank is {rank}, but no two layers share a product that "
                 "adapters could tell apart; set it to 0, or let layers share."
             )
-
-    def _check_roberta(self):
-        epsilon, padding = self.layer_norm_eps, self.padding_idx
-        fits = type(epsilon) is float and 0 < epsilon < 1
-        self._check("layer_norm_eps", fits, "a number between 0 and 1")
-        is_id = type(padding) is int and 0 <= padding < self.vocab_size
-        expected = f"the id of padding, below vocab_size ({self.vocab_size}), or null"
-        self._check("padding_idx", padding is None or is_id, expected)
 
     @property
     def head_size(self) -> int:
@@ -207,10 +441,14 @@ class AlbertConfig(ModelConfig):
 
     def require_official_blocks(self, reader, takes=()):
         """Refuses blocks that a `reader` does not have; `takes` names fields it has."""
-        known = {**_OFFICIAL_BLOCKS, **_MOST_MODELS}
-        known = {name: value for name, value in known.items() if name not in takes}
-        found = {name: getattr(self, name) for name in known}
-        changed = [f"{n}={value}" for n, value in found.items() if value != known[n]]
+        # Checkpoints can express these two.
+        takes = (*takes, "parameter_sharing", "always_map_embeddings")
+        changed = [
+            f"{field.name}={getattr(self, field.name)}"
+            for field in dataclasses.fields(self)
+            if field.name not in (*self.official_keys, *takes)
+            and getattr(self, field.name) != field.default
+        ]
         if self.is_gated:
             changed.append(f"hidden_act={self.hidden_act}")
         if changed:
@@ -233,7 +471,7 @@ class AlbertConfig(ModelConfig):
 
     @property
     def position_rows(self) -> int:
-        """Rows of the table of positions: RoBERTa's first ones are of no token."""
+        """Rows of the table of positions; RoBERTa's first ones belong to no token."""
         first = self.padding_idx + 1 if self.is_roberta else 0
         return first + self.max_position_embeddings
 
@@ -244,57 +482,12 @@ class AlbertConfig(ModelConfig):
 
     @classmethod
     def released(cls, name: str, **changes: Any) -> "Self":
-        """Returns a released size, as "base_v2" or "xxlarge_zh", with `changes`."""
-        check_choice("released size", name, sorted(RELEASED_SIZES))
-        return cls.from_dict(
-            {**RELEASED_SIZES[name], **changes}, f"released({name!r}, …)"
-        )
+        """Returns a released size, such as "base_v2" or "xxlarge_zh", with `changes`.
 
-    def to_json_file(self, path: str | os.PathLike) -> None:
-        """Writes a file that the official code reads.
-
-        The fields that the official code does not know are left out where they
-        have its value.
+        Version 1 has dropout 0.1 except xxlarge, version 2 and Chinese have none. The
+        released xlarge has 16 heads (the paper's rule H/64 would give 32).
         """
-        values = self.to_dict()
-        for name, official in _OFFICIAL_VALUES.items():
-            if values[name] == official:
-                del values[name]
-        write_json(path, values)
-
-
-def _released_sizes():
-    """Returns the released `albert_config.json`s; E = 128 and one group everywhere.
-
-    Version 1 has dropout 0.1 except xxlarge, version 2 and Chinese have none. The
-    released xlarge has 16 heads (the paper's rule H/64 would give 32); Chinese
-    xxlarge has 16 as well, and the Chinese models use relu.
-    """
-    english = {  # H, layers, heads, intermediate
-        "base": (768, 12, 12, 3072),
-        "large": (1024, 24, 16, 4096),
-        "xlarge": (2048, 24, 16, 8192),
-        "xxlarge": (4096, 12, 64, 16384),
-    }
-    chinese = {**english, "xxlarge": (4096, 12, 16, 16384)}
-    chinese_initializer_range = {"xlarge": 0.014, "xxlarge": 0.01}
-
-    names = ("hidden_size", "num_hidden_layers", "num_attention_heads")
-    names = (*names, "intermediate_size")
-    sizes = {}
-    for name, shape in english.items():
-        dropout = 0.0 if name == "xxlarge" else 0.1
-        common = {"vocab_size": 30000, **dict(zip(names, shape, strict=True))}
-        sizes[f"{name}_v1"] = {**common, **dict.fromkeys(_PROBABILITIES, dropout)}
-        sizes[f"{name}_v2"] = common
-    for name, shape in chinese.items():
-        sizes[f"{name}_zh"] = {
-            "vocab_size": 21128,
-            **dict(zip(names, shape, strict=True)),
-            "hidden_act": "relu",
-            "initializer_range": chinese_initializer_range.get(name, 0.02),
-        }
-    return sizes
-
-
-RELEASED_SIZES = _released_sizes()
+        check_choice("released size", name, sorted(RELEASED_SIZES))
+        paths = [folder / "albert" / f"{name}.json" for folder in RECIPE_FOLDERS]
+        values = read_json_object(next(path for path in paths if path.is_file()))
+        return cls.from_dict({**values, **changes}, f"released({name!r}, …)")

@@ -11,19 +11,12 @@ EXIT_HEADS = ("shared", "per_layer")
 
 
 class Threshold(typing.NamedTuple):
-    """The number of a rule.
-
-    Attributes:
-        default: the one of a rule without its own.
-        condition: when a text leaves, for --help.
-        leaves_above: whether a text leaves above the number, or below it.
-        limit: the numbers that make sense are smaller.
-    """
+    """The number that a rule compares with."""
 
     default: float
-    condition: str
-    leaves_above: bool = True
-    limit: float = math.inf
+    condition: str  # when a text leaves, for --help
+    leaves_above: bool = True  # whether a text leaves above the number, or below it
+    limit: float = math.inf  # what the number must be below
 
 
 EXIT_RULES = {
@@ -62,32 +55,28 @@ class ExitRule:
                 f"There is no exit rule {self.name!r}; choose from "
                 f"{', '.join(EXIT_RULES)}."
             )
+        rule = EXIT_RULES[self.name]
         if self.threshold is None:
-            object.__setattr__(self, "threshold", EXIT_RULES[self.name].default)
-        for name in ("threshold", "tolerance"):
+            object.__setattr__(self, "threshold", rule.default)
+        for name, limit in (("threshold", rule.limit), ("tolerance", math.inf)):
             value = getattr(self, name)
-            is_number = type(value) in (int, float) and math.isfinite(value)
-            if not is_number or value <= 0:
+            if type(value) not in (int, float) or not 0 < value < limit:
+                below = "" if limit == math.inf else f" and below {limit:g}"
                 raise UserError(
-                    f"The exit rule's {name} must be a number above 0, got {value!r}."
+                    f"The exit rule's {name} must be a number above 0{below}, got "
+                    f"{value!r}."
                 )
         if self.name == "patience" and self.threshold != int(self.threshold):
             raise UserError(
                 f"Patience is a whole number of layers, got {self.threshold}."
-            )
-        limit = EXIT_RULES[self.name].limit
-        if self.threshold >= limit:
-            raise UserError(
-                f"The {self.name} at which a text leaves must be below {limit:g}, got "
-                f"{self.threshold}."
             )
 
     def check_fits(self, kind, layers):
         """Refuses a rule by which no text would ever leave a model.
 
         Args:
-            kind: what its outputs mean, one of `models.labels.LABEL_KINDS`.
-            layers: how many it has.
+            kind: the meaning of the outputs, one of `models.labels.LABEL_KINDS`.
+            layers: the number of the model's layers.
         """
         if self.name != "patience" and kind == "regression":
             raise UserError(
@@ -102,11 +91,7 @@ class ExitRule:
 
 
 def exit_rule_of(values):
-    """Returns an `ExitRule` of one, or of its fields by name; None of None.
-
-    Raises:
-        UserError: as `ExitRule`.
-    """
+    """Makes an `ExitRule` from a dict of its fields; returns others and None as is."""
     if values is None or isinstance(values, ExitRule):
         return values
     try:
@@ -119,15 +104,12 @@ def exit_rule_of(values):
 
 
 def asked_rule(stored, asked):
-    """Returns the rule by which a model is served.
+    """Returns the rule by which a model is served, an `ExitRule` or None.
 
     Args:
         stored: the model's `ExitRule`, or None.
-        asked: None for that; "none" for answers at full depth; an `ExitRule`; or some
-            of its fields by name, of which the rule stored has the others.
-
-    Raises:
-        UserError: as `exit_rule_of`.
+        asked: None for the stored rule; "none" for answers at full depth; an
+            `ExitRule`; or some of its fields by name, which replace the stored ones.
     """
     if asked is None or asked == "none":
         return None if asked else stored

@@ -15,7 +15,7 @@ class RowLayout:
     Python and inside a graph.
     """
 
-    name: str  # by which `tokenizer_config.json` and `signature.json` record it
+    name: str  # in `tokenizer_config.json` and `signature.json`
     # Whether a row is `A [SEP] B [SEP] [CLS]`, and not `[CLS] A [SEP] B [SEP]`.
     cls_last: bool = False
     pads_left: bool = False  # padding stands before the tokens, and not after them
@@ -33,8 +33,8 @@ class RowLayout:
     def padded_after(self):
         """The layout of rows whose heads read every token, where places count.
 
-        Only a summary at the last token needs padding before all of them. The official
-        code of XLNet pads its windows of SQuAD so, too.
+        Only a summary at the last token needs padding before the tokens. The official
+        XLNet pads its windows of SQuAD like this.
         """
         return dataclasses.replace(self, pads_left=False)
 
@@ -61,7 +61,7 @@ TWO_SEPARATORS = RowLayout("two_separators", between=2, second_segment=0)
 """RoBERTa's: `<s> A </s></s> B </s>`, all of it of one segment."""
 
 ONE_SEGMENT = RowLayout("one_segment", second_segment=0)
-"""Of an ALBERT or BERT whose table of segments has one row."""
+"""The layout of an ALBERT or BERT whose table of segments has one row."""
 
 _ALL = (CLS_FIRST, CLS_LAST, TWO_SEPARATORS, ONE_SEGMENT)
 LAYOUTS = {layout.name: layout for layout in _ALL}

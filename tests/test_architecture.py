@@ -9,7 +9,6 @@ import pytest
 
 _BELOW_THE_COMMANDS = [
     "config",
-    "model_config",
     "checkpoints",
     "costs",
     "engine",

@@ -39,10 +39,8 @@ class LoadReport:
 
 
 def beginnings(allow_missing):
-    """Returns the tuple of names that `allow_missing` means: a str is one name."""
-    # As a tuple it would be its letters, with one of which every name begins.
-    one = isinstance(allow_missing, str)
-    return (allow_missing,) if one else tuple(allow_missing)
+    """Returns `allow_missing` as a tuple; a str is one name, not its letters."""
+    return (allow_missing,) if isinstance(allow_missing, str) else (*allow_missing,)
 
 
 def assign_tensors(model, tensors, source, allow_missing=()):
@@ -81,15 +79,7 @@ def assign_tensors(model, tensors, source, allow_missing=()):
 
 
 def require_finite(weights, source):
-    """Refuses weights with which a model's answers would be NaN.
-
-    Args:
-        weights: arrays or variables by official name.
-        source: the checkpoint's name in messages.
-
-    Raises:
-        UserError: one holds NaN or infinity; it is named.
-    """
+    """Raises a `UserError` if arrays or variables, by name, hold NaN or infinity."""
     for name, values in weights.items():
         if not np.isfinite(np.asarray(values)).all():
             raise UserError(
@@ -127,7 +117,7 @@ def _check(report, variables, tensors, allowed, model):
 
 
 def _ways(missing, source, model):
-    """Says how a model gets variables that a checkpoint lacks."""
+    """Tells how a model gets variables that a checkpoint lacks."""
     in_python = "name them in allow_missing"
     if model.head_may_be_new and not set(missing).isdisjoint(model.head_variables()):
         return f"{in_python} if they may keep their initial values."

@@ -10,9 +10,9 @@ from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.families import registry
+from albert_tf.families.bert import family_that_writes
+from albert_tf.families.bert import readable_families
 from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
-from albert_tf.families.roberta import family_that_writes
-from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
@@ -79,7 +79,7 @@ def read_huggingface_config(directory):
         The `ModelFamily`, the config and the dict of entries.
 
     Raises:
-        UserError: a value under which their model is none of this package's.
+        UserError: the file describes a model that this package does not have.
     """
     path = os.path.join(directory, CONFIG_FILE)
     entries = read_json_object(path)
@@ -111,7 +111,7 @@ def read_huggingface_tensors(path, family, architectures, is_tied=True):
         path: the file; where there is none, the list beside it names its parts.
         family: the `ModelFamily` of the model in it.
         architectures: Hugging Face's names of that model.
-        is_tied: as of `ModelFamily.tensors_from_huggingface`.
+        is_tied: see `ModelFamily.tensors_from_huggingface`.
 
     Raises:
         UserError: there is no such file, or it is damaged.
@@ -172,14 +172,9 @@ def _read_file(path):
 def save_huggingface(model, directory):
     """Writes `config.json` and `model.safetensors` that `transformers` loads.
 
-    A model that shares only some sublayers is written with as many groups as
-    layers, which their model can express; one that does not map its embeddings gets
-    the identity as mapping. Weights that no output depends on, and that the model was
-    loaded without, are left out.
-
-    Args:
-        model: a model of this package.
-        directory: created if need be.
+    A model that shares only some sublayers is written with as many groups as layers;
+    one that does not map its embeddings gets the identity as mapping. Unused weights
+    that the model was loaded without are left out.
     """
     safetensors = _safetensors()
     family, architecture = family_that_writes(model), model.huggingface_architecture()

@@ -102,16 +102,7 @@ def read_config_of(directory, family):
 
 
 def _check_labels(head, training_info, directory):
-    """Refuses labels in two orders, of which one would name the wrong outputs.
-
-    Args:
-        head: a dict, the content of `head.json`.
-        training_info: the content of `training_info.json`.
-        directory: where they lie, for messages.
-
-    Raises:
-        UserError: both name labels, and not the same.
-    """
+    """Refuses different labels in the contents of `head.json` and the other file."""
     task = training_info.get("task", {})
     named, told = head.get("labels"), task.get("labels")
     are_lists = isinstance(named, list | tuple) and isinstance(told, list | tuple)
@@ -151,9 +142,8 @@ def read_training_info(directory, head=None):
         head: the head arguments beside it, if they have been read.
 
     Raises:
-        UserError: it is no JSON object, a value that is acted on makes no sense, or its
-            labels differ from `head.json`; or a file is gone that was written beside
-            it.
+        UserError: it is no JSON object, a value is invalid, its labels differ from
+            those in `head.json`, or a file beside it is gone.
     """
     if head is None:
         require_whole(directory)
@@ -180,8 +170,7 @@ def load_model_directory(directory, model_class, config, arguments):
 
     Args:
         directory: a folder that `save_model_directory` wrote.
-        model_class, config: what it says of its model; see `read_head` and
-            `read_config_of`.
+        model_class, config: see `read_head` and `read_config_of`.
         arguments: dict of constructor arguments, those of the head among them.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The files with which sentence-transformers says how tokens become a vector.
+"""The files in which sentence-transformers describes the pooling of tokens.
 
 modules.json                        the modules of a model, one after the other
 1_Pooling/config.json               the pooling
@@ -29,9 +29,10 @@ _FLAGS = {
     f"{_MODE}_cls_token": "cls",
     f"{_MODE}_lasttoken": "lasttoken",
 }
+_KINDS = ["Transformer", "Pooling", "Normalize"]
 _SETTINGS = "config_sentence_transformers.json"
 _CLASSIFIER = "sequence-classification"
-# By the task of the first module, what the library writes of it.
+# The names of the first module's outputs, by its task.
 _OUTPUTS = {
     "feature-extraction": ("token_embeddings", "last_hidden_state"),
     _CLASSIFIER: ("scores", "logits"),
@@ -44,10 +45,10 @@ _LIBRARY = f"{_PACKAGE}.models."
 
 
 def read_pooling(directory, cls_last):
-    """Reads the pooling of a directory; None where it has none.
+    """Reads the pooling of a Hugging Face directory; None where it has none.
 
     Args:
-        directory: a Hugging Face directory.
+        directory: the directory.
         cls_last: whether `[CLS]` is the last token of the model's rows.
 
     Returns:
@@ -63,29 +64,20 @@ def read_pooling(directory, cls_last):
         return None
     kinds = _kinds(path)
     encoder = _read(directory, _LENGTH)
-    if (
-        list(kinds) == ["Transformer"]
-        and encoder.get("transformer_task") == _CLASSIFIER
-    ):
+    is_classifier = encoder.get("transformer_task") == _CLASSIFIER
+    if list(kinds) == ["Transformer"] and is_classifier:
         _check_encoder(encoder, os.path.join(directory, _LENGTH), _CLASSIFIER)
         return None
-    if list(kinds)[:2] != ["Transformer", "Pooling"] or list(kinds)[2:] not in (
-        [],
-        ["Normalize"],
-    ):
+    if list(kinds) not in (_KINDS[:2], _KINDS):
         raise UserError(
             f"{path} has the modules {', '.join(kinds)}; expected Transformer, Pooling "
             "and perhaps Normalize."
         )
-    if kinds["Transformer"]:
+    if kinds["Transformer"] or not storage.is_inside(kinds["Pooling"]):
         raise UserError(
-            f"{path} says that the encoder lies in {kinds['Transformer']}; move its "
-            f"files to {directory}, and give it the path '' there."
-        )
-    if not storage.is_inside(kinds["Pooling"]):
-        raise UserError(
-            f"{path} says that the pooling lies in {kinds['Pooling']!r}, expected a "
-            "folder beside it."
+            f"{path} has the paths {kinds['Transformer']!r} and {kinds['Pooling']!r}; "
+            "expected '' for the encoder, whose files lie beside it, and a folder "
+            "beside it for the pooling."
         )
     settings = os.path.join(directory, kinds["Pooling"], _CONFIG)
     found = {"pooling": _pooling(settings, cls_last), "normalize": "Normalize" in kinds}
@@ -146,15 +138,15 @@ def _check_vectors(directory, kinds):
 
 
 def read_activation(directory, entries):
-    """Reads the function that a cross-encoder applies to its outputs.
+    """Reads the name of the function that a cross-encoder applies to its outputs.
 
     Args:
         directory: a Hugging Face directory.
         entries: the dict of its `config.json`.
 
     Returns:
-        The last name of the function, such as "Sigmoid"; None where no file names one,
-        and it is no cross-encoder.
+        A name such as "Sigmoid"; None for a model that is not a cross-encoder and where
+        no file names a function.
     """
     settings = _read(directory, _SETTINGS)
     told = entries.get(_PACKAGE) or {}
@@ -171,13 +163,10 @@ def read_activation(directory, entries):
 
 
 def check_activation(entries):
-    """Refuses a cross-encoder whose outputs are others than a classifier's.
+    """Refuses a cross-encoder with an activation that a classifier does not have.
 
     Args:
-        entries: the dict of a `config.json`, and the `read_activation` as `ACTIVATION`.
-
-    Raises:
-        UserError: it names the function.
+        entries: the dict of a `config.json`, with `read_activation` under `ACTIVATION`.
     """
     name, kind = entries.get(ACTIVATION), entries.get("problem_type")
     if name in (None, "Identity"):
@@ -193,13 +182,13 @@ def check_activation(entries):
 
 
 def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
-    """Makes the content of the files, JSON values by name.
+    """Makes the contents of the files, JSON values by name.
 
     Args:
         pooling, normalize: of the model.
-        width: numbers of a vector.
-        cls_last: as of `read_pooling`.
-        max_seq_length: tokens of a text at most, if that is known.
+        width: of a vector.
+        cls_last: see `read_pooling`.
+        max_seq_length: the most tokens of a text, if that is known.
 
     Raises:
         UserError: sentence-transformers does not have the pooling.

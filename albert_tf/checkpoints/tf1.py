@@ -15,7 +15,7 @@ import numpy as np
 
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
-from albert_tf.families.roberta import readable_families
+from albert_tf.families.bert import readable_families
 from albert_tf.io import storage
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BEST_CHECKPOINT = "model.ckpt-best"
 ENDINGS = ("data-00000-of-00001", "index")
-"""Of the names of the files of a checkpoint."""
+"""Endings of the names of a checkpoint's files."""
 
 # Optimizer slots and counters: state of a training run, not of the model.
 _NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
@@ -66,9 +66,8 @@ def load_tfhub_variables(
 ) -> "LoadReport":
     """Loads an unpacked TF-Hub module, `variables/variables.*` in `directory`.
 
-    The published modules lack the sentence-order head: name it,
-    "cls/seq_relationship", in `allow_missing` for a pretraining model. Arguments,
-    result and errors are otherwise as of `load_tf1_checkpoint`.
+    The published modules lack the sentence-order head: for a pretraining model name it,
+    "cls/seq_relationship", in `allow_missing`. See `load_tf1_checkpoint` for the rest.
     """
     prefix = os.path.join(directory, _HUB_VARIABLES)
     return load_tf1_checkpoint(model, prefix, allow_missing)
@@ -113,7 +112,7 @@ def save_tf1_checkpoint(model, prefix):
 
 
 def read_tf1_config(prefix):
-    """Reads the `albert_config.json` (or as the family calls it) of a checkpoint.
+    """Reads the `albert_config.json`, or another family's file, of a checkpoint.
 
     Returns:
         The `ModelFamily` and the config; None and None if there is no such file.

@@ -12,9 +12,9 @@ import dataclasses
 import albert_tf
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
+from albert_tf.config import read_config
 from albert_tf.costs.albert import backward_flops
 from albert_tf.errors import UserError
-from albert_tf.model_config import read_config
 
 _MASKED_FRACTION = 0.15
 _MEBIBYTE = 2**20

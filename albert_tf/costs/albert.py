@@ -99,9 +99,9 @@ def forward_flops(config, length, predictions):
 
 
 def _adapter_flops(config, whole_blocks, needed):
-    """Counts the FLOPs of depth adapters, of which the last block's are for `needed`.
+    """Counts the FLOPs of depth adapters, in the last block for the tokens `needed`.
 
-    Keys and values are of all tokens there, too.
+    Its keys and values are those of all tokens.
     """
     sizes = [
         2 * config.depth_adapter_rank * sum(sides) * (whole_blocks + share)

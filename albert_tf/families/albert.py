@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 
 from albert_tf.config import AlbertConfig
-from albert_tf.families.albert_names import huggingface_name
-from albert_tf.families.albert_names import official_name
+from albert_tf.families.albert_names import NAMES
 from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.base import check_config
@@ -15,23 +14,9 @@ from albert_tf.families.base import turned
 from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.families.layer_sharing import unshare
 
-SAME_KEYS = (
-    "vocab_size",
-    "embedding_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_hidden_groups",
-    "num_attention_heads",
-    "intermediate_size",
-    "inner_group_num",
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "max_position_embeddings",
-    "type_vocab_size",
-    "initializer_range",
-)
+SAME_KEYS = tuple(key for key in AlbertConfig.official_keys if key != "hidden_act")
 _READ = ("hidden_act", "layer_norm_eps", "classifier_dropout_prob")
-# What the reader of a `config.json` takes beyond official blocks.
+# Fields that Hugging Face's models have beyond the official ones.
 HUGGINGFACE_FIELDS = ("layer_norm_eps", "tie_word_embeddings")
 _SPECIAL_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 # Their models whose encoder has no pooler.
@@ -48,15 +33,14 @@ class AlbertFamily(ModelFamily):
     config_class = AlbertConfig
     config_file = AlbertConfig.file_name
     huggingface_type = "albert"
+    title = "ALBERT"
     encoder = "albert"
+    names = NAMES
     known_heads = ("cls/", "exit_heads/", "generator/", "generator_predictions/")
     tied = {
         "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
         "predictions.decoder.bias": "predictions.bias",
     }
-
-    def official_name(self, theirs):
-        return official_name(theirs)
 
     def to_official(self, config, tensors):
         """Splits groups to one a layer where layers share only some sublayers."""
@@ -91,7 +75,7 @@ class AlbertFamily(ModelFamily):
         for official, tensor in tensors.items():
             if official.startswith("bert/pooler/") and architecture in _UNPOOLED:
                 continue
-            name = head_names.get(official) or huggingface_name(official)
+            name = self.huggingface_name(official, head_names)
             theirs[name] = turned(official, tensor)
         keys = (*SAME_KEYS, *HUGGINGFACE_FIELDS)
         if OUTPUT_EMBEDDINGS.official in tensors:

@@ -1,11 +1,12 @@
 """The variables of ALBERT's encoder: their official names and Hugging Face's."""
 
-import re
+import itertools
 
-from albert_tf.errors import UserError
+from albert_tf.families.base import NameTable
+from albert_tf.families.base import layer_names
 
 ADAPTERS = "bert/encoder/transformer/depth_adapters"
-_BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
+BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
 # The layers of a block, in order: sublayer, attribute, scope below the block's, and
 # Hugging Face's scope if their model has such a layer.
@@ -21,31 +22,30 @@ _LAYERS = (
     ("feed_forward", "layer_norm", "LayerNorm_1", "full_layer_layer_norm"),
 )
 _SCOPES_IN_BLOCK = {(kind, name): scope for kind, name, scope, _ in _LAYERS}
-_SCOPES = (
-    ("bert/embeddings/LayerNorm", "albert.embeddings.LayerNorm"),
-    (
-        "bert/encoder/embedding_hidden_mapping_in",
-        "albert.encoder.embedding_hidden_mapping_in",
-    ),
-    *(
-        (f"{_BLOCK}/{ours}", f"{_THEIR_BLOCK}.{theirs}")
-        for *_, ours, theirs in _LAYERS
-        if theirs
-    ),
-    ("bert/pooler/dense", "albert.pooler"),
+TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
+NAMES = NameTable(
+    [
+        *layer_names("bert/embeddings/LayerNorm", "albert.embeddings.LayerNorm"),
+        *layer_names(
+            "bert/encoder/embedding_hidden_mapping_in",
+            "albert.encoder.embedding_hidden_mapping_in",
+        ),
+        *layer_names("bert/pooler/dense", "albert.pooler"),
+        *itertools.chain.from_iterable(
+            layer_names(f"{BLOCK}/{ours}", f"{_THEIR_BLOCK}.{theirs}")
+            for *_, ours, theirs in _LAYERS
+            if theirs
+        ),
+        *((f"bert/embeddings/{n}", f"albert.embeddings.{n}.weight") for n in TABLES),
+    ]
 )
-_TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
-_WHOLE_NAMES = {
-    f"bert/embeddings/{table}": f"albert.embeddings.{table}.weight" for table in _TABLES
-}
-_OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
 
 
 def encoder_variables(albert):
     """Returns an `AlbertModel`'s variables by official name, in network order."""
     embeddings = albert.embeddings
     scope = "bert/embeddings"
-    tables = {f"{scope}/{name}": getattr(embeddings, name) for name in _TABLES}
+    tables = {f"{scope}/{name}": getattr(embeddings, name) for name in TABLES}
     # With rotary positions there is no table of them.
     variables = {name: table for name, table in tables.items() if table is not None}
     variables |= _variables_of(f"{scope}/LayerNorm", embeddings.layer_norm)
@@ -106,49 +106,4 @@ def _variables_of(scope, layer):
 
 def block_scope(key):
     """Returns the scope of the parameters "g_j": inner block j of group g."""
-    return _BLOCK.format(*key.split("_"))
-
-
-def huggingface_name(official):
-    """Returns the Hugging Face name of the encoder's variable `official`.
-
-    Raises:
-        UserError: no ALBERT model of theirs has it.
-    """
-    if official in _WHOLE_NAMES:
-        return _WHOLE_NAMES[official]
-    scope, parameter = official.rsplit("/", 1)
-    theirs = _translated(scope, _SCOPES)
-    if theirs is None:
-        raise UserError(
-            f"Hugging Face has no ALBERT model with {official}; write the model with "
-            "official TF1 names or as a model directory."
-        )
-    suffix = "bias" if parameter in ("bias", "beta") else "weight"
-    return f"{theirs}.{suffix}"
-
-
-def official_name(theirs):
-    """Returns the official name of the encoder's tensor `theirs`, or None."""
-    if theirs in _OFFICIAL_NAMES:
-        return _OFFICIAL_NAMES[theirs]
-    scope, _, suffix = theirs.rpartition(".")
-    official = _translated(scope, [(theirs, ours) for ours, theirs in _SCOPES])
-    if official is None:
-        return None
-    is_norm = official.rsplit("/", 1)[-1].startswith("LayerNorm")
-    parameters = {
-        "weight": "gamma" if is_norm else "kernel",
-        "bias": "beta" if is_norm else "bias",
-    }
-    return f"{official}/{parameters[suffix]}" if suffix in parameters else None
-
-
-def _translated(scope, pairs):
-    """Rewrites `scope` by the first pair of templates that matches it, or None."""
-    for source, target in pairs:
-        pattern = re.escape(source).replace(r"\{\}", r"(\d+)")
-        match = re.fullmatch(pattern, scope)
-        if match:
-            return target.format(*match.groups())
-    return None
+    return BLOCK.format(*key.split("_"))

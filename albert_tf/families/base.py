@@ -2,6 +2,7 @@
 
 import abc
 import itertools
+import re
 import types
 from collections.abc import Mapping
 
@@ -13,31 +14,73 @@ from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.io.foreign import check_settings
 
 
+class NameTable:
+    """Official names of an encoder's variables, and Hugging Face's.
+
+    Args:
+        pairs: of an official name and theirs, as `layer_names` lists them; "{}" stands
+            for a number. Of several pairs with one name the first counts.
+    """
+
+    def __init__(self, pairs):
+        self._pairs = pairs
+
+    def theirs(self, official):
+        """Returns Hugging Face's name of a variable; None if they have no such one."""
+        return _translated(official, self._pairs)
+
+    def official(self, theirs):
+        """Returns the official name of a tensor; None if it is unknown."""
+        return _translated(theirs, [pair[::-1] for pair in self._pairs])
+
+
+def layer_names(official, theirs):
+    """Pairs the names of a layer's variables, or of a `LayerNorm`'s by its name."""
+    names = [("kernel", "weight"), ("bias", "bias")]
+    if "LayerNorm" in official:
+        # The first checkpoints of Hugging Face have the official names of the two.
+        names = [("gamma", "weight"), ("beta", "bias")]
+        names += [("gamma", "gamma"), ("beta", "beta")]
+    return [(f"{official}/{own}", f"{theirs}.{other}") for own, other in names]
+
+
+def _translated(name, pairs):
+    for source, target in pairs:
+        pattern = re.escape(source).replace(r"\{\}", r"(\d+)")
+        if match := re.fullmatch(pattern, name):
+            return target.format(*match.groups())
+    return None
+
+
 class ModelFamily(abc.ABC):
-    """Configuration files and variable names of the encoder of a family of models.
+    """Configuration files and variable names of an architecture's checkpoints.
 
     A model class names its family in `family`; reading, writing and converting ask
-    it for whatever differs between architectures.
+    the family for all that differs between architectures.
 
     Attributes:
         config_class: the class of the models' `config`, as `AlbertConfig`.
         config_file: the name of its file, beside official checkpoints and in model
             directories.
         huggingface_type: the `model_type` in Hugging Face's `config.json`.
-        encoder: the attribute that holds the encoder in a model with a head; the
-            Hugging Face names of its variables begin with it.
-        tied: Hugging Face's names of tied tensors by those of the copies that some
+        title: the name of the architecture in messages.
+        encoder: the attribute of a model with a head that holds the encoder, and the
+            beginning of Hugging Face's names of its variables.
+        names: the `NameTable` of the encoder.
+        tied: Hugging Face's names of tied tensors, by the names of copies that some
             versions of the library wrote.
-        known_heads: beginnings of the official names of heads that a checkpoint may
-            hold; a model without that head skips them.
-        alone: the fields of a config by which its model reads texts one by one, when a
-            pretraining's are others.
+        known_heads: beginnings of official names of heads, which a model without them
+            skips.
+        alone: values of config fields for a model that reads single texts, where
+            pretraining needs others.
     """
 
     config_class: type
     config_file: str
     huggingface_type: str
+    title: str
     encoder: str
+    names: NameTable
     tied: Mapping
     known_heads: tuple
     alone: Mapping = types.MappingProxyType({})
@@ -101,12 +144,23 @@ class ModelFamily(abc.ABC):
             UserError: a value under which their model computes another function.
         """
 
-    def official_name(self, theirs):
-        """Returns the official name of Hugging Face's tensor; None if unknown.
+    def huggingface_name(self, official, head_names):
+        """Returns Hugging Face's name of a variable.
 
-        A family has this and `tied`, or its own `tensors_from_huggingface`.
+        Args:
+            official: its official name.
+            head_names: their names of the head's variables by official name.
+
+        Raises:
+            UserError: their model has no such variable.
         """
-        raise NotImplementedError
+        found = head_names.get(official) or self.names.theirs(official)
+        if found is None:
+            raise UserError(
+                f"Hugging Face has no {self.title} model with {official}; write the "
+                "model as a model directory."
+            )
+        return found
 
     def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
         """Returns float32 arrays by official name; an unnamed tensor keeps its own.
@@ -133,7 +187,7 @@ class ModelFamily(abc.ABC):
         theirs.pop(f"{self.encoder}.embeddings.position_ids", None)
         found = {}
         for name, tensor in theirs.items():
-            official = heads.get(name) or self.official_name(name) or name
+            official = heads.get(name) or self.names.official(name) or name
             found[official] = as_float32(turned(official, tensor), name, path)
         return found
 
@@ -152,8 +206,8 @@ class ModelFamily(abc.ABC):
         """
 
 
-# What transformers wrote, or writes, into every `config.json`: of its own working, of
-# training, and of generating text, which no encoder does.
+# Entries that transformers writes into every `config.json`: on its own working, on
+# training, and on generating text, which no encoder does.
 _HARMLESS = """
     _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path
     _num_labels attn_implementation chunk_size_feed_forward dtype emb_size
@@ -189,16 +243,13 @@ _FIXED = {
 
 
 def check_config(entries, path, obeyed, fixed=types.MappingProxyType({})):
-    """Refuses a `config.json` under which their model computes another function.
+    """Refuses entries of a `config.json` that change answers and are not followed.
 
     Args:
         entries: the dict that was read.
         path: the file's name in messages.
         obeyed: names of entries that the family reads, or that change no answer.
-        fixed: as of `check_settings`.
-
-    Raises:
-        UserError: it names the entry.
+        fixed: see `check_settings`.
     """
     heads = [model.huggingface_arguments.values() for model in registry.models()]
     known = {*_HARMLESS.split(), *_OBEYED.split(), *obeyed, *itertools.chain(*heads)}
@@ -224,17 +275,14 @@ THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in [*OUR_ACTIVATIONS.items()]
 
 
 def our_activation(entries, key, default, path, names=OUR_ACTIVATIONS):
-    """Returns our name of the activation in a `config.json`.
+    """Returns our name of the activation that `key` of a `config.json` names.
 
     Args:
         entries: the dict that was read.
-        key: of the activation.
-        default: their name of it where the file has none.
+        key: the entry's name.
+        default: their name of the activation where the file has none.
         path: the file's name in messages.
         names: our names by theirs.
-
-    Raises:
-        UserError: we have no such activation.
     """
     activation = entries.get(key, default)
     if activation not in list(names):  # it may be no string
@@ -245,16 +293,7 @@ def our_activation(entries, key, default, path, names=OUR_ACTIVATIONS):
 
 
 def untied(tensors, tied, path):
-    """Drops the copies of tied tensors from a foreign checkpoint.
-
-    Args:
-        tensors: arrays by name.
-        tied: the names of originals by their copies' names.
-        path: the file they come from, for messages.
-
-    Raises:
-        UserError: a copy differs from its original.
-    """
+    """Returns tensors by name without copies of tied ones; refuses different copies."""
     kept = dict(tensors)
     for copy, original in tied.items():
         tensor = kept.pop(copy, None)
@@ -264,22 +303,13 @@ def untied(tensors, tied, path):
 
 
 def turned(official, tensor):
-    """Turns kernels between our form, `[in, out]`, and theirs; not XLNet's of heads."""
+    """Transposes a matrix `[in, out]` named "/kernel"; returns others unchanged."""
     is_kernel = official.endswith("/kernel") and tensor.ndim == 2
     return tensor.T if is_kernel else tensor
 
 
 def as_float32(tensor, name, path):
-    """Converts a foreign checkpoint's tensor to a contiguous float32 array.
-
-    Args:
-        tensor: the array.
-        name: its name, for the message.
-        path: the file it comes from, for messages.
-
-    Raises:
-        UserError: it holds no floating-point numbers.
-    """
+    """Converts a tensor to a contiguous float32 array; refuses integers and others."""
     if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
         raise UserError(
             f"{path} holds {name} as {tensor.dtype.name}; expected float32, float16 or "

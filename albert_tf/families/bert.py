@@ -1,28 +1,40 @@
-"""BERT's checkpoints, read as ALBERTs whose layers share nothing.
+"""Checkpoints of BERT and RoBERTa, read as ALBERTs whose layers share nothing.
 
 BERT is such an ALBERT with tables as wide as the layers (Lan et al., section 3.1); only
-the names differ. Nothing is written in BERT's form.
+the names differ. RoBERTa (Liu et al., 2019) is BERT with other positions, rows of texts
+and names, which `AlbertConfig.padding_idx` stands for. Its classifier of texts is a
+dense layer, tanh and a linear layer on the first token: ALBERT's pooler and classifier.
+Only RoBERTa's form is written, too.
 """
 
 import re
 
 from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import HUGGINGFACE_FIELDS
 from albert_tf.families.albert import SAME_KEYS
 from albert_tf.families.albert import AlbertFamily
-from albert_tf.families.albert_names import block_scope
+from albert_tf.families.albert_names import BLOCK
+from albert_tf.families.albert_names import TABLES
 from albert_tf.families.base import OUR_ACTIVATIONS
+from albert_tf.families.base import THEIR_ACTIVATIONS
+from albert_tf.families.base import NameTable
 from albert_tf.families.base import check_config
+from albert_tf.families.base import layer_names
 from albert_tf.families.base import our_activation
+from albert_tf.families.base import turned
+from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
+from albert_tf.families.layer_sharing import as_unshared
 from albert_tf.io.files import read_json_object
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
-# Of the embeddings' mapping, and of what layers share.
+# Keys that BERT lacks: of the embeddings' mapping and of sharing.
 _ONLY_ALBERT = ("embedding_size", "num_hidden_groups", "inner_group_num")
 KEYS = tuple(key for key in SAME_KEYS if key not in _ONLY_ALBERT)
-# What Google's code and Hugging Face's have where a file says nothing.
+# The defaults of Google's code and of Hugging Face's.
 _DEFAULTS = {
     "hidden_size": 768,
     "num_hidden_layers": 12,
@@ -31,11 +43,10 @@ _DEFAULTS = {
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
 }
-# Of other models, as this package writes the last into RoBERTa's files.
+# Keys of other models; this package writes the last one into RoBERTa's files.
 _HARMLESS = ("embedding_size", "classifier_dropout_prob")
 _READ = ("hidden_act", "layer_norm_eps", "classifier_dropout", *_HARMLESS)
-_LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
-SUBLAYERS = {
+_SUBLAYERS = {
     "attention/self/query": "attention_1/self/query",
     "attention/self/key": "attention_1/self/key",
     "attention/self/value": "attention_1/self/value",
@@ -45,11 +56,34 @@ SUBLAYERS = {
     "output/dense": "ffn_1/intermediate/output/dense",
     "output/LayerNorm": "LayerNorm_1",
 }
-_HEADS = {
-    "cls.predictions.bias": "cls/predictions/output_bias",
-    "cls.seq_relationship.weight": "cls/seq_relationship/output_weights",
-    "cls.seq_relationship.bias": "cls/seq_relationship/output_bias",
-}
+_OFFICIAL_LAYER = re.compile(
+    rf"bert/encoder/layer_(\d+)/({'|'.join(_SUBLAYERS)})/(?=\w+$)"
+)
+
+
+def encoder_names(encoder):
+    """Pairs official names of a model without sharing with those below `encoder`."""
+    pairs = [
+        (f"bert/embeddings/{n}", f"{encoder}.embeddings.{n}.weight") for n in TABLES
+    ]
+    pairs += layer_names("bert/embeddings/LayerNorm", f"{encoder}.embeddings.LayerNorm")
+    pairs += layer_names("bert/pooler/dense", f"{encoder}.pooler.dense")
+    block = BLOCK.replace("inner_group_{}", "inner_group_0")
+    for theirs, ours in _SUBLAYERS.items():
+        layer = f"{encoder}.encoder.layer.{{}}.{theirs.replace('/', '.')}"
+        pairs += layer_names(f"{block}/{ours}", layer)
+    return pairs
+
+
+_HEADS = [
+    *layer_names("cls/predictions/transform/dense", "cls.predictions.transform.dense"),
+    *layer_names(
+        "cls/predictions/transform/LayerNorm", "cls.predictions.transform.LayerNorm"
+    ),
+    ("cls/predictions/output_bias", "cls.predictions.bias"),
+    ("cls/seq_relationship/output_weights", "cls.seq_relationship.weight"),
+    ("cls/seq_relationship/output_bias", "cls.seq_relationship.bias"),
+]
 
 
 class BertFamily(AlbertFamily):
@@ -57,7 +91,9 @@ class BertFamily(AlbertFamily):
 
     config_file = "bert_config.json"
     huggingface_type = "bert"
+    title = "BERT"
     encoder = "bert"
+    names = NameTable([*encoder_names("bert"), *_HEADS])
     read_as = ALBERT
     tied = {
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
@@ -85,9 +121,6 @@ class BertFamily(AlbertFamily):
     def config_from_huggingface(self, entries, path):
         return bert_config(entries, path)
 
-    def official_name(self, theirs):
-        return _HEADS.get(theirs) or _our_name(_official_name(theirs))
-
 
 BERT = BertFamily()
 
@@ -106,21 +139,124 @@ def bert_config(entries, path, activations=OUR_ACTIVATIONS, **changes):
 
 def _our_name(official):
     """Returns the official ALBERT name of a variable of the official BERT."""
-    match = _LAYER.fullmatch(official)
-    if match is None or match[2] not in SUBLAYERS:
-        return official
-    layer, sublayer, parameter = match.groups()
-    return f"{block_scope(f'{layer}_0')}/{SUBLAYERS[sublayer]}/{parameter}"
+    return _OFFICIAL_LAYER.sub(
+        lambda found: f"{BLOCK.format(found[1], 0)}/{_SUBLAYERS[found[2]]}/", official
+    )
 
 
-def _official_name(theirs):
-    """Returns the official BERT name of a tensor of Hugging Face's BERT."""
-    scope, _, parameter = theirs.rpartition(".")
-    scope = re.sub(r"\.layer\.(\d+)\.", r".layer_\1.", scope).replace(".", "/")
-    if scope.endswith("_embeddings"):
-        return scope
-    # The first checkpoints call the parameters of a norm as the official code does.
-    names = {"weight": "kernel", "bias": "bias"}
-    if scope.endswith("LayerNorm"):
-        names = {"weight": "gamma", "bias": "beta", "gamma": "gamma", "beta": "beta"}
-    return f"{scope}/{names[parameter]}" if parameter in names else theirs
+# The defaults of Hugging Face's RoBERTa.
+_ROBERTA_DEFAULTS = {"layer_norm_eps": 1e-5, "pad_token_id": 1}
+_OUR_HEADS = {
+    "lm_head.layer_norm.": "predictions.LayerNorm.",
+    "lm_head.": "predictions.",
+    "classifier.dense.": "roberta.pooler.dense.",
+    "classifier.out_proj.": "classifier.",
+}
+_POOLED = ("AlbertModel", "AlbertForMultipleChoice")
+_CLASSIFIER = "AlbertForSequenceClassification"
+
+
+class RobertaFamily(BertFamily):
+    """RoBERTa's configurations and names; its models are `AlbertFamily`'s."""
+
+    config_file = "roberta_config.json"
+    huggingface_type = "roberta"
+    title = "RoBERTa"
+    encoder = "roberta"
+    names = NameTable(encoder_names("roberta"))
+    tied = {
+        "predictions.decoder.weight": "roberta.embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    }
+
+    def architecture(self, name):
+        return re.sub("^Albert", "Roberta", name)
+
+    def config_from_huggingface(self, entries, path):
+        entries = {**_ROBERTA_DEFAULTS, **entries}
+        rows = entries.get("max_position_embeddings", 514)
+        padding = entries["pad_token_id"]
+        if type(rows) is not int or type(padding) is not int or rows <= padding + 1:
+            raise UserError(
+                f"{path} sets max_position_embeddings to {rows!r} and pad_token_id to "
+                f"{padding!r}, expected numbers, the former greater by 2 or more."
+            )
+        return bert_config(
+            {"type_vocab_size": 1, **entries},
+            path,
+            padding_idx=padding,
+            # Rows up to padding's are of no token.
+            max_position_embeddings=rows - padding - 1,
+        )
+
+    def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
+        tensors = {_our_head(name): tensor for name, tensor in tensors.items()}
+        return super().tensors_from_huggingface(tensors, head_names, path, is_tied)
+
+    def to_huggingface(self, config, tensors, head_names, architecture=None):
+        """Converts to a layer for each block; leaves the pooler out if theirs has none.
+
+        Raises:
+            UserError: embeddings that are not as wide as the layers, or several blocks
+                a layer.
+        """
+        if config.has_embedding_mapping or config.inner_group_num > 1:
+            raise UserError(
+                "Hugging Face's RoBERTa has embeddings as wide as its layers, and one "
+                "block a layer; write the model as a model directory."
+            )
+        fields = (*HUGGINGFACE_FIELDS, "padding_idx")
+        config.require_official_blocks("Hugging Face's RoBERTa", fields)
+        config, tensors = as_unshared(config, tensors)
+        is_classifier = architecture == _CLASSIFIER
+        theirs = {}
+        for official, tensor in tensors.items():
+            is_pooler = official.startswith("bert/pooler/")
+            if is_pooler and not is_classifier and architecture not in _POOLED:
+                continue
+            name = self.huggingface_name(official, head_names)
+            theirs[_their_head(name, is_classifier)] = turned(official, tensor)
+        if OUTPUT_EMBEDDINGS.official in tensors:
+            theirs["lm_head.decoder.bias"] = theirs["lm_head.bias"]
+        return self._entries(config), theirs
+
+    def _entries(self, config):
+        keys = (*KEYS, *HUGGINGFACE_FIELDS)
+        return {
+            "position_embedding_type": "absolute",
+            **{key: getattr(config, key) for key in keys},
+            "max_position_embeddings": config.position_rows,
+            "hidden_act": THEIR_ACTIVATIONS[config.hidden_act],
+            "pad_token_id": config.padding_idx,
+            "bos_token_id": 0,
+            "eos_token_id": 2,
+        }
+
+
+ROBERTA = RobertaFamily()
+
+
+def readable_families():
+    """Lists the families whose checkpoints can be read, the models' first."""
+    return [*registry.families(), BERT, ROBERTA]
+
+
+def family_that_writes(model):
+    """Returns the `ModelFamily` whose Hugging Face form a model has."""
+    config = model.config
+    is_roberta = isinstance(config, AlbertConfig) and config.is_roberta
+    return ROBERTA if is_roberta else model.family
+
+
+def _our_head(name):
+    for theirs, ours in _OUR_HEADS.items():
+        if name.startswith(theirs):
+            return ours + name.removeprefix(theirs)
+    return name
+
+
+def _their_head(name, is_classifier):
+    for theirs, ours in _OUR_HEADS.items():
+        if name.startswith(ours) and (is_classifier or theirs.startswith("lm_head")):
+            return theirs + name.removeprefix(ours)
+    return name

@@ -11,8 +11,8 @@ HeadVariable = collections.namedtuple(
 """The three names of one variable.
 
 attribute: its place in the model, such as "classifier.output_bias". official: its name
-in TF1 checkpoints; one that ends in "/kernel" means that Hugging Face stores it
-transposed. huggingface: its name there, or None if their library has no such head.
+in TF1 checkpoints; Hugging Face stores a "…/kernel" transposed. huggingface: its name
+there, or None if their library has no such head.
 """
 
 

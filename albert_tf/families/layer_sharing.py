@@ -18,19 +18,18 @@ FIRST, MEAN, GROUP0 = "first", "mean", "group0"
 
 
 def move_layers(tensors, source, target, rule=FIRST):
-    """Names the tensors of the configuration `source` as `target` needs them.
+    """Renames the tensors of the configuration `source` for the configuration `target`.
 
     Layer i of L stands for the layers at the same share of the depth: `i * S // L` of
-    S, and the ones up to the next one's. The two differ in nothing but the number of
-    layers and groups and their sharing.
+    S up to the next layer's. The two configurations differ only in the numbers of
+    layers and groups and in their sharing.
 
     Args:
         tensors: arrays by official name.
-        source: their `AlbertConfig`.
-        target: the `AlbertConfig` to name them for.
-        rule: `FIRST`: the parameters of the first layer that they stand for; `MEAN`:
-            the mean of all of them; `GROUP0`, the official rule: a group that `source`
-            has, too, keeps its parameters, and every other one takes group 0's.
+        source, target: `AlbertConfig`s.
+        rule: `FIRST`: each layer takes the parameters of the first layer that it stands
+            for; `MEAN`: their mean; `GROUP0`, the official rule: groups of `source`
+            keep their parameters, new ones take those of group 0.
 
     Returns:
         The tensors by their new names, and the origins of the blocks: a dict from
@@ -55,17 +54,10 @@ def move_layers(tensors, source, target, rule=FIRST):
 
 
 def unshare(config, tensors):
-    """Returns the same function with `parameter_sharing="all"`.
+    """Returns config and tensors of the same function with `parameter_sharing="all"`.
 
-    Where layers share only some sublayers (which neither the official code nor
-    Hugging Face can express), every layer becomes a group of its own.
-
-    Args:
-        config: an `AlbertConfig`.
-        tensors: arrays by official name.
-
-    Returns:
-        (config, tensors), unchanged if the layers of a group share everything.
+    Where layers share only some sublayers, which neither the official code nor Hugging
+    Face can express, every layer becomes a group of its own.
     """
     if config.parameter_sharing == "all":
         return config, tensors
@@ -77,11 +69,7 @@ def unshare(config, tensors):
 
 
 def as_unshared(config, tensors):
-    """Returns the same function with a group for each layer, sharing nothing.
-
-    Args and Returns:
-        as of `unshare`.
-    """
+    """Returns config and tensors of the same function without any sharing."""
     unshared = dataclasses.replace(
         config, parameter_sharing="none", num_hidden_groups=1
     )
@@ -108,7 +96,7 @@ def _origins(source, target, rule):
 
 
 def _alike(new_layers, old_layers):
-    """Pairs of a new layer and an old one for which it stands, in order."""
+    """Yields pairs of a new layer and an old one that it stands for, in order."""
     for i, new in enumerate(new_layers):
         first, end = (n * len(old_layers) // len(new_layers) for n in (i, i + 1))
         for old in old_layers[first : max(end, first + 1)]:
@@ -123,14 +111,9 @@ def _mean(tensors):
 
 
 def merge_adapters(config, tensors):
-    """Returns the same function without adapters: each layer has its own products.
+    """Returns config and tensors of the same function without depth adapters.
 
-    Args:
-        config: an `AlbertConfig`.
-        tensors: arrays by official name.
-
-    Returns:
-        (config, tensors), unchanged without adapters.
+    Each layer has its own products then.
     """
     if not config.depth_adapter_rank:
         return config, tensors
@@ -144,16 +127,13 @@ def merge_adapters(config, tensors):
 
 
 def move_layers_and_adapters(tensors, source, target, rule):
-    """Names tensors as `move_layers`, and finds the adapters that `target` has.
+    """Renames tensors as `move_layers`, and computes the adapters of `target`.
 
-    Where depth, sharing and rank are the same, adapters stay as they are. Otherwise
-    those of a block are the best approximation, of their rank, to the difference of its
-    products from the shared ones: a singular value decomposition, as Relaxed Recursive
-    Transformers begin (arXiv 2410.20672, section 3.2). `down` has columns of at least a
-    new one's length, so that all of them train.
-
-    Args and Returns:
-        as of `move_layers`.
+    Adapters stay as they are where depth, sharing and rank are the same. Otherwise they
+    are the best approximation, of their rank, to the difference of a block's products
+    from the shared ones: a singular value decomposition, the initialisation of Relaxed
+    Recursive Transformers (arXiv 2410.20672, section 3.2). The columns of `down` are at
+    least as long as new ones, so that all of them train.
     """
     rank = target.depth_adapter_rank
     same = source.layer_schedule() == target.layer_schedule()
@@ -185,12 +165,9 @@ def _scopes(config, projection="attention"):
 
 
 def _decomposed(difference, rank, deviation):
-    """Returns `down` and `up`, float32, whose product is nearest to `difference`.
+    """Returns `down` and `up`, float32, whose product of `rank` is nearest.
 
-    Args:
-        difference: `[inputs, outputs]`.
-        rank: of the product.
-        deviation: the standard deviation of new weights.
+    `deviation`, the standard deviation of new weights, sets the least column length.
     """
     left, values, right = np.linalg.svd(np.float64(difference), full_matrices=False)
     left, values, right = left[:, :rank], values[:rank], right[:rank]

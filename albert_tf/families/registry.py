@@ -43,7 +43,7 @@ def model_class(name):
     Raises:
         UserError: no model has that name.
     """
-    # A list, in which one may look for a value of JSON that is no string, too.
+    # In a list, since a value of JSON may be unhashable.
     if name not in model_names():
         raise UserError(
             f"There is no model {name!r}; choose from {', '.join(model_names())}, or "

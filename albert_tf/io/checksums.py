@@ -17,6 +17,8 @@ from albert_tf.io import storage
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 _BLOCK = 2**20  # bytes read at a time
+# By folder, the checksums that are not read again.
+_known = contextvars.ContextVar("known", default={})  # noqa: B039
 _verifies_weights = contextvars.ContextVar("verifies_weights", default=True)
 
 
@@ -48,6 +50,9 @@ def read(folder):
     Raises:
         UserError: the file cannot be read.
     """
+    known = _known.get().get(os.fspath(folder).rstrip("/"))
+    if known is not None:
+        return known
     path = os.path.join(folder, NAME)
     try:
         if not storage.exists(path):
@@ -57,6 +62,25 @@ def read(folder):
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     lines = filter(None, map(_LINE.fullmatch, text.splitlines()))
     return {line[2]: line[1] for line in lines}
+
+
+@contextlib.contextmanager
+def reading(folder, listed=None):
+    """Reads a folder's `SHA256SUMS` once for all that the block reads there.
+
+    Args:
+        folder: the folder.
+        listed: the checksums if they have been read before.
+
+    Yields:
+        The checksums; see `read`.
+    """
+    listed = read(folder) if listed is None else listed
+    token = _known.set({**_known.get(), os.fspath(folder).rstrip("/"): listed})
+    try:
+        yield listed
+    finally:
+        _known.reset(token)
 
 
 def of_bytes(data):

@@ -24,7 +24,7 @@ except ImportError:  # not on Windows
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 # A wheel holds them inside the package, a checkout beside it.
-_RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
+RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def write_atomically(path, data):
@@ -242,13 +242,13 @@ def find_recipe(name):
     if os.path.lexists(path):
         return path
     recipe = path.removeprefix("configs/").removesuffix(".json")
-    for place in _RECIPE_FOLDERS:
+    for place in RECIPE_FOLDERS:
         found = (place / f"{recipe}.json").resolve()
         if found.is_relative_to(place) and found.is_file():
             return str(found)
     recipes = sorted(
         path.relative_to(place).with_suffix("").as_posix()
-        for place in _RECIPE_FOLDERS
+        for place in RECIPE_FOLDERS
         for path in place.rglob("*.json")
     )
     close = close_name(recipe, recipes)

@@ -141,7 +141,7 @@ class AlbertModel(PretrainedModel):
             first = gather_positions(sequence_output, cls_positions)  # [B, pairs, H]
         outputs = {
             "sequence_output": sequence_output,
-            "pooled_output": self._pool(first),
+            "pooled_output": ops.tanh(self.pooler(first)),
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }
@@ -155,7 +155,12 @@ class AlbertModel(PretrainedModel):
         """Computes the embedding output `[B, T, E]`, and the `View` of the batch."""
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
-        self._check_length(input_ids.shape[1])
+        tokens, most = input_ids.shape[1], self.config.max_position_embeddings
+        if tokens is not None and tokens > most:  # None in a graph
+            raise UserError(
+                f"The input has {tokens} tokens, but the model has only {most} "
+                "positions; shorten the input."
+            )
         segment_ids = features.get("segment_ids")
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
@@ -165,15 +170,6 @@ class AlbertModel(PretrainedModel):
             input_ids, segment_ids, seed=seed, positions=view.positions
         )
         return embedding_output, view
-
-    def _check_length(self, tokens):
-        """Refuses rows longer than the table of positions; None is not known yet."""
-        most = self.config.max_position_embeddings
-        if tokens is not None and tokens > most:
-            raise UserError(
-                f"The input has {tokens} tokens, but the model has only {most} "
-                "positions; shorten the input."
-            )
 
     def first_block_input(self, embedding_output):
         """Maps `embedding_output` to `[batch, tokens, hidden]`."""
@@ -197,7 +193,7 @@ class AlbertModel(PretrainedModel):
         states = self.transformer(hidden, view=view, seed=seed, pick=pick)
         output = self.transformer.output_of(states[-1])  # [B, pairs + P, H]
         first = output[:, 0] if one else output[:, :pooled]
-        outputs = {"pooled_output": self._pool(first)}
+        outputs = {"pooled_output": ops.tanh(self.pooler(first))}
         if masked_positions is not None:
             outputs["masked_output"] = output[:, pooled:]  # [B, P, H]
         return outputs
@@ -213,22 +209,21 @@ class AlbertModel(PretrainedModel):
             hidden, view=view, seed=seed, pick=_first_tokens, first=last
         )
         firsts.append(output[-1][:, 0])
-        return self._pool(self.transformer.output_of(ops.stack(firsts, axis=1)))
+        output = self.transformer.output_of(ops.stack(firsts, axis=1))
+        return ops.tanh(self.pooler(output))
 
     def block_input(self, features):
         """Returns the input of the first block in inference, and the batch's `View`.
 
         Args:
-            features: as of the call.
+            features: those of the call.
         """
         embedding_output, view = self._embed(named_features(features), None)
         return self.first_block_input(embedding_output), view
 
     def pooled(self, hidden):
         """Computes the pooled output of a block's output, `[batch, hidden]`."""
-        return self._pool(self.transformer.output_of(hidden[:, :1])[:, 0])
-
-    def _pool(self, first):
+        first = self.transformer.output_of(hidden[:, :1])[:, 0]
         return ops.tanh(self.pooler(first))
 
     def get_config(self):
@@ -244,12 +239,14 @@ class AlbertWithHead(PretrainedModel):
     Args:
         config: an `AlbertConfig`.
         **kwargs: how the model is computed, see `AlbertModel`.
+
+    Raises:
+        UserError: see `AlbertModel`; models with heads raise the same errors.
     """
 
     family = ALBERT
-    # Whether an output depends on the pooler, which Hugging Face's models lack
-    # otherwise. The official optimizer leaves alone what no loss depends on, weight
-    # decay included.
+    # Whether an output depends on the pooler. If none does, Hugging Face's model has no
+    # pooler, and the official optimizer leaves it alone, weight decay included.
     reads_pooler = True
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
@@ -258,6 +255,10 @@ class AlbertWithHead(PretrainedModel):
             config, dtype=self.dtype_policy, name="albert", **self.execution
         )
         self.albert.pooler.trainable = self.reads_pooler
+
+    def encoded(self, features, training, seed, **options):
+        """Returns the outputs of the `AlbertModel`; `options` are those of its call."""
+        return self.albert(features, training=training, dropout_seed=seed, **options)
 
     @property
     def unused_variables(self):

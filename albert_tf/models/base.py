@@ -15,10 +15,12 @@ from typing import Any
 import keras
 
 import albert_tf
+from albert_tf.io import checksums
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
 from albert_tf.layers.base import refuse_quantization
+from albert_tf.models.features import READ
 from albert_tf.models.features import called_features
 from albert_tf.models.features import check_ranges
 from albert_tf.models.features import named_outputs
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Purposes of models that are all of one kind of task.
+# Purposes that are kinds of tasks.
 _ONE_TASK = {"multiple_choice", "similarity", "squad_v1", "squad_v2"}
 
 
@@ -87,15 +89,17 @@ class PretrainedModel(keras.Model):
     # Beginnings of official names of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
-    # What models of the class are for, whatever their architecture: a key of
-    # `_ONE_TASK`, or "encoder", "masked_lm", "pretraining", "replaced_tokens",
-    # "text_classification" or "token_classification".
+    # The use of the models, whatever their architecture: one of `_ONE_TASK`, or
+    # "encoder", "masked_lm", "pretraining", "replaced_tokens", "text_classification" or
+    # "token_classification".
     purpose = None
     # Whether masks of attention hide the tokens that are predicted, and not [MASK].
     by_permutation = False
-    # Axes of `input_ids` and of what goes with it: [batch, tokens], or more.
+    # Names of the features that a call reads.
+    features_read = READ
+    # Number of axes of the features: [batch, tokens], or more.
     feature_axes = 2
-    # What `export` takes, int32 of `feature_axes` each.
+    # The features that `export` takes, int32 with `feature_axes` axes each.
     exported_features = FEATURES
 
     fit, evaluate, predict = map(refusing_texts, ("fit", "evaluate", "predict"))
@@ -114,9 +118,9 @@ class PretrainedModel(keras.Model):
         self.saved_task_info = None
 
     def __call__(self, *args, **kwargs):
-        """Calls as Keras; features may be given by name, too: `model(**features)`.
+        """Calls the model; `model(**features)` gives its features by name.
 
-        Then the outputs have names as attributes, as in transformers: `.logits`.
+        Outputs then are attributes, too, by their names in transformers: `.logits`.
         """
         check_process()
         given = len(kwargs)
@@ -128,7 +132,7 @@ class PretrainedModel(keras.Model):
         return named_outputs(outputs) if len(kwargs) < given else outputs
 
     def __reduce__(self):
-        # Keras pickles arguments and weights; `Predictor` answers by the task, too.
+        # Keras pickles arguments and weights; `Predictor` also needs the task.
         # Through JSON: in an attribute, Keras keeps dicts that refer to the model.
         info = json.loads(json.dumps(self.saved_task_info))
         return (*super().__reduce__(), {"saved_task_info": info})
@@ -159,7 +163,7 @@ class PretrainedModel(keras.Model):
         """Refuses a head that the form "tf1" or "huggingface" has no place for.
 
         Raises:
-            UserError: it says what to do.
+            UserError: it names the way out.
         """
         return
 
@@ -277,22 +281,23 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        bundle = albert_tf.bundle.open(path, revision, verify_checksum)
-        return bundle.model(cls, allow_missing, **kwargs)
+        bundle = albert_tf.bundle.open(path, revision)
+        with checksums.verifying_weights(verify_checksum):
+            return bundle.model(cls, allow_missing, **kwargs)
 
     def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
         """Exports the network alone, as `keras.Model.export`.
 
         Args:
             filepath: where to write.
-            format: as of `keras.Model.export`; "onnx" needs tf2onnx
+            format: see `keras.Model.export`; "onnx" needs tf2onnx
                 (`pip install 'albert-tf[onnx]'`).
             input_signature: by default a dict of int32 features of any number of rows
                 and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
                 pretraining, `masked_lm_positions`.
-            **kwargs: as of `keras.Model.export`.
+            **kwargs: see `keras.Model.export`.
 
-        The outputs are as of a call, without `hidden_states`.
+        The outputs are those of a call without `hidden_states`.
         `albert-tf export` writes a model for TensorFlow Serving,
         which takes raw text.
         """

@@ -74,7 +74,7 @@ def leave_early(encoder, features, head, shape, decision, choices=None):
 
 
 def _lines(rows, choices):
-    """Returns the numbers of the features' lines that rows have."""
+    """Returns the numbers of the lines of the features that belong to rows."""
     if choices is None:
         return rows
     return tf.reshape(rows[:, None] * choices + tf.range(choices), [-1])

@@ -1,7 +1,6 @@
 """The features that models read, by the names of this project and of others."""
 
 import collections.abc
-import difflib
 import functools
 
 import keras
@@ -9,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import close_name
 from albert_tf.io.processes import check_process
 from albert_tf.row_layout import FEATURES
 
@@ -52,10 +52,7 @@ _OUTPUT_ALIASES = {
 
 
 class NamedOutputs(dict):
-    """The outputs of a call that gave its features by name: attributes, too.
-
-    The features may have their names in transformers.
-    """
+    """Outputs that are also attributes, by the names of transformers, too."""
 
     def __getattr__(self, name):
         try:
@@ -67,14 +64,7 @@ class NamedOutputs(dict):
 
 
 def named_outputs(outputs):
-    """Gives the outputs of a call with features by name the names of transformers.
-
-    Args:
-        outputs: a dict, or the logits alone.
-
-    Returns:
-        `NamedOutputs`; or the logits, which are their own attribute `logits`.
-    """
+    """Returns `NamedOutputs` of a dict; logits alone get an attribute `logits`."""
     if isinstance(outputs, dict):
         return NamedOutputs(outputs)
     # A copy: a tensor that refers to itself would wait for the garbage collector.
@@ -86,15 +76,15 @@ def named_features(inputs, read=READ):
     """Returns the features of a model's call by the names of this project.
 
     Args:
-        inputs: a mapping from names of `read`, `LABELS` and `ALIASES` to tensors, of
-            which those that are None count as absent; or the `input_ids` alone.
+        inputs: a mapping from names of `read`, `LABELS` and `ALIASES` to tensors, or to
+            None for absent ones; or the `input_ids` alone.
         read: the names of the features that the model reads.
 
     Returns:
-        A dict; "input_ids" is in it.
+        A dict with at least "input_ids".
 
     Raises:
-        UserError: a name is unknown or stands twice, or "input_ids" is missing.
+        UserError: a name is unknown or given twice, or "input_ids" is missing.
     """
     if not isinstance(inputs, collections.abc.Mapping):
         return {"input_ids": inputs}
@@ -102,7 +92,11 @@ def named_features(inputs, read=READ):
     for given, value in inputs.items():
         name = ALIASES.get(given, given)
         if name not in read and name not in LABELS:
-            raise UserError(_unknown(given, read))
+            known = (*read, *ALIASES)
+            near = close_name(str(given), known)
+            hint = f"it takes {', '.join(known)}."
+            hint = f"did you mean {near!r}?" if near else hint
+            raise UserError(f"The model has no feature {given!r}; {hint}")
         if value is None:
             continue
         if name in features:
@@ -122,11 +116,14 @@ def mask_of(features):
 
 
 def called_features(args, named):
-    """Returns the arguments of a call, of which features may be given by name.
+    """Moves features given by name into the first argument of a call.
 
     Args:
-        args: given by place: features or `input_ids`, if anything.
-        named: given by name; features are taken out.
+        args: arguments by place: features or `input_ids`, if anything.
+        named: dict of arguments by name; features are taken out.
+
+    Returns:
+        The arguments by place.
 
     Raises:
         UserError: texts in place of ids.
@@ -143,11 +140,7 @@ def called_features(args, named):
 
 
 def refuse_texts(inputs):
-    """Says what to do with texts in place of ids.
-
-    Raises:
-        UserError: the first value is a text.
-    """
+    """Raises a `UserError` with the right calls if the first value is a text."""
     value = inputs
     while isinstance(value, list | tuple | collections.abc.Mapping) and value:
         value = next(iter(value.values() if hasattr(value, "values") else value))
@@ -162,19 +155,24 @@ def refuse_texts(inputs):
 def check_ranges(config, inputs):
     """Refuses ids and positions that a model has no row for.
 
-    In a graph there are no values to look at: ids of -1 count from the end of a table
-    there, and other strange ones are rows of zeros.
+    A graph has no values to check: there an id of -1 counts from the end of a table,
+    and others out of range give zeros.
 
     Args:
-        config: the model's.
-        inputs: as of `named_features`; those that are no arrays pass.
+        config: of the model.
+        inputs: see `named_features`; symbolic tensors pass.
 
     Raises:
         UserError: it names the feature and the number.
     """
     if not isinstance(inputs, collections.abc.Mapping):
         inputs = {"input_ids": inputs}
-    values = {ALIASES.get(n, n): v for n, v in inputs.items() if _has_values(v)}
+    values = {
+        ALIASES.get(name, name): value
+        for name, value in inputs.items()
+        if (isinstance(value, np.ndarray) and value.dtype.kind in "iuf")
+        or type(value).__name__ == "EagerTensor"
+    }
     most = {"input_ids": config.vocab_size}
     if config.max_position_embeddings is not None and config.type_vocab_size > 1:
         most["segment_ids"] = config.type_vocab_size
@@ -191,14 +189,8 @@ def check_ranges(config, inputs):
             )
 
 
-def _has_values(value):
-    """Returns whether a value is an array of numbers, and no tensor of a graph."""
-    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
-    return is_array or type(value).__name__ == "EagerTensor"
-
-
 def refusing_texts(name):
-    """Wraps a method of `keras.Model` to say what to do with texts."""
+    """Wraps a method of `keras.Model` to refuse texts and ids out of range."""
     method = getattr(keras.Model, name)
 
     @functools.wraps(method)
@@ -210,10 +202,3 @@ def refusing_texts(name):
         return method(self, x, *args, **kwargs)
 
     return call
-
-
-def _unknown(name, read):
-    known = (*read, *ALIASES)
-    near = difflib.get_close_matches(str(name), known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
-    return f"The model has no feature {name!r}; {hint}"

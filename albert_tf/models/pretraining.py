@@ -22,8 +22,21 @@ _OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
 _SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
 
 
-class MaskedLMVariables(AlbertWithHead):
+class MaskedLMModel(AlbertWithHead):
     """The base of models with a `masked_lm_head`, which may have its own table."""
+
+    def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
+
+    def build(self, input_shape=None):
+        self.masked_lm_head.build((None, None, self.config.hidden_size))
+
+    def _masked_lm_logits(self, hidden):
+        """Computes logits `[..., vocabulary]` from hidden states `[..., hidden]`."""
+        table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
+        return self.masked_lm_head(hidden, table)
 
     def head_variables(self):
         variables = super().head_variables()
@@ -34,21 +47,14 @@ class MaskedLMVariables(AlbertWithHead):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
-class AlbertForMaskedLM(MaskedLMVariables):
+class AlbertForMaskedLM(MaskedLMModel):
     """The encoder with a score for each token of the vocabulary.
 
     Checkpoints of `AlbertForPreTraining` fit; their other head is left out.
 
-    Args:
-        config: an `AlbertConfig`.
-        **kwargs: how the model is computed, see `AlbertModel`.
-
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, vocabulary]`; with
     the feature `masked_lm_positions`, int32 `[batch, predictions]`, logits of these
     tokens only, `[batch, predictions, vocabulary]`, which is faster.
-
-    Raises:
-        UserError: more tokens than `config.max_position_embeddings`.
 
     Example:
         model = AlbertForMaskedLM.from_pretrained(path)
@@ -63,29 +69,22 @@ class AlbertForMaskedLM(MaskedLMVariables):
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
-        policy = self.dtype_policy
-        self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
         self.build()
-
-    def build(self, input_shape=None):
-        self.masked_lm_head.build((None, None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         at_positions = "masked_lm_positions" in features
-        encoded = self.albert(
-            features, training=training, dropout_seed=seed, heads_only=at_positions
+        encoded = self.encoded(features, training, seed, heads_only=at_positions)
+        return self._masked_lm_logits(
+            encoded["masked_output" if at_positions else "sequence_output"]
         )
-        hidden = encoded["masked_output" if at_positions else "sequence_output"]
-        table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
-        return self.masked_lm_head(hidden, table)
 
     def best_tokens(self, features: Mapping, top_k: int, vocab_size: int | None = None):
         """Finds the most probable tokens.
 
         Args:
-            features: as of the call.
+            features: those of the call.
             top_k: how many tokens, best first.
             vocab_size: tokens to choose from, where the tokenizer has fewer than the
                 model; by default the model's.
@@ -97,20 +96,18 @@ class AlbertForMaskedLM(MaskedLMVariables):
 
 
 def best_tokens(logits, top_k, vocab_size=None):
-    """Finds as `AlbertForMaskedLM.best_tokens`, in logits `[…, vocabulary]`."""
+    """Finds the best tokens in logits; see `AlbertForMaskedLM.best_tokens`."""
     return ops.top_k(ops.softmax(logits[..., :vocab_size]), top_k)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
-class AlbertForPreTraining(MaskedLMVariables):
+class AlbertForPreTraining(MaskedLMModel):
     """The encoder with the two pretraining heads, or with more.
 
     Args:
-        config: an `AlbertConfig`.
         sentence_heads: the number of labels of each head on the pooled output, by
             name; by default the official one alone, `sentence_order` of 2.
-        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
     beside the other features. Returns a dict:
@@ -130,8 +127,7 @@ class AlbertForPreTraining(MaskedLMVariables):
     as long as `sentence_order_head.trainable` says so.
 
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`; batches without
-            labels in `fit`.
+        UserError: `fit` gets batches without labels.
 
     Example:
         model = AlbertForPreTraining(AlbertConfig.released("base_v2"))
@@ -161,14 +157,12 @@ class AlbertForPreTraining(MaskedLMVariables):
     ) -> None:
         super().__init__(config, **kwargs)
         self.sentence_heads = {_OFFICIAL_HEAD: 2, **(sentence_heads or {})}
-        policy = self.dtype_policy
-        self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
         for name, num_labels in self.sentence_heads.items():
             head = ClassificationHead(
                 config,
                 num_labels=num_labels,
                 initializer_range=config.initializer_range,
-                dtype=policy,
+                dtype=self.dtype_policy,
                 name=f"{name}_head",
             )
             setattr(self, f"{name}_head", head)
@@ -179,10 +173,9 @@ class AlbertForPreTraining(MaskedLMVariables):
         return getattr(self, f"{name}_head")
 
     def build(self, input_shape=None):
-        hidden = self.config.hidden_size
-        self.masked_lm_head.build((None, None, hidden))
+        super().build(input_shape)
         for name in self.sentence_heads:
-            self.sentence_head(name).build((None, hidden))
+            self.sentence_head(name).build((None, self.config.hidden_size))
 
     def call(
         self,
@@ -194,9 +187,7 @@ class AlbertForPreTraining(MaskedLMVariables):
     ):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(
-            features, training=training, dropout_seed=seed, heads_only=heads_only
-        )
+        encoded = self.encoded(features, training, seed, heads_only=heads_only)
         pooled = encoded["pooled_output"]
         outputs = {
             f"{name}_logits": self.sentence_head(name)(pooled)
@@ -209,8 +200,7 @@ class AlbertForPreTraining(MaskedLMVariables):
                 hidden = gather_positions(
                     encoded["sequence_output"], features["masked_lm_positions"]
                 )
-            table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
-            outputs["masked_lm_logits"] = self.masked_lm_head(hidden, table)
+            outputs["masked_lm_logits"] = self._masked_lm_logits(hidden)
         if not heads_only:
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
@@ -219,7 +209,7 @@ class AlbertForPreTraining(MaskedLMVariables):
         return outputs
 
     def best_tokens(self, features, top_k, vocab_size=None):
-        """Finds tokens as `AlbertForMaskedLM.best_tokens`."""
+        """Finds the most probable tokens; see `AlbertForMaskedLM.best_tokens`."""
         outputs = self(features, training=False, heads_only=True)
         return best_tokens(outputs["masked_lm_logits"], top_k, vocab_size)
 

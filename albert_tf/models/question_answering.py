@@ -16,23 +16,31 @@ from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 
 
+class AnswerSpans:
+    """A mixin for a model with a `span_head` of two outputs for each token."""
+
+    purpose = "squad_v1"
+
+    def build(self, input_shape=None):
+        self.span_head.build((None, None, self.config.hidden_size))
+
+    def call(self, features, training=False, dropout_seed=None):
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.encoded(features, training, seed)
+        logits = ops.cast(self.span_head(encoded["sequence_output"]), "float32")
+        return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
-class AlbertForQuestionAnswering(AlbertWithHead):
+class AlbertForQuestionAnswering(AnswerSpans, AlbertWithHead):
     """The encoder with a score for each token as start and as end of the answer.
 
     The model of SQuAD 1.1: official `create_v1_model`, `AlbertForQuestionAnswering` of
     Hugging Face.
 
-    Args:
-        config: an `AlbertConfig`.
-        **kwargs: how the model is computed, see `AlbertModel`.
-
     Call: as `AlbertModel`. Returns a dict of `start_logits` and `end_logits`, float32
     `[batch, tokens]`, of all tokens, the question's and padding included.
-
-    Raises:
-        UserError: more tokens than `config.max_position_embeddings`.
 
     Example:
         model = AlbertForQuestionAnswering.from_pretrained(path)
@@ -44,7 +52,6 @@ class AlbertForQuestionAnswering(AlbertWithHead):
         )
     """
 
-    purpose = "squad_v1"
     reads_pooler = False
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
 
@@ -55,34 +62,16 @@ class AlbertForQuestionAnswering(AlbertWithHead):
         )
         self.build()
 
-    def build(self, input_shape=None):
-        self.span_head.build((None, None, self.config.hidden_size))
-
-    def call(self, features, training=False, dropout_seed=None):
-        features = named_features(features)
-        seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(features, training=training, dropout_seed=seed)
-        return span_logits(self.span_head(encoded["sequence_output"]))
-
-
-def span_logits(logits):
-    """Splits logits `[batch, tokens, 2]` into those of starts and of ends, float32."""
-    logits = ops.cast(logits, "float32")
-    return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
-
 
 class AnswersInBeams:
-    """For a model with an `AnswerBeamsHead`, its `head_class`.
-
-    Its other base class has an encoder.
-    """
+    """A mixin for a model with an `AnswerBeamsHead`, its `head_class`."""
 
     purpose = "squad_v2"
     head_class = AnswerBeamsHead
 
     def __init__(
         self,
-        config: AlbertConfig,
+        config: Any,
         start_n_top: int = 5,
         end_n_top: int = 5,
         head_dropout_prob: float = 0.1,
@@ -105,22 +94,34 @@ class AnswersInBeams:
     def build(self, input_shape=None):
         self.answer_beams_head.build((None, None, self.config.hidden_size))
 
-    def _p_mask(self, features, input_mask, mark):
-        """Returns the feature `p_mask`, or marks that follow from the segments.
+    def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features, self.features_read)
+        seed = self._dropout_seed(training, dropout_seed)
+        input_mask = mask_of(features)
+        p_mask = features.get("p_mask")
+        if p_mask is None:
+            segment_ids = self._segments(features, input_mask)
+            p_mask = self._no_answer_mask(input_mask, segment_ids)
+        encoded = self.encoded(features, training, seed)
+        return self.answer_beams_head(
+            encoded["sequence_output"],
+            p_mask,
+            start_positions=features.get("start_positions"),
+            cls_positions=self._cls_positions(input_mask),
+            dropout_seed=seed,
+        )
 
-        Args:
-            features: of the call.
-            input_mask: theirs, or ones.
-            mark: a function of the mask and the segments, as `no_answer_mask`.
-        """
-        if "p_mask" in features:
-            return features["p_mask"]
+    def _segments(self, features, input_mask):
         if "segment_ids" not in features:
             raise UserError(
                 f"{type(self).__name__} needs p_mask or segment_ids, which tell it "
                 "where answers may be."
             )
-        return mark(input_mask, features["segment_ids"])
+        return features["segment_ids"]
+
+    def _cls_positions(self, input_mask):
+        """Returns int32 `[batch, 1]`; None for the first token."""
+        return
 
     def head_config(self):
         return {
@@ -138,11 +139,9 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
     The model of SQuAD 2.0, official `create_v2_model`.
 
     Args:
-        config: an `AlbertConfig`.
         start_n_top: starts that are followed in inference.
         end_n_top: ends that are given for each of them.
         head_dropout_prob: dropout in the answer class, in training.
-        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, with two more features, both optional: `p_mask` `[batch,
     tokens]`, 1 where no answer may begin or end (by default everywhere but at the first
@@ -150,29 +149,20 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
     `[batch]`. Returns the outputs of `AnswerBeamsHead`.
 
     Raises:
-        UserError: `start_n_top` or `end_n_top` is not positive, neither `p_mask` nor
-            `segment_ids` is given, or more tokens than
-            `config.max_position_embeddings`.
+        UserError: `start_n_top` or `end_n_top` is not positive, or neither `p_mask` nor
+            `segment_ids` is given.
     """
 
     head_table = head_variables.answer_beams("answer_beams_head")
     reads_pooler = False
 
-    def call(self, features, training=False, dropout_seed=None):
-        features = named_features(features)
-        seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(features, training=training, dropout_seed=seed)
-        return self.answer_beams_head(
-            encoded["sequence_output"],
-            self._p_mask(features, mask_of(features), no_answer_mask),
-            start_positions=features.get("start_positions"),
-            dropout_seed=seed,
-        )
+    def _no_answer_mask(self, input_mask, segment_ids):
+        return no_answer_mask(input_mask, segment_ids)
 
-    def _p_mask(self, features, input_mask, mark):
-        if self.config.is_roberta and "p_mask" not in features:
-            return mark(input_mask, second_text(features["input_ids"], input_mask))
-        return super()._p_mask(features, input_mask, mark)
+    def _segments(self, features, input_mask):
+        if self.config.is_roberta:
+            return second_text(features["input_ids"], input_mask)
+        return super()._segments(features, input_mask)
 
 
 def second_text(input_ids, input_mask):

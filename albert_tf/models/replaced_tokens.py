@@ -15,7 +15,6 @@ from albert_tf.layers.base import projection
 from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.albert import AlbertWithHead
-from albert_tf.models.features import named_features
 
 _SHARED = "bert/embeddings/"
 _OF_EMBEDDINGS = {
@@ -37,19 +36,16 @@ class AlbertForReplacedTokens(AlbertWithHead):
     own.
 
     Args:
-        config: an `AlbertConfig`, the discriminator's.
         generator: the fields in which the generator's config differs, such as
             `{"hidden_size": 64, "num_attention_heads": 1}`; None for a discriminator
             alone.
         keep_generator: whether a model directory holds the generator, too.
-        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens]`; above 0 a token
     is likelier a replacement than the text's own.
 
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`; a generator with
-            other embeddings.
+        UserError: a generator with other embeddings.
 
     Example:
         model = AlbertForReplacedTokens.from_pretrained(path)
@@ -101,9 +97,8 @@ class AlbertForReplacedTokens(AlbertWithHead):
             self.generator_head.build((None, None, self.generator.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
-        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(features, training=training, dropout_seed=seed)
+        encoded = self.encoded(features, training, seed)
         activation = ACTIVATION_FUNCTIONS[self.config.head_act]
         hidden = activation(self.transform(encoded["sequence_output"]))  # [B, T, H]
         return ops.cast(self.decision(hidden)[..., 0], "float32")
@@ -112,8 +107,8 @@ class AlbertForReplacedTokens(AlbertWithHead):
         """Returns the generator's logits of masked tokens.
 
         Args:
-            features: as of the call, with `masked_lm_positions`.
-            training, dropout_seed: as of the call.
+            features: those of the call, with `masked_lm_positions`.
+            training, dropout_seed: those of the call.
 
         Returns:
             float32 `[batch, predictions, vocabulary]`.

@@ -168,20 +168,17 @@ class AlbertForTextEmbedding(TextEmbedding):
     sentence-transformers.
 
     Args:
-        config: an `AlbertConfig`.
         pooling: "mean" over all tokens of a text, the special ones included; "cls",
             that of its [CLS]; or "pooler", the pooled output.
         layer: the layer to read, from 1; -1 is the last.
         normalize: whether each vector's length is 1.
         encoder: the `AlbertModel` of another model, which this one shares.
-        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, or with features `[batch, texts, tokens]`. Returns vectors,
     float32 `[batch, hidden]` or `[batch, texts, hidden]`.
 
     Raises:
-        UserError: a pooling or a layer that the model does not have, or more tokens
-            than `config.max_position_embeddings`.
+        UserError: a pooling or a layer that the model does not have.
 
     Example:
         model = AlbertForTextEmbedding.from_pretrained(path)

@@ -8,9 +8,9 @@ from albert_tf import bundle
 from albert_tf.bundle import build_model
 from albert_tf.bundle import warm_start
 from albert_tf.config import AlbertConfig
+from albert_tf.config import read_config
 from albert_tf.errors import UserError
 from albert_tf.io import storage
-from albert_tf.model_config import read_config
 from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Task

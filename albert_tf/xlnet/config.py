@@ -1,26 +1,12 @@
 """The architecture of one XLNet, and a run's settings of it."""
 
 import dataclasses
-import os
 
-from albert_tf.io.files import write_json
-from albert_tf.model_config import ModelConfig
-from albert_tf.model_config import check_choice
+from albert_tf.config import ModelConfig
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.xlnet import costs
 
 ACTIVATIONS = ("gelu", "relu", "gelu_erf", "linear", "silu", "tanh")
-_SIZES = (
-    "n_token",
-    "d_model",
-    "n_layer",
-    "n_head",
-    "d_head",
-    "d_inner",
-    "num_hidden_groups",
-    "inner_group_num",
-)
-_OFFICIAL_KEYS = (*_SIZES[:6], "ff_activation", "untie_r")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +26,19 @@ class XLNetConfig(ModelConfig):
     """
 
     file_name = "xlnet_config.json"
+    official_keys = (
+        "n_token",
+        "d_model",
+        "n_layer",
+        "n_head",
+        "d_head",
+        "d_inner",
+        "ff_activation",
+        "untie_r",
+    )
+    choices = {**ModelConfig.choices, "ff_activation": ACTIVATIONS}
+    smallest = {"mem_len": 0, "reuse_len": 0, "clamp_len": -(2**31)}
+    depth_field = "n_layer"
     dropout_fields = ("dropout", "dropatt")
     row_layout = CLS_LAST
     costs = costs
@@ -69,14 +68,7 @@ class XLNetConfig(ModelConfig):
     inner_group_num: int = 1  # distinct blocks run one after another in a layer
 
     def __post_init__(self):
-        factorised = () if self.embedding_size is None else ("embedding_size",)
-        sizes = (*_SIZES, *factorised)
-        self._check_fields(sizes, ("untie_r", "bi_data"), "n_layer")
-        check_choice("ff_activation", self.ff_activation, ACTIVATIONS)
-        for name, least in (("mem_len", 0), ("reuse_len", 0), ("clamp_len", -(2**31))):
-            value = getattr(self, name)
-            fits = type(value) is int and least <= value < 2**31
-            self._check(name, fits, f"an integer from {least} to 2**31 - 1")
+        super().__post_init__()
         expected = "even, because half of a position code is sines"
         self._check("d_model", not self.d_model % 2, expected)
 
@@ -125,13 +117,3 @@ class XLNetConfig(ModelConfig):
     def table_width(self):
         """Width of the table of words."""
         return self.embedding_size if self.has_embedding_mapping else self.d_model
-
-    def to_json_file(self, path: str | os.PathLike) -> None:
-        """Writes the official keys, and others whose value is not the default."""
-        defaults = {f.name: f.default for f in dataclasses.fields(self)}
-        values = {
-            name: value
-            for name, value in self.to_dict().items()
-            if name in _OFFICIAL_KEYS or value != defaults[name]
-        }
-        write_json(path, values)

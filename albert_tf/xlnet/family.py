@@ -17,7 +17,7 @@ from albert_tf.io.foreign import check_settings
 from albert_tf.xlnet import names
 from albert_tf.xlnet.config import XLNetConfig
 
-# Ours, theirs, and what they mean where the file says nothing.
+# Our name, their name and their default.
 _KEYS = (
     ("n_token", "vocab_size", 32000),
     ("d_model", "d_model", 1024),
@@ -33,8 +33,7 @@ _KEYS = (
 )
 # Under other values their model computes another function than ours.
 _REQUIRED = {"attn_type": "bi", "layer_norm_eps": 1e-12}
-# Read elsewhere; or of memory, which a text by itself has none of, and of attention to
-# the left alone.
+# Read elsewhere; or on memory, which single texts lack, and on attention to the left.
 _READ = (
     *("d_head", "ff_activation", "same_length", "untie_r"),
     *("use_mems", "use_mems_eval", "use_mems_train", "start_n_top", "end_n_top"),
@@ -52,7 +51,9 @@ class XLNetFamily(ModelFamily):
     config_file = XLNetConfig.file_name
     huggingface_type = "xlnet"
     encoder = "transformer"
-    tied = {"lm_loss.weight": names.huggingface_name(names.TABLE)}
+    title = "XLNet"
+    names = names.NAMES
+    tied = {"lm_loss.weight": "transformer.word_embedding.weight"}
     known_heads = ()
     alone = types.MappingProxyType({"mem_len": 0, "reuse_len": 0, "bi_data": False})
 
@@ -94,9 +95,6 @@ class XLNetFamily(ModelFamily):
         # Their model never ties the biases of attention, whatever the file says.
         return XLNetConfig.from_dict({"d_head": None, **ours}, source=path)
 
-    def official_name(self, theirs):
-        return names.official_name(theirs)
-
     def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
         others, stacked = {}, {}
         for name, tensor in tensors.items():
@@ -131,7 +129,7 @@ class XLNetFamily(ModelFamily):
                 for i, row in enumerate(rows):
                     theirs[names.huggingface_stacked_name(official, i)] = row
                 continue
-            name = head_names.get(official) or names.huggingface_name(official)
+            name = self.huggingface_name(official, head_names)
             theirs[name] = turned(official, tensor)
         entries = {
             **_REQUIRED,

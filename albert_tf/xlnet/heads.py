@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from albert_tf.config import check_choice
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families import registry
@@ -17,15 +18,14 @@ from albert_tf.layers.base import Dense
 from albert_tf.layers.base import dropout
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.view import gather_positions
-from albert_tf.model_config import check_choice
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.classification import ChoiceLogits
 from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.labels import TextLabels
 from albert_tf.models.labels import TokenLabels
-from albert_tf.models.multiple_choice import ChoiceLogits
 from albert_tf.models.question_answering import AnswersInBeams
-from albert_tf.models.question_answering import span_logits
+from albert_tf.models.question_answering import AnswerSpans
 from albert_tf.models.text_embedding import TextEmbedding
 from albert_tf.xlnet.config import XLNetConfig
 from albert_tf.xlnet.family import XLNET
@@ -59,6 +59,7 @@ class FineTunedXLNet(PretrainedModel):
     """
 
     family = XLNET
+    features_read = READ
     # The official code has none in fine-tuning.
     unused_variables = (MASK_EMB,)
 
@@ -78,11 +79,7 @@ class FineTunedXLNet(PretrainedModel):
         )
 
     def encoded(self, features, training, seed, heads_only=False):
-        """Returns the outputs of the `XLNetModel` for features as of a call.
-
-        Raises:
-            UserError: `target_positions` are among them.
-        """
+        """Returns the outputs of the `XLNetModel`; refuses `target_positions`."""
         features = named_features(features, READ)
         if "target_positions" in features:
             raise UserError(
@@ -104,8 +101,8 @@ class XLNetClassifier(FineTunedXLNet):
         config: an `XLNetConfig`.
         num_outputs: width of the linear layer.
         classifier_dropout_prob: dropout before it, in training.
-        summary_type: "last", "first" or "mean": the tokens that are read, of which
-            padding is none.
+        summary_type: the tokens that are read, without padding: "last", "first" or
+            "mean".
         summary_projection: whether the dense layer is there.
         summary_activation: in place of tanh, one of `ACTIVATION_FUNCTIONS`.
         **kwargs: how the model is computed, see `XLNetModel`.
@@ -253,16 +250,14 @@ class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
     Official `classification_loss` and `regression_loss`.
 
     Args:
-        config: an `XLNetConfig`; see `FineTunedXLNet`.
-        num_labels, labels, label_kind: as of `AlbertForSequenceClassification`.
+        num_labels, labels, label_kind: see `AlbertForSequenceClassification`.
         classifier_dropout_prob: dropout on the summary, in training.
-        **kwargs: how the model is computed, see `XLNetModel`.
 
     Call: as `XLNetModel`, without `target_positions`. Returns logits, float32 `[batch,
     num_labels]`.
 
     Raises:
-        UserError: labels that do not fit each other, or as `XLNetModel`.
+        UserError: labels that do not fit each other.
 
     Example:
         model = XLNetForSequenceClassification.from_pretrained(path, num_labels=3)
@@ -280,18 +275,15 @@ class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
     Hugging Face's `XLNetForTokenClassification`; the official code has no such model.
 
     Args:
-        config: an `XLNetConfig`; see `FineTunedXLNet`.
-        num_labels, labels: as of `AlbertForTokenClassification`.
+        num_labels, labels: see `AlbertForTokenClassification`.
         classifier_dropout_prob: dropout on the vectors of tokens, in training; Hugging
             Face's model has none.
-        **kwargs: how the model is computed, see `XLNetModel`.
 
     Call: as `XLNetModel`, without `target_positions`. Returns logits, float32 `[batch,
     tokens, num_labels]`, of all tokens, special ones and padding included.
 
     Raises:
-        UserError: `num_labels` is not positive or not the number of `labels`, or as
-            `XLNetModel`.
+        UserError: `num_labels` is not positive or not the number of `labels`.
     """
 
     head_table = head_variables.dense(
@@ -310,9 +302,7 @@ class XLNetForMultipleChoice(ChoiceLogits, XLNetClassifier):
     Face.
 
     Args:
-        config: an `XLNetConfig`; see `FineTunedXLNet`.
         classifier_dropout_prob: dropout on the summary, in training.
-        **kwargs: how the model is computed, see `XLNetModel`.
 
     Call: as `AlbertForMultipleChoice`; each row ends with the classification token.
 
@@ -333,38 +323,22 @@ class XLNetForMultipleChoice(ChoiceLogits, XLNetClassifier):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
-class XLNetForQuestionAnsweringSimple(FineTunedXLNet):
+class XLNetForQuestionAnsweringSimple(AnswerSpans, FineTunedXLNet):
     """XLNet with a score for each token as start and as end of the answer.
 
     The model of SQuAD 1.1; `XLNetForQuestionAnsweringSimple` of Hugging Face.
 
-    Args:
-        config: an `XLNetConfig`; see `FineTunedXLNet`.
-        **kwargs: how the model is computed, see `XLNetModel`.
-
     Call: as `XLNetModel`, without `target_positions`. Returns a dict of `start_logits`
     and `end_logits`, float32 `[batch, tokens]`, of all tokens, the question's and
     padding included.
-
-    Raises:
-        UserError: as `XLNetModel`.
     """
 
-    purpose = "squad_v1"
     head_table = head_variables.dense("span_head", "model/qa_outputs", "qa_outputs")
 
     def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.span_head = self._dense(2, "span_head", "float32")
         self.build()
-
-    def build(self, input_shape=None):
-        self.span_head.build((None, None, self.config.d_model))
-
-    def call(self, features, training=False, dropout_seed=None):
-        seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.encoded(features, training, seed)
-        return span_logits(self.span_head(encoded["sequence_output"]))
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -392,35 +366,26 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
     Hugging Face.
 
     Args:
-        config: an `XLNetConfig`; see `FineTunedXLNet`.
-        start_n_top, end_n_top, head_dropout_prob: as of `AlbertForAnswerableQuestions`.
-        **kwargs: how the model is computed, see `XLNetModel`.
+        start_n_top, end_n_top, head_dropout_prob: see `AlbertForAnswerableQuestions`.
 
     Call: as `AlbertForAnswerableQuestions`, in rows `text [SEP] question [SEP] [CLS]`,
     padded on either side: without `p_mask`, an answer may begin and end in the first
     text, of segment 0, and at the last token.
-
-    Raises:
-        UserError: as `AlbertForAnswerableQuestions`.
     """
 
     head_class = XLNetAnswerBeamsHead
     head_table = head_variables.answer_beams("answer_beams_head", in_huggingface=True)
     huggingface_arguments = {"start_n_top": "start_n_top", "end_n_top": "end_n_top"}
 
-    def call(self, features, training=False, dropout_seed=None):
-        features = named_features(features, READ)
-        seed = self._dropout_seed(training, dropout_seed)
-        input_mask = mask_of(features)
-        p_mask = self._p_mask(features, input_mask, no_answer_mask)
-        encoded = self.encoded(features, training, seed)
-        return self.answer_beams_head(
-            encoded["sequence_output"],
-            p_mask,
-            start_positions=features.get("start_positions"),
-            cls_positions=_last_tokens(input_mask),
-            dropout_seed=seed,
-        )
+    def _no_answer_mask(self, input_mask, segment_ids):
+        return no_answer_mask(input_mask, segment_ids)
+
+    def _cls_positions(self, input_mask):
+        """Finds the last token that is no padding: int32 `[batch, 1]`."""
+        tokens = input_mask.shape[1] or ops.shape(input_mask)[1]
+        real = ops.cast(input_mask, "int32") > 0
+        places = ops.where(real, ops.arange(tokens, dtype="int32"), 0)
+        return ops.max(places, axis=1, keepdims=True)
 
 
 def no_answer_mask(input_mask, segment_ids):
@@ -446,13 +411,6 @@ def _next(marks):
     return ops.pad(marks[:, 1:], [[0, 0], [0, 1]], constant_values=False)
 
 
-def _last_tokens(input_mask):
-    """Finds the last token that is no padding: int32 `[batch, 1]`."""
-    places = ops.arange(input_mask.shape[1] or ops.shape(input_mask)[1], dtype="int32")
-    real = ops.cast(input_mask, "int32") > 0
-    return ops.max(ops.where(real, places, 0), axis=1, keepdims=True)
-
-
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
 class XLNetForTextEmbedding(TextEmbedding):
@@ -460,14 +418,10 @@ class XLNetForTextEmbedding(TextEmbedding):
 
     Args:
         config: an `XLNetConfig`; there is no memory, and no row is reversed.
-        pooling, layer, normalize, encoder: as of `AlbertForTextEmbedding`; "cls" is the
+        pooling, layer, normalize, encoder: see `AlbertForTextEmbedding`; "cls" is the
             last token, and there is no "pooler".
-        **kwargs: how the model is computed, see `XLNetModel`.
 
     Call: as `AlbertForTextEmbedding`.
-
-    Raises:
-        UserError: as `AlbertForTextEmbedding`.
 
     Example:
         model = XLNetForTextEmbedding.from_pretrained(path, pooling="cls")

@@ -18,7 +18,7 @@ from albert_tf.xlnet.view import rel_shift
 from albert_tf.xlnet.view import shift_at
 
 _MASKED_SCORE = -1e30
-# Of the dropouts in a block.
+# Numbers of the dropouts in a block.
 _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
@@ -137,7 +137,7 @@ class RelativeAttention(XLNetLayer):
     def probabilities(self, hidden, view, biases):
         """Returns how much queries attend to keys, float32 `[batch, heads, Q, K]`.
 
-        Before dropout, and without memory; the arguments are as of the call.
+        They are before dropout and without memory; the arguments are those of the call.
         """
         keyed = _keyed(hidden, view, None)
         return self._softmax(query_tokens(hidden, view), keyed, view, biases)
@@ -177,7 +177,7 @@ class RelativeAttention(XLNetLayer):
 
 
 def _keyed(hidden, view, memory):
-    """Returns what is attended to, `[batch, K, width]`."""
+    """Returns the states that are attended to, `[batch, K, width]`."""
     content = hidden[:, : view.tokens]  # [B, S, W]
     return content if memory is None else ops.concatenate([memory, content], axis=1)
 

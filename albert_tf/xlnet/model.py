@@ -185,19 +185,10 @@ class XLNetModel(PretrainedModel):
             raise UserError(
                 "query_order and key_order say together who sees whom; give both."
             )
-        if "memories" not in features:
-            return
-        if self.return_attentions:
+        if self.return_attentions and "memories" in features:
             raise UserError(
                 "return_attentions shows what tokens of one text attend to; leave "
                 "memories out."
-            )
-        shape = tuple(features["memories"].shape)
-        expected = (self.config.blocks, self.config.d_model)
-        if len(shape) != 4 or (shape[1], shape[3]) != expected:
-            raise UserError(
-                f"memories has the shape {list(shape)}, but the model takes [batch, "
-                f"{expected[0]}, memory, {expected[1]}]."
             )
 
     def _embeddings(self, features, seed):
@@ -287,18 +278,11 @@ class XLNetLMHeadModel(PretrainedModel):
 
     The projection is the table of words, with a bias of its own.
 
-    Args:
-        config: an `XLNetConfig`.
-        **kwargs: how the model is computed, see `XLNetModel`.
-
     Call: as `XLNetModel`. Returns a dict:
         logits: float32 `[batch, predictions, vocabulary]`, of the query stream at
             `target_positions`; without these `[batch, tokens, vocabulary]`, of the
             content stream
         memories: with `config.mem_len`, the feature of the next call
-
-    Raises:
-        UserError: as `XLNetModel`.
 
     Example:
         model = XLNetLMHeadModel.from_pretrained("xlnet_base", mem_len=384)
@@ -334,9 +318,9 @@ class XLNetLMHeadModel(PretrainedModel):
         A query sees all tokens but those that are asked for, its own among them.
 
         Args:
-            features: `input_ids`, `input_mask` and `segment_ids` as of the call, and
+            features: the call's `input_ids`, `input_mask` and `segment_ids`, and
                 `masked_lm_positions` int32 `[batch, predictions]`, -1 for padding.
-            top_k, vocab_size: as of `AlbertForMaskedLM.best_tokens`.
+            top_k, vocab_size: see `AlbertForMaskedLM.best_tokens`.
 
         Returns:
             float32 probabilities and int32 ids, `[batch, predictions, top_k]`.

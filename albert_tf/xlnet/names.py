@@ -2,6 +2,9 @@
 
 import re
 
+from albert_tf.families.base import NameTable
+from albert_tf.families.base import layer_names
+
 _SCOPE = "model/transformer"
 TABLE = f"{_SCOPE}/word_embedding/lookup_table"
 MAPPING = f"{_SCOPE}/word_embedding/mapping/kernel"
@@ -12,27 +15,26 @@ STACKED = (*BIASES, SEGMENTS)
 """Variables that official checkpoints hold once, and Hugging Face for each layer."""
 
 _LAYER = re.compile(rf"{_SCOPE}/layer_(\d+)/(rel_attn|ff)/")
-_THEIR_LAYER = re.compile(r"transformer\.layer\.(\d+)\.(rel_attn|ff)\.(.+)")
-_WHOLE_NAMES = {
-    TABLE: "transformer.word_embedding.weight",
-    MASK_EMB: "transformer.mask_emb",
-}
-_OF_LAYERS = {
-    "rel_attn": {
-        **{f"{name}/kernel": name for name in "qkvor"},
-        "LayerNorm/gamma": "layer_norm.weight",
-        "LayerNorm/beta": "layer_norm.bias",
-    },
-    "ff": {
-        **{
-            f"{layer}/{ours}": f"{layer}.{theirs}"
-            for layer in ("layer_1", "layer_2")
-            for ours, theirs in (("kernel", "weight"), ("bias", "bias"))
-        },
-        "LayerNorm/gamma": "layer_norm.weight",
-        "LayerNorm/beta": "layer_norm.bias",
-    },
-}
+_THEIR_STACKED = re.compile(
+    r"transformer\.layer\.(\d+)\.rel_attn\.(r_[wrs]_bias|seg_embed)"
+)
+_BLOCK, _THEIR_BLOCK = f"{_SCOPE}/layer_{{}}", "transformer.layer.{}"
+NAMES = NameTable(
+    [
+        (TABLE, "transformer.word_embedding.weight"),
+        (MASK_EMB, "transformer.mask_emb"),
+        *(
+            (f"{_BLOCK}/rel_attn/{name}/kernel", f"{_THEIR_BLOCK}.rel_attn.{name}")
+            for name in "qkvor"
+        ),
+        *layer_names(
+            f"{_BLOCK}/rel_attn/LayerNorm", f"{_THEIR_BLOCK}.rel_attn.layer_norm"
+        ),
+        *layer_names(f"{_BLOCK}/ff/layer_1", f"{_THEIR_BLOCK}.ff.layer_1"),
+        *layer_names(f"{_BLOCK}/ff/layer_2", f"{_THEIR_BLOCK}.ff.layer_2"),
+        *layer_names(f"{_BLOCK}/ff/LayerNorm", f"{_THEIR_BLOCK}.ff.layer_norm"),
+    ]
+)
 
 
 def encoder_variables(xlnet):
@@ -75,30 +77,10 @@ def layer_of(official):
     return match and (int(match[1]), match[2], official[match.end() :])
 
 
-def huggingface_name(official):
-    """Returns the Hugging Face name of the variable `official`, if not stacked."""
-    if official in _WHOLE_NAMES:
-        return _WHOLE_NAMES[official]
-    layer, part, rest = layer_of(official)
-    return f"transformer.layer.{layer}.{part}.{_OF_LAYERS[part][rest]}"
-
-
-def official_name(theirs):
-    """Returns the official name of the encoder's tensor `theirs`, or None."""
-    whole = {name: official for official, name in _WHOLE_NAMES.items()}
-    match = _THEIR_LAYER.fullmatch(theirs)
-    if match is None:
-        return whole.get(theirs)
-    layer, part, rest = match.groups()
-    ours = {name: official for official, name in _OF_LAYERS[part].items()}
-    return layer_scope(layer, part) + ours[rest] if rest in ours else None
-
-
 def stacked_name(theirs):
     """Returns (official name, layer) of a layer's tensor `theirs`, or None."""
-    match = _THEIR_LAYER.fullmatch(theirs)
-    official = match and f"{_SCOPE}/{match[3]}"
-    return (official, int(match[1])) if official in STACKED else None
+    match = _THEIR_STACKED.fullmatch(theirs)
+    return match and (f"{_SCOPE}/{match[2]}", int(match[1]))
 
 
 def huggingface_stacked_name(official, layer):

@@ -18,7 +18,7 @@ from albert_tf.layers.view import gather_positions
 
 @dataclasses.dataclass(frozen=True)
 class AttentionView:
-    """Inputs of `RelativeAttention`; None where there are no such."""
+    """Inputs of `RelativeAttention`; absent ones are None."""
 
     tokens: typing.Any  # S, an int or int32 scalar
     codes: typing.Any  # see `project_codes`

@@ -102,24 +102,11 @@ def test_one_flipped_bit_is_found(saved, tmp_path):
     assert np.sum(encoder.albert.pooler.kernel != saved.pooler.kernel) == 1
 
 
-def test_directories_without_a_checksum_load(saved, tmp_path):
-    (tmp_path / "model" / "SHA256SUMS").unlink()
-    AlbertModel.from_pretrained(tmp_path / "model")
-
-
 @pytest.mark.parametrize("name", ["albert_config.json", "head.json"])
 def test_one_changed_letter_is_found(name, saved, tmp_path):
     path = tmp_path / "model" / name
     path.write_text(path.read_text() + " ")
     with pytest.raises(UserError, match=f"{name} is damaged: its SHA-256 differs"):
-        AlbertModel.from_pretrained(tmp_path / "model")
-
-
-def test_a_wrong_checksum_is_no_checksum(saved, tmp_path):
-    (tmp_path / "model" / "SHA256SUMS").write_text(f"{'0' * 64}  {WEIGHTS}\n")
-    with pytest.raises(
-        UserError, match="its SHA-256 differs from the one in .*/SHA256SUMS"
-    ):
         AlbertModel.from_pretrained(tmp_path / "model")
 
 
@@ -157,7 +144,7 @@ def damaged(data):
     """Files that are none: cut, changed here and there, and something else."""
     rng = np.random.default_rng(0)
     yield from (b"", b"no", data[: len(data) // 2], data[:-1], b"\0" * len(data))
-    for _ in range(40):
+    for _ in range(12):
         changed = bytearray(data)
         for place in rng.integers(0, 3000, 3):
             changed[place] = rng.integers(256)

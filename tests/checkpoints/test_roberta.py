@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.families.roberta import ROBERTA
+from albert_tf.families.bert import ROBERTA
 from albert_tf.layers.embeddings import positions_after_padding
 from albert_tf.row_layout import TWO_SEPARATORS
 
@@ -43,7 +43,7 @@ def test_what_padding_idx_decides():
     assert tanh.head_act == "gelu_erf"
 
 
-@pytest.mark.parametrize("change", [{"padding_idx": 30}, {"layer_norm_eps": 0.0}])
+@pytest.mark.parametrize("change", [{"padding_idx": 30}, {"layer_norm_eps": 1.0}])
 def test_a_config_that_cannot_be(change):
     with pytest.raises(UserError, match=next(iter(change))):
         albert_tf.AlbertConfig.from_dict({**CONFIG.to_dict(), **change})
@@ -130,11 +130,3 @@ def test_config_json_of_theirs():
         ROBERTA.config_from_huggingface(
             {**entries, "max_position_embeddings": 2}, "config.json"
         )
-
-
-def test_a_model_directory_keeps_it(tmp_path):
-    model = albert_tf.AlbertForMaskedLM(CONFIG)
-    model.save_pretrained(tmp_path)
-    again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
-    assert again.config == CONFIG
-    np.testing.assert_array_equal(again(IDS), model(IDS))

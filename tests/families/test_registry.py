@@ -13,8 +13,8 @@ from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.classification import AlbertForMultipleChoice
 from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions

@@ -12,12 +12,15 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 SEED = tf.constant([5, 17], tf.int32)
 PAIR_IDS = np.array([[1, 1, 1, 2, 2, 2, 2]] * 2, "int32")
 CLS_POSITIONS = np.array([[0, 3]] * 2, "int32")
-CASES = [
+_OTHERS = [
     ({}, {"depth_loop": True}),
-    ({}, {"depth_loop": True, "rematerialize": True}),
     ({"parameter_sharing": "none", "num_hidden_layers": 2}, {"rematerialize": True}),
     ({"num_hidden_layers": 1}, {}),
+]
+CASES = [
+    ({}, {"depth_loop": True, "rematerialize": True}),
     ({"num_hidden_groups": 2, "inner_group_num": 2}, {}),
+    *(pytest.param(*case, marks=pytest.mark.nightly) for case in _OTHERS),
 ]
 
 

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import albert_tf
@@ -49,25 +48,6 @@ def test_labels_reach_the_export(tiny_config, material, tmp_path):
     target = export(ExportOptions(str(tmp_path / "tuned"), str(tmp_path / "export")))
     answer = Predictor(target).arrays(["the cat"])
     assert answer["label"][0] in labels
-
-
-def test_labels_that_do_not_fit(tiny_config):
-    for labels, number in ((["a", "b"], 3), (["a", "a"], 2), ([], None)):
-        with pytest.raises(UserError, match="labels must be|num_labels must be at"):
-            CLASSIFIER(tiny_config(), num_labels=number, labels=labels)
-
-
-def test_hugging_face_form(tiny_config, material, tmp_path):
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    model = CLASSIFIER(tiny_config(vocab_size=36), labels=["sad", "glad"])
-    model.save_pretrained(tmp_path, tokenizer, format="huggingface")
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert config["id2label"] == {"0": "sad", "1": "glad"}
-    assert (tmp_path / "spiece.model").exists()
-    loaded = CLASSIFIER.from_pretrained(tmp_path)
-    ids = np.ones((1, 5), "int32")
-    np.testing.assert_array_equal(loaded(ids), model(ids))
-    assert albert_tf.load_tokenizer(tmp_path).fingerprint() == tokenizer.fingerprint()
 
 
 def test_official_form(tiny_config, material, tmp_path):

@@ -235,9 +235,7 @@ def test_initial_weights(xlnet_config):
     ("change", "message"),
     [
         ({"masked_lm_positions": np.ones((2, 1))}, "no feature 'masked_lm_positions'"),
-        ({"memories": np.zeros((2, 3, 4, 8))}, r"shape \[2, 3, 4, 8\], but the model"),
         ({"key_order": np.ones((2, 6))}, "query_order and key_order say together"),
-        ({"memories": np.zeros((2, 4, 8))}, r"takes \[batch, 2, memory, 8\]"),
     ],
 )
 def test_other_features_are_refused(change, message, xlnet_config, xlnet_features):

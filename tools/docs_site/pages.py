@@ -11,7 +11,7 @@ import albert_tf
 # Users hold these objects or call them, though `albert_tf.__all__` lacks them.
 _RELATED = (
     "albert_tf.models.base.PretrainedModel",
-    "albert_tf.model_config.ModelConfig",
+    "albert_tf.config.ModelConfig",
     "albert_tf.checkpoints.assignment.LoadReport",
     "albert_tf.tokenization.tokenizer.Tokenizer",
     "data_pipeline.input_pipeline.pretraining_dataset",

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
-from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+from albert_tf.models.classification import AlbertForMultipleChoice
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset

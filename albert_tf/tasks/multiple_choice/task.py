@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.display import html_page
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
-from albert_tf.models.multiple_choice import NO_CHOICE
+from albert_tf.models.classification import NO_CHOICE
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics

@@ -77,11 +77,6 @@ def test_head_initialiser_ignores_the_config(tiny_config):
     assert 0.24 < kernel.std() < 0.28
 
 
-def test_labels_must_be_positive(tiny_config):
-    with pytest.raises(UserError, match="num_labels must be at least 1, got 0"):
-        AlbertForSequenceClassification(tiny_config(), num_labels=0)
-
-
 _TAGS = ["O", "B-PER", "I-PER"]
 
 

@@ -10,8 +10,8 @@ from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
-from albert_tf.models.multiple_choice import NO_CHOICE
-from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+from albert_tf.models.classification import NO_CHOICE
+from albert_tf.models.classification import AlbertForMultipleChoice
 
 _NAMES = ("input_ids", "input_mask", "segment_ids")
 

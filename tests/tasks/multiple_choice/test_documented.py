@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from albert_tf.config import AlbertConfig
-from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+from albert_tf.models.classification import AlbertForMultipleChoice
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.models.classification import AlbertForMultipleChoice
 from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.tasks.multiple_choice import run
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
