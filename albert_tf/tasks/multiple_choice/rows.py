@@ -49,11 +49,10 @@ def ending(question, option, tokenizer):
 
 
 def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
-    """`TokenizedExamples` `[N, choices]` of rows `[CLS] text [SEP] ending [SEP]`.
+    """Makes `TokenizedExamples` `[N, choices]` of `[CLS] text [SEP] ending [SEP]`.
 
-    XLNet's are `text [SEP] ending [SEP] [CLS]`.
-
-    Of an ending, the last tokens are kept; then the text loses its end.
+    XLNet's rows are `text [SEP] ending [SEP] [CLS]`. An ending keeps its last tokens;
+    then the text loses its end.
 
     Args:
         questions: list of `Question`.
@@ -96,7 +95,7 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
 
 
 def _by_question(values, counts):
-    """Values of rows, one question after the other, as `[N, choices]`; 0 for none."""
+    """Arranges values of rows, question by question, as `[N, choices]`; 0 for none."""
     found = np.zeros((len(counts), counts.max()), values.dtype)
     found[np.arange(counts.max()) < counts[:, None]] = values
     return found

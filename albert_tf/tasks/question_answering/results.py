@@ -44,7 +44,7 @@ def _article(question, context, prediction, threshold, f1):
         (a.start, a.start + len(a.text)) for a in question.answers if a.is_in(context)
     ]
     best = prediction.candidates[0]
-    # A text such as "empty" stands nowhere.
+    # "empty", for example, is no part of the context.
     shown = answer and context[best.start : best.end] == answer
     answer_spans = [(best.start, best.end)] if shown else []
     golds = dict.fromkeys(answer.text for answer in question.answers)

@@ -25,10 +25,10 @@ class Found(typing.NamedTuple):
 
 
 def write_predictions(path, tag_file, found, scheme):
-    """Writes a file of the form of the one that was read.
+    """Writes predictions in the form of the file that was read.
 
-    Of CoNLL, each line gets one more column, the tag predicted, as conlleval reads it;
-    of JSONL, `tags` or `spans` are the predicted ones.
+    CoNLL's lines get one more column, the predicted tag, as conlleval reads it; objects
+    get the predicted `tags` or `spans`.
 
     Args:
         path: the file.
@@ -65,7 +65,7 @@ def write_error_page(path, title, sentences, found, wrong_only=False):
         title: the name of the scored data.
         sentences: list of `Sentence`, with entities.
         found: for each of them a list of `Found`.
-        wrong_only: leave entities uncoloured that are right, where each word is one.
+        wrong_only: colour wrong entities only, as where each word is one.
     """
     articles = []
     for sentence, own in zip(sentences, found, strict=True):

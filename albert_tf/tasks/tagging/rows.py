@@ -83,7 +83,7 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
 
 
 def _pieces(sentences, tokenizer):
-    """Ids of all words; which word each is the first of, or -1; tokens by sentence."""
+    """Returns ids, the word that each begins or -1, and each sentence's tokens."""
     by_sentence = [sentence.words for sentence in sentences]
     # A word is tokenized once, however often it occurs.
     distinct = dict.fromkeys(word for words in by_sentence for word in words)

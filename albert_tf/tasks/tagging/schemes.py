@@ -23,12 +23,12 @@ OUTSIDE = "O"
 IOB1, IOB2, BIOES, PLAIN = "iob1", "iob2", "bioes", "plain"
 _LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
 ENTITY_SCHEMES = tuple(_LETTERS)
-"""The first that fits is meant where several do; plain tags are never guessed."""
+"""Where several fit, the first one is meant; plain tags are never guessed."""
 SCHEMES = (*ENTITY_SCHEMES, PLAIN)
 GREEDY, LEGAL = "greedy", "legal"
 DECODERS = (GREEDY, LEGAL)
 FORBIDDEN = -1e9
-"""Score added to a sequence for a step that a scheme does not have."""
+"""Score of a step that a scheme forbids."""
 
 
 @functools.cache
@@ -222,14 +222,14 @@ def steps(labels, scheme, decoder):
 def beginnings(labels, scheme):
     """Returns whether an entity begins at a tag behind another, bool `[L + 1, L]`.
 
-    The last row is for the tag of the first word, behind which there is none.
+    The last row is for the first word of a text.
     """
     before = (*labels, OUTSIDE)
     return np.array([[begins(last, tag, scheme) for tag in labels] for last in before])
 
 
 def scores_without_token(labels, scheme):
-    """Returns logits, float32 `[L]`, of a word of which the tokenizer leaves nothing.
+    """Returns logits, float32 `[L]`, of a word that the tokenizer drops.
 
     It is in no entity; any plain tag is as good as another.
     """
