@@ -74,7 +74,7 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
     )
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.classification import run
 
         return run

@@ -86,7 +86,7 @@ def run_repeatedly(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    options.family.check_flags(options)
+    options.command.check_flags(options)
     options = with_precision(options).completed()
     if options.num_runs == 1:
         return _run_once(options)
@@ -151,7 +151,7 @@ def _run_once(options):
         if os.path.isdir(options.output_dir) and not options.do_train:
             lock = folder_lock(options.output_dir)
         with lock:
-            values = options.family.train_and_apply(options)
+            values = options.command.train_and_apply(options)
         if values is None:
             return {}
     if options.export_dir:

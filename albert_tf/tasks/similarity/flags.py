@@ -96,7 +96,7 @@ class SimilarityOptions(TaskOptions):
     learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.similarity import run
 
         return run
