@@ -40,7 +40,7 @@ _UNLEARNABLE = {
     UNANSWERED: 'give "answers", or mark them with "is_impossible"',
     BLANK_ANSWER: "correct the text",
 }
-"""How to mend each oddity that makes a question useless for training."""
+"""The mending of each oddity that makes a question useless for training."""
 
 
 @dataclasses.dataclass(frozen=True)

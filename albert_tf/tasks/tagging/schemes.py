@@ -23,7 +23,7 @@ OUTSIDE = "O"
 IOB1, IOB2, BIOES, PLAIN = "iob1", "iob2", "bioes", "plain"
 _LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
 ENTITY_SCHEMES = tuple(_LETTERS)
-"""Where several fit, the first one is meant; plain tags are never guessed."""
+"""The schemes that are guessed: of several that fit, the first one is meant."""
 SCHEMES = (*ENTITY_SCHEMES, PLAIN)
 GREEDY, LEGAL = "greedy", "legal"
 DECODERS = (GREEDY, LEGAL)
