@@ -53,9 +53,6 @@ def check_steps(options, reads_folder=False):
     Args:
         options: `TaskOptions`.
         reads_folder: whether the examples lie in --data_dir.
-
-    Raises:
-        UserError: it names the flags.
     """
     for flag in _PLACES:
         place = getattr(options, flag, None)
@@ -75,9 +72,6 @@ def run_repeatedly(options):
     Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
     directory. There, eval_results.txt holds the median, least and greatest of each
     value (NaN where a run has NaN), and runs.json all of them.
-
-    Args:
-        options: `TaskOptions`.
 
     Returns:
         The values of eval_results.txt; empty if nothing is scored, and in a worker

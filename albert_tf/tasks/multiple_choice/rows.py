@@ -37,10 +37,6 @@ def ending(question, option, tokenizer):
     """Makes a row's second text: the question with the option in it, or after it.
 
     The option takes the place of each blank, "_"; see `Tokenizer.prepare`.
-
-    Args:
-        question, option: str.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
     """
     question, option = tokenizer.prepare(question), tokenizer.prepare(option)
     if BLANK in question:
@@ -56,7 +52,7 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
 
     Args:
         questions: list of `Question`.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        tokenizer: its layout is that of the rows.
         max_seq_length: tokens of a row at most, the special ones counted.
         max_qa_length: tokens of an ending at most.
 

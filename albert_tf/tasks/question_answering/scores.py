@@ -111,7 +111,7 @@ def unit_of(questions):
 
 
 def raw_scores(questions, predictions, version, unit=None):
-    """Scores each question by the gold answer that suits it best.
+    """Makes the `RawScores` of questions, each by the gold answer that suits it best.
 
     Args:
         questions: iterable of `Question`; for version 1, each with answers.
@@ -119,9 +119,6 @@ def raw_scores(questions, predictions, version, unit=None):
         version: 1 or 2, of SQuAD.
         unit: the unit of F1, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
             None: `unit_of` the questions.
-
-    Returns:
-        `RawScores`.
     """
     questions = list(questions)
     unit = unit or unit_of(questions)
@@ -233,8 +230,7 @@ def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
     """Computes the figures after a threshold on the null odds, and its origin.
 
     The official code always chooses the threshold with the best F1 on the very
-    questions that it then scores. Beyond its report there are the figures of questions
-    with and without answers.
+    questions that it then scores.
 
     Args:
         questions: list of `Question`.

@@ -51,11 +51,9 @@ class TagRows(TokenizedExamples):
 
 
 def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
-    """Makes the `TagRows` of sentences.
+    """Makes the `TagRows` of `Sentence`s.
 
     Args:
-        sentences: list of `Sentence`.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
         max_seq_length: tokens of a window at most, the special ones counted.
         doc_stride: tokens from the beginning of a window to the next one's.
     """

@@ -52,12 +52,8 @@ def split_tag(tag):
 def cleaned_tag(tag, scheme):
     """Strips white space around a file's tag, and around its type.
 
-    Args:
-        tag: a value of the file.
-        scheme: one of `SCHEMES`, or None if it is to be found.
-
     Raises:
-        ValueError: it is no tag of the scheme.
+        ValueError: it is no tag of the scheme, or of any if that is None.
     """
     if not isinstance(tag, str):
         raise ValueError(f"the tag {tag!r} is not a text, such as B-PER")
@@ -133,12 +129,7 @@ def entities_of(tags, scheme=None):
 def tags_of(entities, count, scheme):
     """Lists the tags of `count` words with these entities, str.
 
-    A word without a plain tag has None.
-
-    Args:
-        entities: as of `entities_of`, in order.
-        count: how many words there are.
-        scheme: one of `SCHEMES`.
+    A word without a plain tag has None. Entities are as of `entities_of`, in order.
     """
     if scheme == PLAIN:
         tags = [None] * count
