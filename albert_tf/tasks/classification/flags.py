@@ -94,7 +94,7 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
     )
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.classification import run
 
         return run

@@ -33,7 +33,7 @@ _CUSTOM = "custom"
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.family`."""
+    """Follows the flags once; see `TaskOptions.command`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
@@ -82,7 +82,7 @@ def _train_few_shot(options, task, examples):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.family`."""
+    """Refuses flags that do not fit; see `TaskOptions.command`."""
     _check_raw_text(options)
     options.check_early_exit()
     check_steps(options)

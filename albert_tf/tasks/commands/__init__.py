@@ -1,1 +1,1 @@
-"""The command of a task, which all families share."""
+"""The command of a task: the parts that all tasks share."""

@@ -232,8 +232,8 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
     )
 
     @property
-    def family(self):
-        """The module that follows the flags of a family of tasks.
+    def command(self):
+        """The module that follows the flags of a kind of tasks.
 
         Its `check_flags` raises `UserError` for options that cannot be followed, or
         that would have no effect. Its `train_and_apply` takes the options of one run,

@@ -53,9 +53,6 @@ def check_steps(options, reads_folder=False):
     Args:
         options: `TaskOptions`.
         reads_folder: whether the examples lie in --data_dir.
-
-    Raises:
-        UserError: it names the flags.
     """
     for flag in _PLACES:
         place = getattr(options, flag, None)
@@ -76,9 +73,6 @@ def run_repeatedly(options):
     directory. There, eval_results.txt holds the median, least and greatest of each
     value (NaN where a run has NaN), and runs.json all of them.
 
-    Args:
-        options: `TaskOptions`.
-
     Returns:
         The values of eval_results.txt; empty if nothing is scored, and in a worker
         that leaves evaluation and files to another.
@@ -86,7 +80,7 @@ def run_repeatedly(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    options.family.check_flags(options)
+    options.command.check_flags(options)
     options = with_precision(options).completed()
     if options.num_runs == 1:
         return _run_once(options)
@@ -151,7 +145,7 @@ def _run_once(options):
         if os.path.isdir(options.output_dir) and not options.do_train:
             lock = folder_lock(options.output_dir)
         with lock:
-            values = options.family.train_and_apply(options)
+            values = options.command.train_and_apply(options)
         if values is None:
             return {}
     if options.export_dir:

@@ -81,7 +81,7 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
     )
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.multiple_choice import run
 
         return run

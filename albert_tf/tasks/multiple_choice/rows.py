@@ -37,10 +37,6 @@ def ending(question, option, tokenizer):
     """Makes a row's second text: the question with the option in it, or after it.
 
     The option takes the place of each blank, "_"; see `Tokenizer.prepare`.
-
-    Args:
-        question, option: str.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
     """
     question, option = tokenizer.prepare(question), tokenizer.prepare(option)
     if BLANK in question:
@@ -49,15 +45,14 @@ def ending(question, option, tokenizer):
 
 
 def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
-    """`TokenizedExamples` `[N, choices]` of rows `[CLS] text [SEP] ending [SEP]`.
+    """Makes `TokenizedExamples` `[N, choices]` of `[CLS] text [SEP] ending [SEP]`.
 
-    XLNet's are `text [SEP] ending [SEP] [CLS]`.
-
-    Of an ending, the last tokens are kept; then the text loses its end.
+    XLNet's rows are `text [SEP] ending [SEP] [CLS]`. An ending keeps its last tokens;
+    then the text loses its end.
 
     Args:
         questions: list of `Question`.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        tokenizer: its layout is that of the rows.
         max_seq_length: tokens of a row at most, the special ones counted.
         max_qa_length: tokens of an ending at most.
 
@@ -96,7 +91,7 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
 
 
 def _by_question(values, counts):
-    """Values of rows, one question after the other, as `[N, choices]`; 0 for none."""
+    """Arranges values of rows, question by question, as `[N, choices]`; 0 for none."""
     found = np.zeros((len(counts), counts.max()), values.dtype)
     found[np.arange(counts.max()) < counts[:, None]] = values
     return found

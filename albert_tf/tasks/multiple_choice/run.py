@@ -18,7 +18,7 @@ _EXPECTED = {
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.family`."""
+    """Follows the flags once; see `TaskOptions.command`."""
     task, examples = _read_folder(options)
     task = leaving_early(task, options)
     # The official --do_predict scores, too.
@@ -28,7 +28,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.family`."""
+    """Refuses flags that do not fit; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
     options.check_early_exit()
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]

@@ -183,9 +183,6 @@ def baseline_scores(questions):
     `random_accuracy` is expected of a random option. `longest_accuracy` is for the
     option with the most characters (the first of equal ones), `position_accuracy` for
     the place at which most of these very questions have their answer.
-
-    Args:
-        questions: list of `Question`, with labels.
     """
     count = len(questions)
     longest = sum(q.label == _longest(q.options) for q in questions)

@@ -29,7 +29,7 @@ class SpanScores:
         start_scores: float32 of the same shape.
         ends: int `[W, starts or 1, ends]`, for each start or for all.
         end_scores: float32 of the same shape.
-        null_scores: float32 `[W]`, great where there is no answer; None for a model
+        null_scores: float32 `[W]`, high where there is no answer; None for a model
             that always answers.
     """
 
@@ -43,7 +43,7 @@ class SpanScores:
     def of_logits(cls, start_logits, end_logits, n_best_size, lengths=None):
         """Ranks the beams of a model that scores starts and ends apart.
 
-        Of equal logits, the earlier token's is better.
+        Of equal logits, the earlier token ranks higher.
 
         Args:
             start_logits, end_logits: float32 `[W, T]`.

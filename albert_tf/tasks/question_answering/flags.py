@@ -132,7 +132,7 @@ class SquadOptions(TaskOptions):
     )
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.question_answering import run
 
         return run

@@ -230,7 +230,7 @@ def _stretches(windows, beams, max_answer_length):
 
 
 def _is_first_of_its_kind(kind):
-    """Returns bool `[C]`: no number before, int64, is the same."""
+    """Returns bool `[C]`: whether a number, int64, occurs for the first time."""
     place = tf.range(tf.size(kind))
     kinds = tf.reduce_max(tf.concat([kind, [-1]], axis=0)) + 1
     earliest = tf.math.unsorted_segment_min(place, kind, kinds)

@@ -29,8 +29,8 @@ def span_distances(logits, teacher, temperature):
 class SpanTerm(LossTerm):
     """The loss of starts and ends, a mean over the windows of the global batch.
 
-    Of a window, it is the mean of two cross-entropies over all tokens; of an
-    `AlbertForAnswerableQuestions`, that of ends given the right start.
+    A window's loss is the mean of two cross-entropies over all tokens; an
+    `AlbertForAnswerableQuestions` scores ends given the right start.
 
     Args:
         version: 1 or 2.
@@ -59,7 +59,7 @@ class SpanTerm(LossTerm):
 
 
 class AnswerableTerm(LossTerm):
-    """Half the binary cross-entropy of having no answer, of SQuAD 2.0."""
+    """Half the binary cross-entropy of having no answer, in SQuAD 2.0."""
 
     name = "answerable"
     metric_names = ("answerable_accuracy",)
@@ -81,7 +81,7 @@ class QuestionAnsweringObjective(Objective):
 
     Args:
         version: 1 or 2.
-        counts_padding: of version 1, let padding take part in the softmax as the
+        counts_padding: for version 1, let padding take part in the softmax as the
             official code does; the loss then depends on the width of the batch.
     """
 

@@ -40,7 +40,7 @@ _UNLEARNABLE = {
     UNANSWERED: 'give "answers", or mark them with "is_impossible"',
     BLANK_ANSWER: "correct the text",
 }
-"""By oddity of questions that nothing can learn, the way to mend it."""
+"""The mending of each oddity that makes a question useless for training."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +104,7 @@ class QuestionFile(Examples):
 
     @property
     def version(self):
-        """SQuAD's: 2 where a question is marked as impossible, otherwise 1."""
+        """The version of SQuAD: 2 if a question is marked as impossible, else 1."""
         return 2 if self.impossible else 1
 
     @property
@@ -174,7 +174,7 @@ def question_file(found, version, role="dev", skip_bad_rows=False):
 
 
 def _check(found, version, notices):
-    """Refuses questions that cannot be learned, or not be scored."""
+    """Refuses questions that cannot be learned or scored."""
     faults = dict(_UNLEARNABLE) if found.is_training else {}
     if version == 1 and found.is_labelled:
         faults.setdefault(UNANSWERED, "add the answers, for SQuAD 1.1 scores them")
@@ -219,7 +219,7 @@ def can_be_learned(question, context):
 
 
 def note(notices, what, question_id):
-    """Adds a question to the ids of those for which `what` is so, a dict of lists."""
+    """Adds the id of a question to `notices`, a dict of lists by what was noted."""
     notices.setdefault(what, []).append(question_id)
 
 
@@ -275,7 +275,7 @@ def read_paragraphs(path):
 
 
 def read_squad(path):
-    """Reads the JSON object of a file, a dict; or makes it of rows.
+    """Reads the JSON object of a file, a dict, or builds it from rows.
 
     Raises:
         UserError: the file cannot be read, or is no JSON object and no rows.
@@ -325,7 +325,7 @@ def _qa(where, row):
 
 
 class _Misfit(Exception):
-    """A part of an article that is not as it should be."""
+    """A part of an article that does not have SQuAD's layout."""
 
 
 def _question(qa, where, seen):

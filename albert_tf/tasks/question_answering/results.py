@@ -14,9 +14,8 @@ def write_error_page(path, title, asked, predictions, version, threshold=None):
     """Writes an HTML page with every answer that is not an exact match.
 
     Args:
-        path: the file.
-        title: the name of the scored data.
-        asked: the `QuestionFile`, of questions with answers or without one.
+        path, title: the file and the title of the page.
+        asked: the `QuestionFile`.
         predictions: a `Prediction` for each question.
         version: 1 or 2, of SQuAD.
         threshold: null odds from which on the answer is none, or None.
@@ -44,7 +43,7 @@ def _article(question, context, prediction, threshold, f1):
         (a.start, a.start + len(a.text)) for a in question.answers if a.is_in(context)
     ]
     best = prediction.candidates[0]
-    # A text such as "empty" stands nowhere.
+    # "empty", for example, is no part of the context.
     shown = answer and context[best.start : best.end] == answer
     answer_spans = [(best.start, best.end)] if shown else []
     golds = dict.fromkeys(answer.text for answer in question.answers)

@@ -13,7 +13,7 @@ _THRESHOLD = "null_score_diff_threshold"
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.family`."""
+    """Follows the flags once; see `TaskOptions.command`."""
     tuned = None
     if not options.do_train:
         tuned = fine_tuned(options.output_dir, options.opened)
@@ -24,7 +24,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.family`."""
+    """Refuses flags that do not fit; see `TaskOptions.command`."""
     check_steps(options)
     if options.do_train and not options.train_file:
         raise UserError("--do_train needs --train_file.")

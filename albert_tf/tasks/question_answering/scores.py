@@ -3,8 +3,8 @@
 Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
 `evaluate_v2` in squad_utils.py of google-research/albert; cmrc2018_evaluate.py of CMRC
 2018 (Cui et al., 2019), which compares characters, since Chinese puts no spaces between
-words. Runs of other letters are words, here by a regular expression, there by NLTK's
-tokenizer.
+words. A run of other letters is a word: by a regular expression here, by NLTK's
+tokenizer there.
 """
 
 import collections
@@ -24,7 +24,7 @@ _SEGMENT = re.compile(
 )
 _KANA_OF_CHINESE = 0.05  # in titles and names
 OFFICIAL_NA_PROB_THRESH = 1.0
-"""Odds above which SQuAD's second script takes an answer for none."""
+"""Odds above which evaluate-v2.0.py counts a question as unanswered."""
 CHOSEN_HERE = "chosen on the questions that are scored"
 GIVEN = "given"
 
@@ -111,17 +111,14 @@ def unit_of(questions):
 
 
 def raw_scores(questions, predictions, version, unit=None):
-    """Scores each question by the gold answer that suits it best.
+    """Makes the `RawScores` of questions, each by the gold answer that suits it best.
 
     Args:
         questions: iterable of `Question`; for version 1, each with answers.
         predictions: dict of texts by question id, "" for no answer.
         version: 1 or 2, of SQuAD.
         unit: the unit of F1, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
-            None: as `unit_of` the questions.
-
-    Returns:
-        `RawScores`.
+            None: `unit_of` the questions.
     """
     questions = list(questions)
     unit = unit or unit_of(questions)
@@ -157,7 +154,7 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
 
     Args:
         scores: `RawScores`.
-        null_odds: dict of numbers by question id, great for no answer; or None.
+        null_odds: dict of numbers by question id, high for no answer; or None.
         threshold: odds above it count as no answer.
 
     Returns:
@@ -233,8 +230,7 @@ def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
     """Computes the figures after a threshold on the null odds, and its origin.
 
     The official code always chooses the threshold with the best F1 on the very
-    questions that it then scores. Beyond its report there are the figures of questions
-    with and without answers.
+    questions that it then scores.
 
     Args:
         questions: list of `Question`.

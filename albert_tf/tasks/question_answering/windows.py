@@ -149,7 +149,7 @@ class Windows(TokenizedExamples):
 
 
 def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
-    """Yields `Windows` of some paragraphs at a time, whatever the number of them all.
+    """Yields the `Windows` of a few paragraphs at a time, so that memory is bounded.
 
     Each paragraph is tokenized once for all its questions.
 
@@ -157,7 +157,7 @@ def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
         paragraphs: iterable of `Paragraph`.
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         sizes: a `WindowSizes`.
-        notices: dict to `note` questions in that are cut or left out.
+        notices: dict in which to `note` questions that are cut or left out.
         is_training: add labels, of each question's first answer; questions that cannot
             be learned are left out.
     """

@@ -51,7 +51,7 @@ class SimilarityOptions(TaskOptions):
         LOSSES,
     )
     temperature: float = option(
-        "Number by which cosines are divided, but of --loss=cosine.", 0.05, minimum=1e-6
+        "Divisor of cosines, except with --loss=cosine.", 0.05, minimum=1e-6
     )
     symmetric: bool = option(
         "With --loss=info_nce, the second texts are to find the first ones, too.", False
@@ -96,7 +96,7 @@ class SimilarityOptions(TaskOptions):
     learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.similarity import run
 
         return run

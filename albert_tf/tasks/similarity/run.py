@@ -13,7 +13,7 @@ from albert_tf.tasks.similarity.task import Similarity
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.family`."""
+    """Follows the flags once; see `TaskOptions.command`."""
     data_dir = local_tables(options.data_dir)
     examples = read_pairs(options, data_dir, options.needed_roles)
     held_out = examples.get("dev") or examples.get("test")
@@ -28,7 +28,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.family`."""
+    """Refuses flags that do not fit; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
     if options.freeze_encoder:
         raise UserError(

@@ -67,7 +67,7 @@ class TaggingOptions(TagFileFlags, TaskOptions):
     )
 
     @property
-    def family(self):
+    def command(self):
         from albert_tf.tasks.tagging import run
 
         return run

@@ -149,7 +149,7 @@ class Entities(tf.Module):
 
     def _best_tags(self, rows):
         """Returns int32 `[N]` for ragged float32 `[B, (words), L]`."""
-        # Behind the last word is nothing: the end of a text is outside of entities.
+        # Each text ends with the tag O.
         lengths = rows.row_lengths()
         best = _viterbi(rows.to_tensor(0.0), lengths, self._steps, self._outside)
         return tf.boolean_mask(best, tf.sequence_mask(lengths))
@@ -242,7 +242,7 @@ def split_words(texts):
     is_mark = tf.strings.regex_full_match(flat, character_class(is_punctuation))
     is_mark &= ~is_alone
     is_letter = ~(is_space | is_alone | is_mark)
-    # What is not torn apart: up to the next space or Chinese character.
+    # A run is not split: it ends at the next space or Chinese character.
     run = tf.cumsum(tf.cast(is_first | is_space | is_alone, tf.int64))
     runs = tf.size(flat, tf.int64) + 1
     letters = tf.cast(is_letter, tf.int64)

@@ -25,16 +25,16 @@ class Found(typing.NamedTuple):
 
 
 def write_predictions(path, tag_file, found, scheme):
-    """Writes a file of the form of the one that was read.
+    """Writes predictions in the form of the file that was read.
 
-    Of CoNLL, each line gets one more column, the tag predicted, as conlleval reads it;
-    of JSONL, `tags` or `spans` are the predicted ones.
+    CoNLL's lines get one more column, the predicted tag, as conlleval reads it; objects
+    get the predicted `tags` or `spans`.
 
     Args:
-        path: the file.
+        path: the file to write.
         tag_file: the `TagFile`.
         found: for each of its sentences a list of `Found`.
-        scheme: the scheme of the tags.
+        scheme: the scheme of the predicted tags.
     """
     lines = list(tag_file.lines)
     for sentence, own in zip(tag_file.sentences, found, strict=True):
@@ -61,11 +61,10 @@ def write_error_page(path, title, sentences, found, wrong_only=False):
     """Writes an HTML page of the sentences in which an entity is missed or wrong.
 
     Args:
-        path: the file.
-        title: the name of the scored data.
+        path, title: the file and the title of the page.
         sentences: list of `Sentence`, with entities.
         found: for each of them a list of `Found`.
-        wrong_only: leave entities uncoloured that are right, where each word is one.
+        wrong_only: colour wrong entities only, as where each word is one.
     """
     articles = []
     for sentence, own in zip(sentences, found, strict=True):

@@ -51,11 +51,9 @@ class TagRows(TokenizedExamples):
 
 
 def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
-    """Makes the `TagRows` of sentences.
+    """Makes the `TagRows` of `Sentence`s.
 
     Args:
-        sentences: list of `Sentence`.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
         max_seq_length: tokens of a window at most, the special ones counted.
         doc_stride: tokens from the beginning of a window to the next one's.
     """
@@ -83,7 +81,7 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
 
 
 def _pieces(sentences, tokenizer):
-    """Ids of all words; which word each is the first of, or -1; tokens by sentence."""
+    """Returns ids, the word that each begins or -1, and each sentence's tokens."""
     by_sentence = [sentence.words for sentence in sentences]
     # A word is tokenized once, however often it occurs.
     distinct = dict.fromkeys(word for words in by_sentence for word in words)

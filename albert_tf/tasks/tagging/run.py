@@ -19,7 +19,7 @@ from albert_tf.tasks.tagging.task import Tagging
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.family`."""
+    """Follows the flags once; see `TaskOptions.command`."""
     tuned = None
     if not options.do_train:
         tuned = fine_tuned(options.output_dir, options.opened, task_class=Tagging)
@@ -29,7 +29,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.family`."""
+    """Refuses flags that do not fit; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
 
 

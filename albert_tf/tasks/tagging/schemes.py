@@ -23,12 +23,12 @@ OUTSIDE = "O"
 IOB1, IOB2, BIOES, PLAIN = "iob1", "iob2", "bioes", "plain"
 _LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
 ENTITY_SCHEMES = tuple(_LETTERS)
-"""The first that fits is meant where several do; plain tags are never guessed."""
+"""The schemes that are guessed: of several that fit, the first one is meant."""
 SCHEMES = (*ENTITY_SCHEMES, PLAIN)
 GREEDY, LEGAL = "greedy", "legal"
 DECODERS = (GREEDY, LEGAL)
 FORBIDDEN = -1e9
-"""Score added to a sequence for a step that a scheme does not have."""
+"""Score of a step that a scheme forbids."""
 
 
 @functools.cache
@@ -52,12 +52,8 @@ def split_tag(tag):
 def cleaned_tag(tag, scheme):
     """Strips white space around a file's tag, and around its type.
 
-    Args:
-        tag: a value of the file.
-        scheme: one of `SCHEMES`, or None if it is to be found.
-
     Raises:
-        ValueError: it is no tag of the scheme.
+        ValueError: it is no tag of the scheme, or of any if that is None.
     """
     if not isinstance(tag, str):
         raise ValueError(f"the tag {tag!r} is not a text, such as B-PER")
@@ -133,12 +129,7 @@ def entities_of(tags, scheme=None):
 def tags_of(entities, count, scheme):
     """Lists the tags of `count` words with these entities, str.
 
-    A word without a plain tag has None.
-
-    Args:
-        entities: as of `entities_of`, in order.
-        count: how many words there are.
-        scheme: one of `SCHEMES`.
+    A word without a plain tag has None. Entities are as of `entities_of`, in order.
     """
     if scheme == PLAIN:
         tags = [None] * count
@@ -222,14 +213,14 @@ def steps(labels, scheme, decoder):
 def beginnings(labels, scheme):
     """Returns whether an entity begins at a tag behind another, bool `[L + 1, L]`.
 
-    The last row is for the tag of the first word, behind which there is none.
+    The last row is for the first word of a text.
     """
     before = (*labels, OUTSIDE)
     return np.array([[begins(last, tag, scheme) for tag in labels] for last in before])
 
 
 def scores_without_token(labels, scheme):
-    """Returns logits, float32 `[L]`, of a word of which the tokenizer leaves nothing.
+    """Returns logits, float32 `[L]`, of a word that the tokenizer drops.
 
     It is in no entity; any plain tag is as good as another.
     """

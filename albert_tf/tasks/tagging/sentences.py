@@ -13,13 +13,13 @@ JSONL and Parquet have an object a row, of words with tags or of a text with spa
 {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}
 {"text": "EU rejects", "spans": [{"start": 0, "end": 2, "label": "ORG"}]}
 
-A file has one of the two forms. `tags` and `spans` may lack in a file to predict. Other
-members stay as they are in files of predictions. doccano's `label` of [start, end,
-type] and what Label Studio exports are spans, too.
+A file has one of the two forms. A file to predict may lack `tags` and `spans`.
+Predictions keep other members as they are. doccano's `label` of [start, end, type] and
+Label Studio's exports are spans, too.
 
-CoNLL-U (.conllu) has comments, and lines of several words or of none beside the words,
-which are left out; the word is the second column and the tag the fourth, UPOS, unless
-flags name others. Predictions keep all lines.
+CoNLL-U (.conllu) also has comments, and lines for several words or for none, which are
+skipped; the word is the second column and the tag the fourth, UPOS, unless flags name
+others. Predictions keep all lines.
 """
 
 import bisect
@@ -51,7 +51,7 @@ SUFFIXES = (".conll", ".txt", ".tsv", ".iob", ".bio", ".bioes", _CONLLU, *OBJECT
 _DOCUMENT = "-DOCSTART-"
 _NO_WORD = re.compile(r"#|\d+[-.]\d+\t")  # of CoNLL-U
 _UNSPECIFIED = "_"
-_MEMBERS = {  # by form, those of the entities, of which one is there
+_MEMBERS = {  # that may hold the entities, by form
     "tokens": ("tags", "ner_tags"),
     "spans": ("spans", "label", "labels", "entities"),
 }
@@ -104,7 +104,7 @@ class Sentence:
     def in_words(self, entities):
         """Converts entities in characters: (type, first word, word after the last).
 
-        An entity that begins or ends within a word has all of the word.
+        An entity that begins or ends within a word is widened to the whole word.
         """
         found = []
         for label, start, end in entities:
@@ -129,8 +129,8 @@ class TagFile(Examples):
         sentences: the `Sentence`s, a tuple.
         form: "conll", "tokens" or "spans".
         scheme: the scheme of the file's tags; None where it has none.
-        lines: of CoNLL, all lines of the file but sentences left out; the `source` of a
-            sentence are the places of its words among them.
+        lines: for CoNLL, the file's lines without those of bad sentences; a sentence's
+            `source` is the places of its words among them.
     """
 
     sentences: tuple
@@ -321,7 +321,7 @@ def _with_tags(where, words, tags, source, scheme):
 
 
 def _list(fields, *names):
-    """Returns the list that the first of the members is that is there."""
+    """Returns the list under the first of the names that is present."""
     name = next((name for name in names if name in fields), names[0])
     if not isinstance(fields.get(name), list):
         raise ValueError(f"{name} is {fields.get(name)!r}, expected a list")

@@ -38,6 +38,7 @@ def their_directory(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_examples(project, their_directory):
     export(ExportOptions("albert_chinese", "served/race"))
     page = (project / "docs" / "multiple_choice.md").read_text()

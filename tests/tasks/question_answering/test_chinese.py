@@ -71,7 +71,9 @@ def _vocabulary(kind, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["wordpiece", "sentencepiece"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("wordpiece", marks=pytest.mark.nightly), "sentencepiece"]
+)
 def test_from_file_to_served_answers(kind, tmp_path):
     vocabulary = _vocabulary(kind, tmp_path)
     tokenizer = load_tokenizer(str(next(iter(vocabulary.values()))))

@@ -55,7 +55,9 @@ def answer(tmp_path, squad):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["huggingface", "tf1"])
+@pytest.mark.parametrize(
+    "form", ["huggingface", pytest.param("tf1", marks=pytest.mark.nightly)]
+)
 def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
     model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
     task = {"kind": "squad_v1", "name": "squad", "doc_stride": 4, "max_query_length": 4}

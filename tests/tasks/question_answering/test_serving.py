@@ -154,24 +154,6 @@ def test_no_answer_score_of_version_1(letters):
     assert found["no_answer_score"].numpy().tolist() == [2.0 - 8.0]
 
 
-@pytest.mark.slow
-def test_saved(letters, tmp_path):
-    sizes = WindowSizes(11, 2, 3)
-    module = Answering(WindowFeatures(letters, sizes, 5), version_1, top_k=2)
-    module.serve = tf.function(
-        lambda question, context: module(question, context),
-        input_signature=[
-            tf.TensorSpec([None], tf.string, name="question"),
-            tf.TensorSpec([None], tf.string, name="context"),
-        ],
-    )
-    tf.saved_model.save(module, tmp_path / "1", signatures=module.serve)
-    serve = tf.saved_model.load(tmp_path / "1").signatures["serving_default"]
-    question, context = strings(PAIRS)
-    found = serve(question=question, context=context)
-    check(found, predictions(PAIRS, letters, sizes, version_1, 20, 30), PAIRS, 2)
-
-
 @pytest.mark.parametrize("top_k", [0, 21])
 def test_top_k(top_k, letters):
     with pytest.raises(UserError, match=f"top_k={top_k}: expected 1 to n_best_size=20"):

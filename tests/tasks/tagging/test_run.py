@@ -143,12 +143,10 @@ def test_spans_that_end_within_a_word_are_told(flags, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"do_train": False}, "Nothing to do"),
         ({"data_dir": None}, "--data_dir is needed"),
         ({"data_dir": "missing"}, "--data_dir=missing has no train.conll, train.txt, "),
         ({"scheme": "bioes"}, "train.conll, line 3: bioes does not allow . after "),
         ({"tag_column": 1}, "train.conll, line 3: the tag 'X' is neither O"),
-        ({"output_dir": "gs://bucket/out"}, "output_dir"),
     ],
 )
 def test_flags_that_do_not_fit(flags, changes, message):
