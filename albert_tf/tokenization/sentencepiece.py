@@ -20,8 +20,8 @@ from albert_tf.tokenization.word_starts import starts_word
 
 _XLNET_PIECES = by_role("<pad>", "<unk>", "<cls>", "<sep>", "<mask>")
 KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
-"""The end of a vocabulary for texts with their accents: a field, numbered among those
-that ModelProto leaves to others, which other programs skip."""
+"""Marks, at the end of a model file, a vocabulary for texts with their accents. It is a
+field in the range that ModelProto leaves to others; other programs skip it."""
 # Texts encoded at a time: few enough that their arrays stay in the cache.
 _SLICE = 256
 _NONE = np.zeros(0, np.int32)
@@ -86,7 +86,7 @@ class SentencePieceTokenizer(Tokenizer):
         return found.replace(MARK, "").replace(" ", "") == "ab"
 
     def _tabulate_replacements(self):
-        """Tabulates the replacements of each id once the processor is done.
+        """Tabulates what replaces each id of the processor.
 
         Almost every id stands for itself; one for "2000," becomes two; and special
         ids, which a model may let raw text produce, become unknown.
@@ -218,7 +218,7 @@ def _visible_lengths(parts):
 
 
 def _part_spans(parts, start, end):
-    """Shares a piece's span among its parts, which have its characters in order."""
+    """Divides a piece's span among its parts."""
     lengths = _visible_lengths(parts)
     if len(parts) == 1 or sum(lengths) != end - start:
         return [(start, end)] * len(parts)

@@ -50,17 +50,17 @@ class TextRules:
             quotation mark, before SentencePiece; None: for XLNet's vocabularies only.
         counts_lines: whether the id of a WordPiece is the number of its line, the last
             one of equal lines, and not the number of different lines before it.
-        keep_accents: whether accents, vowel signs and other combining characters stay,
-            before SentencePiece; None: if the vocabulary's file says so.
+        keep_accents: whether accents, vowel signs and other combining characters stay
+            before SentencePiece; None: as the vocabulary's file says.
         strip_accents: whether WordPiece drops them; None: where it lowers letters.
         as_tokenizers: whether texts are read as by the package tokenizers, and so by
-            transformers 5. Letters are lowered one by one (the last sigma of a word
-            is one like others). WordPiece drops private characters and takes words of
+            transformers 5. Letters are lowered one by one (a final sigma becomes an
+            ordinary one). WordPiece drops private characters and takes words of
             more than 100 characters for unknown ones. SentencePiece keeps "1974,"
             whole, drops signs that combine with nothing where accents go, and has its
             user-defined pieces looked for in texts before all else.
         add_prefix_space: whether byte-level BPE puts a space before a text that begins
-            with none, so that its first word is one like others.
+            with none, so that its first word is encoded like any other.
         truncation_side: "left" if texts that are too long lose their beginning, and
             not their end: "right".
     """
@@ -321,7 +321,7 @@ class Tokenizer(abc.ABC):
         return text
 
     def as_word(self, word):
-        """Returns a word of a sentence that was cut into words, as it is encoded."""
+        """Returns the text by which a word inside a sentence is encoded."""
         return word
 
     def fold(self, text):
@@ -421,7 +421,8 @@ class Tokenizer(abc.ABC):
     def decode(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Returns the text of ids: in lower case and with single spaces.
 
-        Byte-level BPE gives the very text back, as far as its letters are whole.
+        Byte-level BPE returns the original text, except for characters of which ids
+        are missing.
 
         Args:
             ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
@@ -486,11 +487,11 @@ class Tokenizer(abc.ABC):
         return [self._ids.get(token, self.unk_id) for token in tokens]
 
     def laid_out(self, layout):
-        """Returns this tokenizer, or another like it, whose rows have a `RowLayout`."""
+        """Returns a tokenizer like this one whose rows have a `RowLayout`."""
         return self if layout == self.layout else self._twin(layout=layout)
 
     def with_added(self, tokens, source="given"):
-        """Returns another tokenizer like this one, which also finds `AddedToken`s.
+        """Returns a tokenizer like this one whose vocabulary has more `AddedToken`s.
 
         Raises:
             UserError: ids that neither follow the vocabulary's nor name a piece of it;
@@ -502,9 +503,9 @@ class Tokenizer(abc.ABC):
         return twin
 
     def looking_for(self, tokens):
-        """Returns another tokenizer like this one, for which `AddedToken`s mean ids.
+        """Returns a tokenizer like this one that finds more `AddedToken`s in texts.
 
-        They need be no pieces of it.
+        The tokens need not be pieces of its vocabulary.
         """
         known = self.added.tokens if self.added else ()
         return self._twin(added=AddedTokens([*known, *tokens], self.fold))
@@ -530,7 +531,7 @@ class Tokenizer(abc.ABC):
         _SAVED_ALONE.add(os.path.realpath(directory))
 
     def write_into(self, folder):
-        """Saves as `save`, beside other files of a `ChecksummedFolder`."""
+        """Writes the files of `save` into an open `ChecksummedFolder`."""
         config = {"kind": self.kind, "file": self.file_name, **self.settings()}
         folder.write(self.file_name, self.file_bytes)
         folder.write_json(CONFIG_NAME, config)

@@ -69,7 +69,7 @@ def starts_word(piece, is_xlnet):
 def _character_class(character):
     """Returns an English character of the same role, "w" for scripts without spaces.
 
-    An ASCII character stands for itself, but "w" for another letter.
+    ASCII characters are returned as they are, except that "w" becomes "a".
     """
     if character.isascii():
         return "a" if character == "w" else character
@@ -81,7 +81,7 @@ def _character_class(character):
 
 
 def is_byte_of_a_word(byte):
-    """Returns whether a byte continues a character, or usually begins within words.
+    """Returns whether a byte continues a character, or begins one within words.
 
     U+00C0 to U+1FFF are letters of scripts with spaces, mostly, and so are U+A000 to
     U+DFFF, which the syllables of Korean fill; symbols, Chinese and Japanese lie

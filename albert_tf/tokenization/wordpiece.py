@@ -228,10 +228,10 @@ def _strip_accents(text):
 
 @functools.cache
 def _many_marks():
-    """Matches runs that are left unsorted.
+    """Matches runs of marks that are left unsorted.
 
-    A word with so many marks is unknown in whatever order they are, and to sort them
-    takes a time that grows with the square of their number.
+    A word with so many marks is unknown whatever their order, and sorting them takes
+    time that grows with the square of their number.
     """
     marks = normalization.character_class(unicodedata.combining)
     return re.compile(f"({marks}{{{MAX_WORD_LENGTH + 1},}})")

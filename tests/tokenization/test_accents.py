@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import unicodedata
 
 import pytest
 
@@ -20,12 +19,6 @@ PAIRS = [
     ("क्या", "कया"),
     ("мой", "мои"),
     ("schön", "schon"),
-]
-TEXTS = [
-    "  ``Má''  mà\u2003ma\u0301 ",
-    "İSTANBUL ﬁne ½ Ⅷ ①",
-    "क्या مِنْ ΟΔΟΣ 한국 パ ﾊﾟ",
-    "'' ``` '''",
 ]
 
 
@@ -78,25 +71,6 @@ def test_a_fingerprint_tells_and_official_ones_stay(model):
     assert len(prints) == 2
     official = SentencePieceTokenizer(model, rules=TextRules(keep_accents=False))
     assert official.fingerprint() in prints
-
-
-def their_clean_up(text, do_lower_case, keep_accents):
-    """`AlbertTokenizer.preprocess_text` of transformers 4."""
-    text = " ".join(text.strip().split()).replace("``", '"').replace("''", '"')
-    if not keep_accents:
-        text = unicodedata.normalize("NFKD", text)
-        text = "".join(c for c in text if not unicodedata.combining(c))
-    return text.lower() if do_lower_case else text
-
-
-@pytest.mark.parametrize("keeps", [False, True])
-@pytest.mark.parametrize("lowers", [False, True])
-def test_the_clean_up_is_that_of_hugging_face(model, lowers, keeps):
-    rules = TextRules(keep_accents=keeps, joins_quotes=True)
-    tokenizer = SentencePieceTokenizer(model, lowers, rules=rules)
-    for text in TEXTS:
-        assert tokenizer.prepare(text) == their_clean_up(text, lowers, keeps)
-        assert tokenizer.encode_with_offsets(text)[0] == tokenizer.encode(text)
 
 
 def test_places_of_kept_accents(model):

@@ -1,7 +1,6 @@
 """Directories that Hugging Face's libraries and Google's BERT wrote."""
 
 import json
-import shutil
 
 import pytest
 import tensorflow as tf
@@ -90,15 +89,6 @@ def test_the_ids_of_bert_are_the_numbers_of_lines(config_file, tmp_path):
 def test_official_chinese_albert_counts_different_lines(tmp_path):
     folder = _write_bert(tmp_path / "albert", "albert_config.json")
     assert load_tokenizer(folder).encode("a the is") == [5, 7, 8]
-
-
-def test_a_casing_that_a_directory_contradicts(albert):
-    (albert / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}))
-    assert load_tokenizer(albert, do_lower_case=True).do_lower_case
-    with pytest.raises(UserError, match=r"has do_lower_case=true, but .*=false was"):
-        load_tokenizer(albert, do_lower_case=False)
-    shutil.copy(albert / "spiece.model", albert.parent / "alone.model")
-    assert not load_tokenizer(albert.parent / "alone.model", False).do_lower_case
 
 
 def test_rules_are_true_or_false(albert):

@@ -30,25 +30,3 @@ def test_special_ids(english, chinese):
     names = ("pad_id", "unk_id", "cls_id", "sep_id", "mask_id", "vocab_size")
     assert [getattr(english, n) for n in names] == [0, 1, 2, 3, 4, 30000]
     assert [getattr(chinese, n) for n in names] == [0, 100, 101, 102, 103, 21128]
-
-
-@pytest.mark.parametrize(
-    ("piece", "starts"),
-    [
-        ("▁the", True),
-        ("'", True),
-        ("2000", True),
-        ("<unk>", True),
-        (",", True),
-        ("ing", False),
-        ("[MASK]", False),
-    ],
-)
-def test_official_word_starts(english, piece, starts):
-    assert english.word_starts()[english.pieces.index(piece)] == starts
-
-
-def test_wordpiece_word_starts(chinese):
-    starts = chinese.word_starts()
-    assert starts[chinese.pieces.index("的")]
-    assert not starts[chinese.pieces.index("##s")]

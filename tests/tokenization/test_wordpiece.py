@@ -37,6 +37,12 @@ def test_longest_words():
     assert wide.tokenize("e" * 201) == ["[UNK]"]
 
 
+def test_pieces_that_start_a_word():
+    found = tokenizer()
+    starts = dict(zip(found.pieces, found.word_starts(), strict=True))
+    assert starts["un"] and starts["中"] and not starts["##aff"]
+
+
 def test_cased():
     cased = tokenizer(VOCABULARY + " É", do_lower_case=False)
     assert cased.tokenize("É a A") == ["É", "a", "[UNK]"]

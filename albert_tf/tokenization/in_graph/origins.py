@@ -9,17 +9,17 @@ import tensorflow as tf
 
 
 def whole_rows(rows, numbers):
-    """Finds the beginning of each row's numbers: int64 `[B + 1]`, a number an item.
+    """Returns the row splits, int64 `[B + 1]`, of rows whose items are repeated.
 
     Args:
-        rows: int64 `[B + 1]`, where each row's items begin.
-        numbers: int32 or int64 `[items]`.
+        rows: int64 `[B + 1]`, the row splits of the items.
+        numbers: int32 or int64 `[items]`, how often each item is repeated.
     """
     return tf.gather(starts_of(tf.cast(numbers, tf.int64)), rows)
 
 
 def starts_of(lengths):
-    """Finds the beginning of each stretch of these lengths, and the end of the last."""
+    """Returns where stretches of these lengths begin, and where the last one ends."""
     return tf.concat([[tf.zeros([], lengths.dtype)], tf.cumsum(lengths)], axis=0)
 
 
@@ -64,7 +64,7 @@ def spaced_origins(characters, is_space, kept_counts):
 
 
 def character_places(texts, *places):
-    """Returns numbers of characters for places in bytes, over all texts.
+    """Converts places in bytes to places in characters, over all texts.
 
     Args:
         texts: string `[N]`.
@@ -137,7 +137,7 @@ def stretches(codes, first, last):
 
 
 def text_numbers(codes, first, last):
-    """Numbers stretches, alike for stretches that read the same: int64 `[S]`.
+    """Numbers stretches; equal texts get equal numbers: int64 `[S]`.
 
     Runs of 1, 2, 4, 8, ... characters are numbered from each place, so that the time
     depends on C, however many and however long the stretches are, and on the logarithm
@@ -180,7 +180,7 @@ def text_numbers(codes, first, last):
 
 
 def pair_numbers(first, second):
-    """Numbers pairs, int64 `[N]`, alike for the same pairs.
+    """Numbers pairs, int64 `[N]`; equal pairs get equal numbers.
 
     Args:
         first, second: int64 `[N]`, from 0 to 2**31 - 1.

@@ -96,12 +96,12 @@ def test_what_a_tokenizer_json_cannot_have(change, message, small_bpe, tmp_path)
     ("name", "content", "message"),
     [
         ("merges.txt", "#version: 0.2\nt h e\n", "holds a damaged tokenizer"),
-        ("merges.txt", "q zzz\n", "merges 'q' and 'zzz', but 'zzz' is not"),
+        ("merges.txt", "q zzz\n", r"damaged tokenizer \(KeyError\('.?zzz'"),
         ("merges.txt", b"\xff", "is not UTF-8"),
         ("vocab.json", "{", "holds a damaged tokenizer"),
         ("vocab.json", "[]", "holds a damaged tokenizer"),
         ("vocab.json", '{"a": 1}', "the ids 0 to 0"),
-        ("vocab.json", '{"<s>": 0}', "no piece .* for the byte 0"),
+        ("vocab.json", '{"<s>": 0}', "no pieces for 256 of the 256 bytes"),
     ],
 )
 def test_damaged_files(name, content, message, folder):

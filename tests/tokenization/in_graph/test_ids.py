@@ -98,10 +98,3 @@ def test_null_characters_are_unknown_or_dropped(train_model, is_cased):
         ids = tokenizer.convert_tokens_to_ids(expected.split(" "))
         assert tokenizer.encode("a\0b \0") == ids
         assert InGraphTokenizer(tokenizer)(["a\0b \0"]).to_list() == [ids]
-
-
-def test_in_tf_data(small):
-    texts = ["the cat", "a dog barked"]
-    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
-    ids = next(iter(dataset.map(InGraphTokenizer(small)))).to_list()
-    assert ids == small.encode_batch(texts)
