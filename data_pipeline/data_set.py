@@ -83,8 +83,13 @@ class DataSet:
         ]
         if any(used != sorted(used) for used in names.values()):
             facts += names.values()
-        text = json.dumps(facts, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _digest_of(facts)
+
+    @property
+    def earlier_digest(self):
+        """The digest that earlier versions recorded, of all files of the folders."""
+        infos = [self.descriptions[folder] for folder in sorted(self.descriptions)]
+        return _digest_of(infos) if self.described else None
 
     @functools.cached_property
     def _facts(self):
@@ -187,6 +192,11 @@ class DataSet:
                         "one."
                     )
         return infos[0]
+
+
+def _digest_of(facts):
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _only(names, files):
