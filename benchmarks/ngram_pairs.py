@@ -19,7 +19,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.inference.minimal_pairs import accuracies
 from albert_tf.inference.minimal_pairs import read_pairs
-from data_pipeline.text.formats import split_sentences
+from data_pipeline.text.corpus import split_sentences
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _UNKNOWN, _BEGIN, _END = range(3)

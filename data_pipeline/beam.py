@@ -16,6 +16,7 @@ import functools
 import shlex
 
 from albert_tf.cli import command_line
+from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
@@ -33,7 +34,7 @@ class BeamOptions(DataOptions):
 def write_shards(beam_options, options, files, paths, shards, finished):
     """Writes `shards` with the runner of `beam_options`.
 
-    The other arguments are as for `workers.write_shards`; `finished` is called on the
+    The other arguments are those of `workers.write_shards`; `finished` is called on the
     machine that wrote the shard.
 
     Raises:
@@ -69,7 +70,8 @@ def _write(options, files, paths, finished, shard):
 def create(options):
     """Does `create_pretraining_data` with the runner of `BeamOptions`."""
     write = functools.partial(write_shards, options.beam_options)
-    return create_pretraining_data(options, write)
+    # Other machines know `DataOptions`, but not the classes of this main module.
+    return create_pretraining_data(group_of(DataOptions, options), write)
 
 
 def main(argv=None):

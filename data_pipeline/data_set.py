@@ -82,12 +82,13 @@ class DataSet:
         ]
         if any(used != sorted(used) for used in names.values()):
             facts += names.values()
-        return _identity(facts)
+        return _digest_of(facts)
 
     @property
     def earlier_digest(self):
-        """The identity that earlier versions recorded: of the descriptions alone."""
-        return _identity([*self.descriptions.values()]) if self.described else None
+        """The digest that earlier versions recorded, of all files of the folders."""
+        infos = [self.descriptions[folder] for folder in sorted(self.descriptions)]
+        return _digest_of(infos) if self.described else None
 
     @functools.cached_property
     def _facts(self):
@@ -192,7 +193,7 @@ class DataSet:
         return infos[0]
 
 
-def _identity(facts):
+def _digest_of(facts):
     text = json.dumps(facts, sort_keys=True)
     return checksums.of_bytes(text.encode())[:16]
 

@@ -13,16 +13,9 @@ import numpy as np
 def pack(features, max_pairs_per_row, pad_id):
     """Puts pairs into as few rows as a best-fit search finds.
 
-    A row takes a pair as long as its tokens fit into S, its predictions into P and
-    the pairs into K; every pair fits an empty row.
-
-    Args:
-        features: the static features of `records`, arrays [N, ...].
-        max_pairs_per_row: K.
-        pad_id: id that `input_ids` are padded with.
-
-    Returns:
-        The packed features of `records`, arrays [R, ...].
+    A row takes pairs while their tokens fit into S, their predictions into P and the
+    pairs into K. Turns the features of static records, arrays [N, ...], into those of
+    packed records, arrays [R, ...].
     """
     lengths = features["input_mask"].sum(axis=1)
     predictions = features["masked_lm_weights"].sum(axis=1).astype(np.int64)
@@ -57,12 +50,8 @@ def pack(features, max_pairs_per_row, pad_id):
 def assign_rows(sizes, limits):
     """Chooses a row for each item: best fit, the largest first.
 
-    Args:
-        sizes: int array [items, measures]; the first measure is to be filled up.
-        limits: the bound of a row in each measure; no item exceeds one.
-
-    Returns:
-        int array [items], rows counted from 0 without a gap.
+    `sizes` are ints [items, measures], of which the first is to be filled up; `limits`
+    bound a row in each measure. Returns ints [items], rows counted from 0.
     """
     left = np.tile(np.array(limits), (len(sizes), 1))  # [rows, measures]
     rows = np.empty(len(sizes), np.int64)

@@ -39,14 +39,10 @@ def describe(options):
 
 
 def records(window, options, passes, seed, counts):
-    """Yields lists of the serialized records of a window.
+    """Yields lists of the serialized records of a `Window`.
 
-    Args:
-        window: a `Window`, of one document or more.
-        options: `DataOptions`.
-        passes: how often each document is used.
-        seed: a tuple that names the window.
-        counts: a Counter to add to.
+    Uses each document `passes` times; adds to the Counter `counts`. `seed` is a tuple
+    that names the window.
     """
     sep_id = options.tokenizer.sep_id
     if options.pair_objective == "none" and options.across_documents:

@@ -17,11 +17,8 @@ _reports = None
 def write_shards(options, files, paths, shards, finished, workers=1):
     """Writes `shards` and shows the progress.
 
-    Args:
-        options, files, paths: as for `write_shard`.
-        shards: list of int, the shards to write.
-        finished: called with (shard, counts) after each.
-        workers: how many processes write.
+    `finished` is called with the number and the result of each; the other arguments
+    are those of `write_shard`.
     """
     total, count = sum(file.size for file in files), len(paths["train"])
     share = sum(total * (k + 1) // count - total * k // count for k in shards)

@@ -31,7 +31,7 @@ def find(patterns, files_of, kind):
     paths = {}  # by the file that a spelling or a link leads to
     named = [name.strip() for name in patterns.split(",") if name.strip()]
     for pattern in named or [patterns]:
-        found = files_of(pattern)
+        found = files_of(pattern) if named else []
         if not found:
             meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
             raise UserError(f"No {kind} matches {pattern!r}{meant}")

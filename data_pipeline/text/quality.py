@@ -11,7 +11,7 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from data_pipeline.text import corpus
-from data_pipeline.text.formats import WITHOUT_TEXT
+from data_pipeline.text.corpus import WITHOUT_TEXT
 
 REPLACEMENT = "\ufffd"
 """Character in decoded text for bytes that are not UTF-8."""
@@ -138,13 +138,8 @@ def refuse(counts, options):
 def check_encoding(counts, input_file, purpose):
     """Refuses text with many characters that are not UTF-8, and warns of some.
 
-    Args:
-        counts: the counts of `count_text` and of the reader.
-        input_file: the names of the text.
-        purpose: what the text is too bad for, such as "train on".
-
     Raises:
-        UserError: more than 30% are not.
+        UserError: these are more than 30%; too many to do what `purpose` says.
     """
     _refuse_encoding(counts, input_file, _MAX_REPLACED, f"too many to {purpose}")
     _warn_of_encoding(counts)

@@ -5,8 +5,6 @@ as many equal parts as a batch has rows. Each row walks through one part, so tha
 next batch continues the text of this one, row by row.
 """
 
-import os
-
 import numpy as np
 import tensorflow as tf
 
@@ -74,19 +72,17 @@ def stream_dataset(
         tf.errors.InvalidArgumentError: as for `input_pipeline.pretraining_dataset`.
     """
     data = DataSet(input_file)
-    for folder, info in data.descriptions.items():
-        if info is None or isinstance(info["files"], list):
-            raise UserError(
-                f"{folder or '.'} holds no {dataset_info.NAME} that counts the records "
-                "of each file, which streams of text need; copy it from where the data "
-                "was made, or make the data with create_pretraining_data "
-                "--objective=permutation_lm."
-            )
     data.check("permutation_lm", tokenizer)
-    made = data.in_common()["max_seq_length"]
+    info = data.in_common()
+    if info is None:
+        raise UserError(
+            f"{input_file} lacks a {dataset_info.NAME}, which streams of text need; "
+            "copy it from where the data was made, or make the data with "
+            "create_pretraining_data --objective=permutation_lm."
+        )
+    made = info["max_seq_length"]
     if made != max_seq_length:
-        folder = os.path.dirname(data.paths[0]) or "."
-        refuse_length(folder, "max_seq_length", made, max_seq_length)
+        refuse_length(input_file, "max_seq_length", made, max_seq_length)
     if not 2 <= max_predictions_per_seq <= max_seq_length:
         raise UserError(
             f"--max_predictions_per_seq={max_predictions_per_seq}: expected 2 to "
@@ -143,11 +139,8 @@ def _block(line, begins, ends, first, turns):
     The records of each row are read in one go: no file stays open. A checkpoint holds
     the place, from which the block is read again.
 
-    Args:
-        line: the result of `RecordIndex.line`.
-        begins, ends: int64 [rows], places of the rows' parts.
-        first: int64, number of the first batch.
-        turns: int, how many batches.
+    `begins` and `ends`, int64 [rows], are the places of the rows' parts in the line,
+    `first` is the number of the first batch, and `turns` the number of batches.
     """
     begins = tf.minimum(begins + first, ends)
     counts = tf.minimum(begins + turns, ends) - begins
@@ -220,10 +213,7 @@ class RecordIndex:
         self._offsets = tf.constant(np.concatenate(offsets))
 
     def line(self, order):
-        """Joins all records to one line.
-
-        Args:
-            order: int `[files]`, numbers of the files.
+        """Joins the records of the files, in an order of these, to one line.
 
         Returns:
             A function from the place of a record in that line and a count, both int64,

@@ -31,10 +31,9 @@ def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed, max_g
         word_starts: bool [B, S] with a static S.
         is_reversed: bool [B], rows of reversed text, which are read from their end.
         reuse_len: length of the first half.
-        num_predict: tokens to choose in both halves together, one more in the first if
-            they are odd.
+        num_predict: tokens to choose; an odd one is in the first half.
         seed: int32 [2], stateless seed.
-        max_gram: tokens of a span at most.
+        max_gram: length of the longest span.
 
     Returns:
         bool [B, S].
@@ -154,7 +153,7 @@ def predictions(input_ids, targets, num_predict):
 
     Args:
         input_ids: int32 [B, S].
-        targets: bool [B, S], no more than P in a row.
+        targets: bool [B, S], at most P in a row.
         num_predict: P.
 
     Returns:

@@ -69,6 +69,8 @@ def test_invalid_utf8_is_reported(make_options, out, tmp_path):
         ({"official_sop": True, "random_next_sentence": True}, "_sop=True needs"),
         ({"across_documents": False}, "--across_documents=False needs"),
         ({"break_sentences": True}, "--break_sentences=True needs"),
+        ({"bi_data": True}, "--bi_data=True needs --objective=permutation_lm; leave"),
+        ({"objective": "permutation_lm", "ngram": 5}, "--ngram=5 needs --objective="),
         ({"pack": True, "masking": "dynamic"}, "--pack=True needs --masking=static;"),
         ({"held_out_fraction": 1.0}, "too little .* in 0 documents, besides 120 held"),
         ({"spm_model_file": None}, "pass --spm_model_file or --vocab_file"),

@@ -37,7 +37,7 @@ from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.text.corpus import Reader
-from data_pipeline.text.formats import split_sentences
+from data_pipeline.text.corpus import split_sentences
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 from tools.demo.docstrings import prose

@@ -22,7 +22,7 @@ from albert_tf.io.whole_folder import require_whole
 from albert_tf.io.whole_folder import writing
 from albert_tf.tokenization.loading import read_saved_config
 from data_pipeline.records.dataset_info import check_description
-from data_pipeline.shards.resuming import FinishedShards
+from data_pipeline.shards.making import FinishedShards
 
 _LIBRARY = "sentence_transformers.models."
 _PARTS = st.sampled_from(["a", ".", "", "..", ".ready", "x y", "é", "*", "~"])

@@ -145,6 +145,8 @@ def test_the_digest_is_of_the_contents_that_are_used(data, tmp_path, monkeypatch
     whole, first = DataSet(str(data)).digest, DataSet(f"{data}/{FIRST}").digest
     monkeypatch.chdir(tmp_path)
     assert DataSet("data/x-*").digest == DataSet("./data").digest == whole
+    # A run that an earlier version began goes on.
+    assert DataSet(f"data/{FIRST}").earlier_digest == whole
     shutil.copytree(data, tmp_path / "copy")
     assert DataSet("copy/*.tfrecord").digest == whole
     assert DataSet(f"copy/{FIRST}").digest == first != whole

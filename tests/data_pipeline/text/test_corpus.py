@@ -7,7 +7,6 @@ import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline.text import corpus
-from data_pipeline.text import formats
 
 
 def read(pattern, share=0, num_shares=1, **arguments):
@@ -68,8 +67,8 @@ def test_problems_are_counted_by_file(tmp_path):
     assert reader.counts == {
         corpus.INVALID: 2,
         f"{corpus.INVALID} in {tmp_path}/a.txt": 2,
-        formats.WITHOUT_TEXT: 1,
-        f"{formats.WITHOUT_TEXT} in {tmp_path}/b.jsonl": 1,
+        corpus.WITHOUT_TEXT: 1,
+        f"{corpus.WITHOUT_TEXT} in {tmp_path}/b.jsonl": 1,
     }
 
 
@@ -136,7 +135,7 @@ def test_line_of_ten_megabytes_is_cut(tmp_path, word):
 
 
 def test_endless_document_is_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_MAX_DOCUMENT_CHARACTERS", 100)
+    monkeypatch.setattr(corpus, "_MAX_DOCUMENT_CHARACTERS", 100)
     path = tmp_path / "a.txt"
     path.write_text("a line of text\n" * 50)
     segments, _ = read(path)
@@ -192,3 +191,24 @@ def test_nothing_to_read(tmp_path):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(UserError, match="is empty: there is no text"):
         corpus.find_files(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "sentences"),
+    [
+        ("One two. Three four! Five?", ["One two.", "Three four!", "Five?"]),
+        ('He said "No." Then he left.', ['He said "No."', "Then he left."]),
+        ("Dr. Smith met J. Doe in the U.S. Army.", None),
+        ("It cost 3.5 million, e.g. for version 2.0 alone.", None),
+        ("Wait... what?", None),
+        ("It ended in 1999. 2000 came.", ["It ended in 1999.", "2000 came."]),
+        ("他说：“好！”然后走了。真的？", ["他说：“好！”", "然后走了。", "真的？"]),
+        ("一……二；三", ["一……", "二；", "三"]),
+        ("  no end  ", ["no end"]),
+        ("", []),
+    ],
+)
+def test_sentences(paragraph, sentences):
+    assert corpus.split_sentences(paragraph) == (
+        sentences or ([paragraph] * bool(paragraph))
+    )
