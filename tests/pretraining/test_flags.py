@@ -126,16 +126,6 @@ def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, 
     assert line.endswith(f"computed in {found}")
 
 
-@pytest.mark.slow
-def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
-    history = run(mixed_precision="bfloat16")
-    assert history[1]["loss"] < history[0]["loss"]
-    assert any("computed in bfloat16" in line for line in lines)
-    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "model")
-    assert model.compute_dtype == "float32"
-    assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
-
-
 @pytest.mark.parametrize(
     ("flags", "dtype"),
     [
