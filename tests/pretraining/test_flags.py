@@ -127,7 +127,7 @@ def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    ("flags", "dtype"),
+    ("changes", "dtype"),
     [
         ({"depth_loop": True}, "float32"),
         ({"rematerialize": True}, "float32"),
@@ -135,12 +135,12 @@ def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, 
         ({"mixed_precision": "float16"}, "float16"),
     ],
 )
-def test_execution_flags_reach_the_model(options, flags, dtype):
-    chosen = resolve(options(**flags))
+def test_execution_flags_reach_the_model(options, changes, dtype):
+    chosen = resolve(options(**changes))
     config = AlbertConfig.from_json_file(chosen.albert_config_file)
     model = initial_model(chosen, config, OBJECTIVES["sop"])
     for name in ("depth_loop", "rematerialize"):
-        assert model.execution[name] is flags.get(name, False)
+        assert model.execution[name] is changes.get(name, False)
     assert model.compute_dtype == dtype
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
