@@ -85,9 +85,33 @@ class PhaseFlags:
         return self.max_seq_length, self.max_predictions_per_seq
 
 
+# A twin of each flag of a phase.
+_SecondPhaseFlags = dataclasses.make_dataclass(
+    "_SecondPhaseFlags",
+    [
+        (
+            f"{SECOND}{field.name}",
+            field.type | None,
+            altered(
+                PhaseFlags,
+                field.name,
+                default=None,
+                help=f"{field.metadata['help']} For the second phase; without it, the "
+                "first phase's value or that of its own data.",
+            ),
+        )
+        for field in dataclasses.fields(PhaseFlags)
+        if field.name != "num_train_steps"
+    ],
+    namespace={"__doc__": "Second phase: changes in the middle of a run."},
+    frozen=True,
+    kw_only=True,
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SecondPhaseFlags:
-    """Second phase: changes in the middle of a run."""
+class DataFlags(PhaseFlags, _SecondPhaseFlags):
+    """Objective and evaluation of a run."""
 
     first_phase_steps: int = changeable(
         "Step at which the second phase begins; 0 trains in one phase. The second "
@@ -96,42 +120,6 @@ class SecondPhaseFlags:
         0,
         minimum=0,
     )
-    second_phase_input_file: str | None = altered(
-        PhaseFlags,
-        "input_file",
-        default=None,
-        help="TFRecord files of the second phase: names, globs and folders, separated "
-        "by commas.",
-    )
-    second_phase_max_seq_length: int | None = altered(
-        PhaseFlags,
-        "max_seq_length",
-        help="Length of a sequence in the second phase, in tokens.",
-    )
-    second_phase_max_predictions_per_seq: int | None = altered(
-        PhaseFlags,
-        "max_predictions_per_seq",
-        help="Number of predictions in a sequence of the second phase.",
-    )
-    second_phase_train_batch_size: int | None = altered(
-        PhaseFlags,
-        "train_batch_size",
-        default=None,
-        help="Number of sequences in a step of the second phase, over all devices.",
-    )
-    second_phase_gradient_accumulation_steps: int | None = altered(
-        PhaseFlags,
-        "gradient_accumulation_steps",
-        default=None,
-        help="Number of parts in which a batch of the second phase is computed, one "
-        "after the other.",
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DataFlags(PhaseFlags, SecondPhaseFlags):
-    """Objective and evaluation of a run."""
-
     objective: str = option(
         "Objective. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
         "discriminator, which finds the guesses of a small generator; permutation_lm: "

@@ -118,31 +118,25 @@ def load_teacher(flags, config, tokenizer):
     may_lack = ("cls/seq_relationship", "bert/pooler")
     model = bundle.open(flags.teacher).model(AlbertForPreTraining, may_lack, **dtype)
     own = tokenizer_of(flags.teacher)
-    name = f"--teacher={flags.teacher}"
     is_other = own and tokenizer and own.fingerprint() != tokenizer.fingerprint()
     if is_other or model.config.vocab_size != config.vocab_size:
         raise UserError(
-            f"{name} has another vocabulary than the model, which would learn other "
-            "words; name a teacher with the model's vocabulary."
+            f"--teacher={flags.teacher} has another vocabulary than the model, which "
+            "would learn other words; name a teacher with the model's vocabulary."
         )
-    _check_layers(flags, config, model.config)
-    return model
-
-
-def _check_layers(flags, own, theirs):
-    """Refuses `--teacher_layers` that one of two `AlbertConfig`s does not have."""
-    if not flags.layer_pairs():
-        return
-    flag = f"--teacher_layers={flags.teacher_layers}"
-    if flags.depth_loop:
-        raise UserError(f"{flag} needs each layer, which --depth_loop does not keep.")
-    blocks = [c.num_hidden_layers * c.inner_group_num for c in (own, theirs)]
+    blocks = [c.num_hidden_layers * c.inner_group_num for c in (config, model.config)]
     for pair in flags.layer_pairs():
+        flag = f"--teacher_layers={flags.teacher_layers}"
+        if flags.depth_loop:
+            raise UserError(
+                f"{flag} needs each layer, which --depth_loop does not keep."
+            )
         if not all(0 <= layer < last for layer, last in zip(pair, blocks, strict=True)):
             raise UserError(
                 f"{flag}: the model has the layers 1 to {blocks[0]}, the teacher 1 to "
                 f"{blocks[1]}."
             )
+    return model
 
 
 def run_facts(options, config, tokenizer, terms, data, start=None, teacher=None):

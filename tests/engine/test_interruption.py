@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 
 import pytest
 
@@ -50,14 +49,6 @@ def test_the_signals_are_given_back(outer):
         assert asked.signal is None
     os.kill(os.getpid(), signal.SIGTERM)
     assert outer == [signal.SIGTERM]
-
-
-def test_a_second_is_a_second(outer):
-    with Interruption() as asked:
-        signal.raise_signal(signal.SIGTERM)
-        time.sleep(1.05)
-        signal.raise_signal(signal.SIGTERM)
-        assert (asked.signal, outer) == (signal.SIGTERM, [signal.SIGTERM])
 
 
 def test_elsewhere_than_in_the_main_thread(outer):

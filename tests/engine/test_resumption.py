@@ -94,6 +94,23 @@ def test_what_an_earlier_version_stored_for_the_same_is_warned_of(caplog):
         check([now], [other])
 
 
+def test_a_path_may_change_where_its_content_is_the_same():
+    def named(path, digest):
+        path = Fact("input_file", path, "--input_file", RESTART_DATA, content="data")
+        return [path, Fact("data", digest, "The digest", RESTART_DATA)]
+
+    before = named("data", "a")
+    check(named("/home/data", "a"), before)
+    with pytest.raises(UserError, match="The digest is b, but the run in out has a"):
+        check(named("data", "b"), before)
+    unknown = named("data", UNKNOWN)
+    for now, stored in (("b", before), ("a", unknown), (UNKNOWN, unknown)):
+        with pytest.raises(
+            UserError, match="--input_file is other, but the run in out"
+        ):
+            check(named("other", now), stored)
+
+
 def test_lists_are_compared_and_shown():
     one, other = (Fact("batches", value, "The batch") for value in ((4, 8), (8, None)))
     check([one], [one])

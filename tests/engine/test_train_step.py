@@ -6,8 +6,6 @@ import tensorflow as tf
 
 from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.evaluation import average
-from albert_tf.optimizers import LAMB
-from albert_tf.optimizers import create_optimizer
 
 STEPS = 4
 
@@ -88,24 +86,6 @@ def test_what_xla_compiles_beside_products(make_trainer, rows, asked):
     assert not any("MatMul" in found for found in operations)
 
 
-@pytest.mark.slow
-def test_a_constant_rate_equals_its_schedule(make_linear_trainer, batches):
-    def schedule():
-        return create_optimizer("lamb", 0.05, STEPS, lr_schedule="constant")
-
-    results = []
-    for make_optimizer in (lambda: LAMB(0.05), schedule):
-        trainer = make_linear_trainer(
-            STEPS,
-            directory=f"run{len(results)}",
-            make_optimizer=make_optimizer,
-        )
-        trainer.train(batches())
-        results.append(trainer.model.get_weights())
-    for own, other in zip(*results, strict=True):
-        np.testing.assert_array_equal(own, other)
-
-
 def test_a_step_equals_the_formulas(make_trainer, rows, weights):
     """Loss, clipping and optimizer as one would write them down."""
     reference, trainer = make_trainer(1), make_trainer(1, clip_norm=0.5)
@@ -138,17 +118,6 @@ def test_a_step_equals_the_formulas(make_trainer, rows, weights):
     results = average(names, sums.numpy(), trainer.objective)
     np.testing.assert_allclose(results["loss"], loss, rtol=1e-6)
     np.testing.assert_allclose(results["gradient_norm"], norm, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_dropout_follows_the_seed(make_trainer, batches, weights):
-    runs = []
-    for i, seed in enumerate((1, 1, 2)):
-        trainer = make_trainer(STEPS, dropout=0.5, directory=f"{i}", seed=seed)
-        trainer.train(batches())
-        runs.append(weights(trainer)["cls/predictions/output_bias"])
-    np.testing.assert_array_equal(runs[0], runs[1])
-    assert np.abs(runs[0] - runs[2]).max() > 1e-4
 
 
 def test_a_step_that_is_not_finite_changes_nothing(make_trainer, rows, weights):

@@ -1,6 +1,5 @@
 """Runs that are interrupted, damaged, divergent or badly divided."""
 
-import json
 import os
 import pathlib
 import signal
@@ -126,17 +125,6 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_linear_trainer, batches):
         make_linear_trainer(4).train(batches())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("keep", "kept"), [(2, {5, 6}), (0, {1, 2, 3, 4, 5, 6})])
-def test_only_the_last_checkpoints_are_kept(make_linear_trainer, batches, keep, kept):
-    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": keep}
-    trainer = make_linear_trainer(STEPS, options={**options, "iterations_per_loop": 1})
-    trainer.train(batches())
-    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
-    names = {path.stem for path in folder.glob("*.index")}
-    assert names == {f"training-{step}" for step in kept}
-
-
 def test_divergence_stops_with_advice(make_linear_trainer, good_and_bad):
     """Bad steps are counted over the loops; a good one in between starts anew."""
     good, bad = good_and_bad
@@ -179,29 +167,3 @@ def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
     trainer = make_trainer(STEPS)
     with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
         trainer.train([Stage(batches(), STEPS, 3)])
-
-
-@pytest.mark.slow
-def test_history_holds_every_evaluation_once(make_linear_trainer, batches, rows):
-    held_out = tf.data.Dataset.from_tensor_slices(rows).batch(5)
-    options = {"eval_steps": 2}
-    make_linear_trainer(4, options=options).train(batches(), held_out)
-    trainer = make_linear_trainer(STEPS, options=options)
-    trainer.train(batches(), held_out)
-    path = pathlib.Path(trainer.options.output_dir) / "history.json"
-    history = json.loads(path.read_text())
-    assert [entry["step"] for entry in history] == [0, 2, 4, 6]
-    assert history[-1]["loss"] < history[0]["loss"]
-    assert history == trainer.history
-
-
-def test_tensorboard_scalars_are_written(make_linear_trainer, batches):
-    trainer = make_linear_trainer(2)
-    trainer.train(batches())
-    (path,) = pathlib.Path(trainer.options.output_dir, "train").iterdir()
-    values = {}
-    for event in tf.compat.v1.train.summary_iterator(str(path)):
-        for value in event.summary.value:
-            values[value.tag] = (event.step, tf.make_ndarray(value.tensor))
-    assert values["learning_rate"][0] == 2
-    assert set(trainer._train_step.metric_names) < set(values)

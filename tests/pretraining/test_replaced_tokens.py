@@ -146,6 +146,14 @@ def test_the_discriminator_does_not_teach_the_generator(model, batch):
         assert tape.gradient(loss, words) is not None
 
 
+def test_both_networks_are_counted(model):
+    kind = KINDS["replaced_tokens"]
+    found = kind.networks(model, 3)
+    assert found == [(model.config, 0), (model.generator.config, 3)]
+    alone = KINDS["masked_lm"].training_flops(model, 8, 0)
+    assert kind.training_flops(model, 8, 3) > alone
+
+
 def test_both_losses_count_by_their_weights(model, batch):
     objective = ReplacedTokensObjective(2.0, 10.0)
     optimizer = create_optimizer("adamw", 1e-3, 10)

@@ -121,6 +121,7 @@ def test_any_tensorflow_package_will_do(installed):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_without_tensorflow_text_a_run_ends_and_goes_on(run, installed):
     installed()
     for steps in (1, 2):

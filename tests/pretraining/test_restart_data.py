@@ -57,6 +57,7 @@ def test_data_that_was_moved(run, data, tmp_path, lines):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_data_with_one_file_more(run, data):
     (data / "dataset_info.json").unlink()  # which would list the files
     (data / "SHA256SUMS").unlink()
