@@ -57,7 +57,7 @@ def test_pretraining(published, material, flags):
     np.testing.assert_allclose(table, expected_table(published), atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
