@@ -7,10 +7,12 @@ The layout of features follows the official code's: of a set of questions NAME,
     answers_NAME_as_vN               scores of these windows, and their answers
 """
 
+import io
 import os
 import pathlib
 import types
 import typing
+import zipfile
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +23,7 @@ from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.errors import UserError
 from albert_tf.families.bert import family_that_writes
-from albert_tf.io.files import read_arrays
+from albert_tf.io.files import read_file
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
@@ -43,6 +45,16 @@ _NEEDED = (
 )
 _MASKED = -1e29
 _SIZES = ("max_seq_length", "doc_stride", "max_query_length")
+
+
+def read_arrays(path):
+    """Reads the arrays of an npz file: a dict by name."""
+    data = io.BytesIO(read_file(path))
+    try:
+        with np.lib.npyio.NpzFile(data) as file:
+            return dict(file)
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not an npz file: {error}.") from error
 
 
 class Compared(typing.NamedTuple):
