@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.device_loop import Stage
 from albert_tf.errors import UserError
 from albert_tf.optimizers import create_optimizer
 
@@ -161,9 +160,3 @@ def test_a_lost_worker_is_one_sentence(make_linear_trainer, batches):
     trainer._device_loop = LostWorker()
     with pytest.raises(UserError, match="Another worker ended"):
         trainer.train(batches())
-
-
-def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
-    trainer = make_trainer(STEPS)
-    with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
-        trainer.train([Stage(batches(), STEPS, 3)])
