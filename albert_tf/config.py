@@ -33,10 +33,10 @@ ACTIVATIONS = (
 )
 POSITIONS = ("learned", "rotary")
 NORMS = ("post", "pre")
-RELEASED_SIZES = tuple(
-    f"{size}_{version}"
-    for version in ("v1", "v2", "zh")
-    for size in ("base", "large", "xlarge", "xxlarge")
+_SIZES = ("base", "large", "xlarge", "xxlarge")
+RELEASED_SIZES = (
+    *(f"{size}_{version}" for size in _SIZES for version in ("v1", "v2")),
+    *(f"{size}_zh" for size in _SIZES),
 )
 
 _MOST_BLOCKS = 10_000  # the deepest network published has 1,000

@@ -1,9 +1,6 @@
 """Hugging Face directories, both ways."""
 
-import importlib.util
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -175,48 +172,6 @@ def test_damaged_and_absent_files(saved, tmp_path):
         AlbertForPreTraining.from_pretrained(tmp_path)
     with pytest.raises(UserError, match="There is no file"):
         albert_tf.load_huggingface_checkpoint(saved, tmp_path / "no")
-
-
-# In a process of its own: PyTorch and TensorFlow do not always share one.
-THEIR_PROGRAM = """
-import sys
-import numpy as np
-import torch
-import transformers
-
-directory = sys.argv[1]
-model, info = transformers.AlbertForPreTraining.from_pretrained(
-    directory, output_loading_info=True
-)
-assert not info["missing_keys"], info
-assert not info["unexpected_keys"], info
-features = {k: torch.tensor(v).long() for k, v in np.load(sys.argv[2]).items()}
-with torch.no_grad():
-    outputs = model(
-        input_ids=features["input_ids"],
-        attention_mask=features["input_mask"],
-        token_type_ids=features["segment_ids"],
-    )
-np.savez(sys.argv[3], masked_lm=outputs.prediction_logits, order=outputs.sop_logits)
-"""
-
-
-def test_transformers_loads_it(saved, tmp_path, tiny_features):
-    for name in ("torch", "transformers"):
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"{name} is not installed")
-    inputs, outputs = tmp_path / "inputs.npz", tmp_path / "outputs.npz"
-    np.savez(inputs, **tiny_features)
-    arguments = [str(path) for path in (tmp_path, inputs, outputs)]
-    subprocess.run([sys.executable, "-c", THEIR_PROGRAM, *arguments], check=True)
-    theirs = np.load(outputs)
-    everywhere = np.tile(np.arange(7, dtype="int32"), (2, 1))
-    ours = saved({**tiny_features, "masked_lm_positions": everywhere})
-    for name, logits in (
-        ("masked_lm", ours["masked_lm_logits"]),
-        ("order", ours["sentence_order_logits"]),
-    ):
-        np.testing.assert_allclose(logits, theirs[name], atol=1e-5)
 
 
 def test_weights_in_parts(tiny_config, tmp_path):

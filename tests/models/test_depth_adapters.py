@@ -133,7 +133,7 @@ def test_other_forms_cannot_hold_them(form, config, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rank": -1}, "must be an integer from 0 to 12, .* got -1"),
+        ({"rank": -1}, "depth_adapter_rank must be an integer from 0 .* got -1"),
         ({"rank": 13}, "must be an integer from 0 to 12, .* got 13"),
         ({"parameter_sharing": "none"}, "is 2, but no two layers share a product"),
         ({"num_hidden_groups": 4}, "is 2, but no two layers share a product"),

@@ -98,7 +98,7 @@ def test_export(model, tiny_features, tmp_path):
     assert {tuple(spec.shape) for spec in signature.values()} == {(None, None)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_export_with_a_signature(model, tmp_path):
     spec = {"input_ids": keras.InputSpec(shape=(None, 5), dtype="int32", name="ids")}
     model.export(tmp_path / "exported", input_signature=[spec], verbose=False)

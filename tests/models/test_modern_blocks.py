@@ -272,7 +272,7 @@ def test_a_model_directory_holds_them(config, features, tmp_path):
     np.testing.assert_array_equal(again(features)["sequence_output"], expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_export_computes_them(config, features, tmp_path):
     model = make(config(**MODERN))
     model.export(tmp_path / "e", verbose=False)

@@ -52,7 +52,7 @@ def test_fit_learns_and_the_file_keeps_it(tiny_config, tmp_path):
     assert loaded.num_labels == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fit_on_two_devices(tiny_config, two_replicas):
     with two_replicas.scope():
         model = compiled_model(tiny_config(num_hidden_layers=2))

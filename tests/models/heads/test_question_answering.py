@@ -184,23 +184,6 @@ def test_huggingface_has_no_second_version(tiny_config, tmp_path):
         save_huggingface(model, tmp_path)
 
 
-@pytest.mark.slow
-def test_fit(tiny_config, tiny_features):
-    keras.utils.set_random_seed(1)
-    model = AlbertForQuestionAnswering(tiny_config(num_hidden_layers=2))
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    names = ("start_logits", "end_logits")
-    model.compile(
-        optimizer=keras.optimizers.Adam(0.02),
-        loss=dict.fromkeys(names, loss),
-        loss_weights=dict.fromkeys(names, 0.5),
-    )
-    labels = {"start_logits": np.array([2, 4]), "end_logits": np.array([3, 4])}
-    data = tf.data.Dataset.from_tensors((tiny_features, labels)).repeat(20)
-    losses = model.fit(data, epochs=2, verbose=0, shuffle=False).history["loss"]
-    assert losses[-1] < 0.5 * losses[0]
-
-
 @pytest.mark.parametrize("model_class", MODELS)
 def test_the_pooler_is_left_alone(model_class, tiny_config):
     names = [v.path for v in model_class(tiny_config()).trainable_variables]

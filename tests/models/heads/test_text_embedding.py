@@ -72,8 +72,3 @@ def test_xlnet(xlnet_config, xlnet_tokenizer):
     np.testing.assert_allclose(mean(features)[0], mean(short)[0], atol=1e-5)
     with pytest.raises(UserError, match="pooling='pooler': expected one of mean, cls"):
         XLNetForTextEmbedding(xlnet_config(), "pooler")
-
-
-def test_a_layer_that_is_none(tiny_config):
-    with pytest.raises(UserError, match="layer=5: the model has the layers 1 to 4"):
-        AlbertForTextEmbedding(tiny_config(), layer=5)
