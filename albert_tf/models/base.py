@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Purposes that are kinds of tasks.
-_ONE_TASK = {"multiple_choice", "similarity", "squad_v1", "squad_v2"}
-
-
 @contextlib.contextmanager
 def seeded(seed):
     """Draws new models' initial weights and dropout seeds from `seed`.
@@ -89,9 +85,9 @@ class PretrainedModel(keras.Model):
     # Beginnings of official names of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
-    # The use of the models, whatever their architecture: one of `_ONE_TASK`, or
-    # "encoder", "masked_lm", "pretraining", "replaced_tokens", "text_classification" or
-    # "token_classification".
+    # The use of the models, whatever their architecture: "encoder", "masked_lm",
+    # "multiple_choice", "pretraining", "replaced_tokens", "similarity", "squad_v1",
+    # "squad_v2", "text_classification" or "token_classification".
     purpose = None
     # Whether masks of attention hide the tokens that are predicted, and not [MASK].
     by_permutation = False

@@ -113,8 +113,6 @@ def test_arguments_of_a_tokenizer(tokenizer):
             tokenizer("good film", max_length=3, **arguments)
     with pytest.raises(UserError, match="max_length=3; pass truncation=True"):
         tokenizer("good film", max_length=3, truncation="do_not_truncate")
-    with pytest.raises(UserError, match="needs rows of one length"):
-        tokenizer(["good", ""], padding=False, return_tensors="tf")
 
 
 def test_calls_of_a_model(tokenizer, tiny_config):
