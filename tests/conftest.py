@@ -264,8 +264,9 @@ def flags(material, tmp_path):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """The folder of unpacked archives; downloads go past the machine's proxy."""
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -141,7 +141,7 @@ def leftovers(cache):
 
 
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
+def hub(cache, tmp_path, monkeypatch):
     """A running `Hub`; names and URLs lead to it, and all caches lie in `tmp_path`."""
     from huggingface_hub import constants
 
@@ -152,9 +152,6 @@ def hub(tmp_path, monkeypatch):
     server.hub = served
     served.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_ENDPOINT", served.url)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub_cache"))
     # The library read them when it was imported.

@@ -121,14 +121,6 @@ def test_offline(published, offline):
     assert len(published.requests) == asked
 
 
-def test_offline_with_the_tokenizer_only(published, offline):
-    albert_tf.load_tokenizer("hf://albert/tiny")
-    offline()
-    albert_tf.load_tokenizer("hf://albert/tiny")
-    with pytest.raises(UserError, match="hf://albert/tiny could not be downloaded"):
-        local_directory("hf://albert/tiny")
-
-
 def test_no_such_repository(hub):
     with pytest.raises(UserError, match="hf://albert/none does not exist, or is priv"):
         local_directory("hf://albert/none")

@@ -70,13 +70,6 @@ def test_figures_belong_to_a_page_and_pages_have_figures(docs):
         update(FiguresOptions(docs=str(docs / "absent")))
 
 
-def test_a_file_without_a_member_is_named(docs):
-    (docs / "figures" / "steps.json").write_text('{"date": "2026-11-03"}')
-    with pytest.raises(UserError, match="steps.json lacks 'machine'; make it again"):
-        update(FiguresOptions(docs=str(docs)))
-    assert (docs / "page.md").read_text() == PAGE
-
-
 def test_without_a_file_the_table_is_printed_alone(capsys):
     figures.report(None, ["side"], [["ours"]], ["x"])
     assert "| ours |" in capsys.readouterr().out
