@@ -89,17 +89,6 @@ def test_official_sop_takes_a_random_document_for_a_single_sentence():
     assert (rows[:, 0] // 6 != rows[:, 2] // 6).all()
 
 
-def test_official_sop_label_share():
-    # 1 - (share of chunks with several sentences) / 2, as the official code gives.
-    documents = [[5, 5]] * 100 + [[7]] * 100
-    pure, _ = make_instances(window(documents), options(), SEP, 20, seed=0)
-    official, _ = make_instances(
-        window(documents), options(official_sop=True), SEP, 20, seed=0
-    )
-    assert abs(pure[:, 4].mean() - 0.5) < 0.03
-    assert abs(official[:, 4].mean() - 0.75) < 0.03
-
-
 def test_random_next_sentence():
     text = window([[5, 5, 5, 5]] * 50)
     rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)

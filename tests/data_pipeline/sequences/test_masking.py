@@ -79,32 +79,6 @@ def test_targets_are_ordered_and_labelled_with_the_original():
     assert not out["masked_lm_ids"][padding].any()
 
 
-def test_whole_words():
-    ids, starts = batch(100, 21, 21, word_every=3)
-    out = mask(ids, starts)
-    for row in range(100):
-        in_a = [p - 1 for p in targets(out, row) if p <= 21]
-        in_b = [p - 23 for p in targets(out, row) if p > 21]
-        for positions in (in_a, in_b):
-            words = collections.Counter(p // 3 for p in positions)
-            assert set(words.values()) <= {3}
-
-
-def test_no_span_crosses_a_separator():
-    # Words of one token; spans of three; B starts with a continuation piece.
-    ids, starts = batch(400, 4, 4)
-    starts[:, 6] = False
-    out = mask(ids, starts, ngram=3, favor_shorter_ngram=False, masked_lm_prob=0.27)
-    assert OPTIONS.max_predictions_per_seq >= 3
-    both = 0
-    for row in range(400):
-        positions = sorted(targets(out, row))
-        assert len(positions) == 3
-        both += 4 in positions and 6 in positions
-    # Independent spans may end and start there; one span over [SEP] would do so often.
-    assert both / 400 < 0.12
-
-
 @pytest.mark.parametrize(
     ("ngram", "favor_shorter", "law"),
     [
