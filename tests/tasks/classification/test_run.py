@@ -146,7 +146,7 @@ def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
     monkeypatch.setattr(
         run,
         "train_and_apply",
-        lambda options, _: {"pearson": next(scores), "seed": options.random_seed},
+        lambda options: {"pearson": next(scores), "seed": options.random_seed},
     )
     last_seed = 2**32 - 1
     changes = {"random_seed": last_seed, "num_runs": 3}
