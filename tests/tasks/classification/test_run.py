@@ -124,7 +124,7 @@ def test_several_runs_report_median_and_spread(flags, monkeypatch):
     """The spread of runs with NaN is NaN."""
     scores = iter([(1.0, 2.0), (float("nan"), 1.0), (0.0, 4.0)])
 
-    def scored(options, start):
+    def scored(options):
         pearson, loss = next(scores)
         return {"pearson": pearson, "loss": loss, "seed": options.random_seed}
 

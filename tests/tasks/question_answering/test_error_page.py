@@ -1,6 +1,8 @@
 """The page of wrong answers."""
 
-import html.parser
+import re
+
+import pytest
 
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import Prediction
@@ -10,83 +12,60 @@ from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.question_answering.results import write_error_page
 
-CONTEXT = "a <b> cat & the dog"
+_CONTEXT = "a <b> cat & the dog"
+_LEGEND = "In each paragraph"
 
 
 def predicted(identity, start, end, null_odds=None):
-    candidate = Candidate(CONTEXT[start:end], start, end, 1.0, 1.0)
+    candidate = Candidate(_CONTEXT[start:end], start, end, 1.0, 1.0)
     return Prediction(identity, [candidate], null_odds)
 
 
-class Marks(html.parser.HTMLParser):
-    """The texts and their classes within paragraphs."""
+@pytest.fixture
+def page_of(tmp_path):
+    """Writes a page; returns its HTML and that of each paragraph."""
 
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.found, self.text = [], [], []
-        self.feed(page)
+    def write(questions, predictions, version=1, threshold=None):
+        path = tmp_path / "dev_errors.html"
+        asked = QuestionFile("x", (Paragraph(_CONTEXT, tuple(questions)),))
+        write_error_page(path, "a<b", asked, predictions, version, threshold)
+        page = path.read_text(encoding="utf-8")
+        return page, re.findall('<p class="context" dir="auto">(.*)</p>', page)
 
-    def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "br"):
-            self.open.append((tag, dict(attrs).get("class", "")))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop()[0] == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-        if ("p", "context") in self.open:
-            self.found.append((data, self.open[-1][1]))
+    return write
 
 
-def page_of(tmp_path, questions, predictions, version, threshold=None):
-    path = tmp_path / "dev_errors.html"
-    asked = QuestionFile("x", (Paragraph(CONTEXT, tuple(questions)),))
-    write_error_page(path, "a<b", asked, predictions, version, threshold)
-    return Marks(path.read_text(encoding="utf-8"))
-
-
-def test_spans_are_coloured(tmp_path):
+def test_spans_are_coloured(page_of):
     questions = [
         Question("1", "who & <what>?", (Answer("cat & the dog", 6), Answer("dog", 16))),
         Question("right", "who?", (Answer("cat", 6),)),
     ]
-    predictions = [predicted("1", 2, 9), predicted("right", 6, 9)]
-    page = page_of(tmp_path, questions, predictions, version=1)
-    assert page.found == [
-        ("a ", "context"),
-        ("<b> ", "predicted"),
-        ("cat", "gold predicted"),
-        (" & the ", "gold"),
-        ("dog", "gold"),
+    page, paragraphs = page_of(
+        questions, [predicted("1", 2, 9), predicted("right", 6, 9)]
+    )
+    assert paragraphs == [
+        'a <mark class="predicted">&lt;b&gt; </mark><mark class="gold predicted">cat'
+        '</mark><mark class="gold"> &amp; the </mark><mark class="gold">dog</mark>'
     ]
-    text = "".join(page.text)
-    assert "1 of 2 answers are not exactly right" in text
-    assert "who & <what>?" in text
-    assert "Expected: cat & the dog | dogAnswered: <b> catF1: 50.0" in text
-    assert not page.open
+    assert "<title>a&lt;b</title>" in page
+    assert "1 of 2 answers are not exactly right" in page
+    assert "<bdi>who &amp; &lt;what&gt;?</bdi>" in page
+    assert (
+        "Expected: <bdi>cat &amp; the dog</bdi> | <bdi>dog</bdi><br>"
+        "Answered: <bdi>&lt;b&gt; cat</bdi><br>F1: 50.0" in page
+    )
 
 
-def test_a_page_without_errors_explains_no_colours(tmp_path):
+def test_a_page_without_errors_explains_no_colours(page_of):
     asked = [Question("1", "q", (Answer("cat", 6),))]
-    page = page_of(tmp_path, asked, [predicted("1", 7, 9)], version=1)
-    assert "In each paragraph" in "".join(page.text)
-    page = page_of(tmp_path, asked, [predicted("1", 6, 9)], version=1)
-    assert "0 of 1 answers are not exactly right." in "".join(page.text)
-    assert "In each paragraph" not in "".join(page.text)
+    page, _ = page_of(asked, [predicted("1", 7, 9)])
+    assert _LEGEND in page
+    page, _ = page_of(asked, [predicted("1", 6, 9)])
+    assert "0 of 1 answers are not exactly right." in page
+    assert _LEGEND not in page
 
 
-def test_scripts_of_the_other_direction_stand_apart(tmp_path):
-    question = Question("1", "من كتب?", (Answer("محمد", 0), Answer("dog", 16)))
-    asked = QuestionFile("x", (Paragraph(CONTEXT, (question,)),))
-    write_error_page(tmp_path / "page.html", "t", asked, [predicted("1", 6, 9)], 1)
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert '<h2><bdi>من كتب?</bdi> <span class="id">1</span>' in page
-    assert "Expected: <bdi>محمد</bdi> | <bdi>dog</bdi><br>" in page
-    assert "Answered: <bdi>cat</bdi><br>" in page
-
-
-def test_no_answer(tmp_path):
+def test_no_answer(page_of):
     questions = [
         Question("1", "q", (Answer("cat", 6),)),
         Question("2", "q", is_impossible=True),
@@ -97,16 +76,15 @@ def test_no_answer(tmp_path):
         predicted("2", 16, 19, 0.0),
         Prediction("3", [Candidate("empty", 0, 0, 0.0, 0.0)], 0.0),
     ]
-    page = page_of(tmp_path, questions, predictions, version=2, threshold=1.0)
-    assert page.found == [
-        ("a <b> ", "context"),
-        ("cat", "gold"),
-        (" & the dog", "context"),
-        ("a <b> cat & the ", "context"),
-        ("dog", "predicted"),
-        (CONTEXT, "context"),
+    page, paragraphs = page_of(questions, predictions, version=2, threshold=1.0)
+    assert paragraphs == [
+        'a &lt;b&gt; <mark class="gold">cat</mark> &amp; the dog',
+        'a &lt;b&gt; cat &amp; the <mark class="predicted">dog</mark>',
+        "a &lt;b&gt; cat &amp; the dog",
     ]
-    text = "".join(page.text)
-    assert "Expected: catAnswered: no answer" in text
-    assert "Expected: no answerAnswered: dog" in text
-    assert "Expected: elsewhereAnswered: empty" in text
+    for expected, answered in (
+        ("<bdi>cat</bdi>", "<i>no answer</i>"),
+        ("<i>no answer</i>", "<bdi>dog</bdi>"),
+        ("<bdi>elsewhere</bdi>", "<bdi>empty</bdi>"),
+    ):
+        assert f"Expected: {expected}<br>Answered: {answered}<br>" in page
