@@ -33,7 +33,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tokenization.features import list_of_texts
+from albert_tf.tokenization.features import lists_of_texts
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _LONGEST = 128  # tokens of a text, unless something else is asked for
@@ -257,13 +257,11 @@ class TextClassifier(TextModel):
 
     def _examples(self, texts, labels, text_pairs=None):
         """Returns the labelled `TokenizedExamples`."""
-        texts, labels = list_of_texts("texts", texts), list_of_labels(labels)
-        pairs = None if text_pairs is None else list_of_texts("text_pairs", text_pairs)
-        sizes = [len(column) for column in (texts, labels, pairs) if column is not None]
-        if len(set(sizes)) > 1 or not texts:
+        texts, pairs = lists_of_texts(texts, text_pairs)
+        labels = list_of_labels(labels)
+        if len(labels) != len(texts) or not texts:
             raise UserError(
-                "Give one label (and one second text, if any) for each text; got "
-                f"{', '.join(map(str, sizes))} of them."
+                f"Give one label for each text; got {len(labels)} for {len(texts)}."
             )
         if self._task.pair not in (None, pairs is not None):
             takes = "pairs of texts" if self._task.pair else "single texts"
