@@ -11,7 +11,7 @@ from absl import logging
 
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
-from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import check_identity
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -206,29 +206,31 @@ def checkpoints_in(directory):
 
 
 class RunRecord(tf.train.experimental.PythonState):
-    """The `Fact`s of a run, saved with each of its checkpoints."""
+    """The `IdentityEntry`s of a run, saved with each of its checkpoints."""
 
-    def __init__(self, facts=()):
-        self.facts = tuple(facts)
+    def __init__(self, identity=()):
+        self.identity = tuple(identity)
         self._saved = {}
 
     def serialize(self):
-        """Returns the facts as JSON."""
-        return json.dumps({"format": _FORMAT, "facts": stored_values(self.facts)})
+        """Returns the identity as JSON."""
+        return json.dumps({"format": _FORMAT, "facts": stored_values(self.identity)})
 
     def deserialize(self, text):
-        """Notes the saved facts."""
+        """Notes the saved identity."""
         self._saved = json.loads(text)
 
     def check(self, directory):
-        """Compares the facts, as `check_facts`, with those read from a checkpoint.
+        """Compares the identity with a checkpoint's; see `check_identity`.
 
-        A checkpoint of the first format holds the flags of the data only; other facts
+        A checkpoint of the first format holds the flags of the data only; other entries
         cannot be compared.
         """
-        facts, saved = self.facts, self._saved
+        identity, saved = self.identity, self._saved
         if "format" in saved:
             saved = saved["facts"]
         else:
-            facts = [dataclasses.replace(fact, default=UNKNOWN) for fact in facts]
-        check_facts(facts, saved, directory)
+            identity = [
+                dataclasses.replace(entry, default=UNKNOWN) for entry in identity
+            ]
+        check_identity(identity, saved, directory)

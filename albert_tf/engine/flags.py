@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from albert_tf.cli.command_line import changeable
 from albert_tf.cli.command_line import option
-from albert_tf.engine.resumption import Fact
+from albert_tf.engine.resumption import IdentityEntry
 from albert_tf.errors import UserError
 
 _STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
@@ -169,7 +169,7 @@ class TrainerOptions(TrainerFlags, ReportFlags):
     """Held-out metric, higher is better, by which the best model is kept."""
     patience: int = 0
     """Evaluations without a better one after which training ends; 0 for never."""
-    facts: tuple[Fact, ...] = ()
+    identity: tuple[IdentityEntry, ...] = ()
     """Sources of the run, which goes on only where they were the same before."""
     restart_data: bool = False
     """Go on with other data, from its beginning."""

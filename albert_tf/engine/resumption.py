@@ -18,7 +18,7 @@ RESTART_DATA = "restart_data"
 
 
 @dataclasses.dataclass(frozen=True)
-class Fact:
+class IdentityEntry:
     """One part of a run's identity: a flag, or the content of what a flag names."""
 
     name: str
@@ -30,18 +30,18 @@ class Fact:
     may_change: bool | str = False
     """True where a continued run may have another; `RESTART_DATA`: with that flag."""
     default: object = UNKNOWN
-    """The value in a run that was stored before there was this fact."""
+    """The value in a run that was stored before there was this entry."""
     earlier: dict = dataclasses.field(default_factory=dict)
     """Values that earlier versions stored for the same; a warning, by value."""
     content: str = ""
-    """Of a path: the fact that tells the content. The path may be another where that
+    """Of a path: the entry that tells the content. The path may be another where that
     is the same."""
 
 
-def flag_facts(options, **contents):
-    """Returns the `Fact`s of a dataclass of `option`s; `content` by flag."""
+def flag_identity(options, **contents):
+    """Returns the `IdentityEntry`s of a dataclass of `option`s; `content` by flag."""
     return tuple(
-        Fact(
+        IdentityEntry(
             field.name,
             getattr(options, field.name),
             f"--{field.name}",
@@ -53,8 +53,8 @@ def flag_facts(options, **contents):
     )
 
 
-def teacher_fact(model):
-    """Returns the `Fact` of the weights of a teacher, a `PretrainedModel` or None."""
+def teacher_identity(model):
+    """Returns the `IdentityEntry` of a teacher's weights; the model may be None."""
     fingerprint = None
     if model is not None:
         about = [type(model).__name__, model.config.to_dict(), model.head_config()]
@@ -64,46 +64,46 @@ def teacher_fact(model):
             digest.update(np.ascontiguousarray(variable).tobytes())
         fingerprint = digest.hexdigest()
     label = "The fingerprint of the weights of --teacher"
-    return Fact("teacher_weights", fingerprint, label, default=None)
+    return IdentityEntry("teacher_weights", fingerprint, label, default=None)
 
 
-def stored_values(facts):
-    """Returns the values of `Fact`s to store: a dict for JSON."""
-    return {fact.name: fact.value for fact in facts if fact.value is not UNKNOWN}
+def stored_values(identity):
+    """Returns the values of `IdentityEntry`s to store: a dict for JSON."""
+    return {entry.name: entry.value for entry in identity if entry.value is not UNKNOWN}
 
 
-def check_facts(facts, earlier, directory):
+def check_identity(identity, earlier, directory):
     """Refuses to go on with a run that was made from something else.
 
     Args:
-        facts: the `Fact`s of the run now, its flags among them.
+        identity: the `IdentityEntry`s of the run now, its flags among them.
         earlier: the `stored_values` of the run before.
         directory: the run's folder, for the message.
 
     Raises:
-        UserError: a fact that may not change has changed; names it and both values.
+        UserError: an entry that may not change has changed; names it and both values.
     """
-    set_flags = {fact.name for fact in facts if fact.value is True}
-    same = {fact.name for fact in facts if earlier.get(fact.name) == fact.value}
-    for fact in facts:
-        if fact.may_change is True or fact.may_change in set_flags:
+    set_flags = {entry.name for entry in identity if entry.value is True}
+    same = {entry.name for entry in identity if earlier.get(entry.name) == entry.value}
+    for entry in identity:
+        if entry.may_change is True or entry.may_change in set_flags:
             continue
-        before = earlier.get(fact.name, fact.default)
+        before = earlier.get(entry.name, entry.default)
         # As JSON gives it back: a tuple is a list there.
-        is_known = fact.value is not UNKNOWN
-        now = json.loads(json.dumps(fact.value)) if is_known else UNKNOWN
+        is_known = entry.value is not UNKNOWN
+        now = json.loads(json.dumps(entry.value)) if is_known else UNKNOWN
         if UNKNOWN in (before, now) or before == now:
             continue
-        if fact.content in same:
+        if entry.content in same:
             continue
-        if isinstance(before, str) and before in fact.earlier:
-            logging.warning("The run in %s: %s.", directory, fact.earlier[before])
+        if isinstance(before, str) and before in entry.earlier:
+            logging.warning("The run in %s: %s.", directory, entry.earlier[before])
             continue
         allowed = ""
-        if fact.may_change == RESTART_DATA:
+        if entry.may_change == RESTART_DATA:
             allowed = f", pass --{RESTART_DATA} to read the data from its beginning"
         raise UserError(
-            f"{fact.label} is {_shown(now)}, but the run in {directory} has "
+            f"{entry.label} is {_shown(now)}, but the run in {directory} has "
             f"{_shown(before)}; go on with that{allowed}, or choose another "
             "--output_dir."
         )

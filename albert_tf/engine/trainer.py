@@ -152,7 +152,7 @@ class Trainer:
             os.path.join(self.options.output_dir, CHECKPOINTS),
             self.options.keep_checkpoint_max,
             self.writes_outputs,
-            RunRecord(self.options.facts),
+            RunRecord(self.options.identity),
             # All of them: a run that goes on finds its place in whichever it is.
             runs,
             model=self.model,

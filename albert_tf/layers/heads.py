@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.attention_mask import gather_positions
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
-from albert_tf.layers.view import gather_positions
 
 _MASKED_LOGIT = -1e30
 

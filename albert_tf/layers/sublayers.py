@@ -7,11 +7,11 @@ from keras import ops
 
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.activations import GATED_FUNCTIONS
+from albert_tf.layers.attention_mask import query_tokens
+from albert_tf.layers.attention_mask import rotated
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
-from albert_tf.layers.view import query_tokens
-from albert_tf.layers.view import rotated
 
 # Of the dropouts in a block.
 _PROBABILITIES_SITE = 0
@@ -70,11 +70,11 @@ class SelfAttention(Sublayer):
     value are separate variables, as in the checkpoints. The softmax is computed
     in float32.
 
-    Call: hidden `[batch, tokens, hidden]`, `view`, the `View` of the block, `seed`
-    int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with a
-    view `of_rows`, to the tokens picked, `[batch, outputs, hidden]`. With
+    Call: hidden `[batch, tokens, hidden]`, the block's `AttentionMask`, and the block's
+    `seed`, int32 `[2]` or None for inference; returns `[batch, tokens, hidden]` or, if
+    the mask is `of_rows`, `[batch, outputs, hidden]` of the tokens picked. With
     `recompute` (`rematerialization.recompute`), the probabilities are not kept for the
-    gradient. `adapters`: of the block, by projection; see `DepthAdapters.of_block`.
+    gradient. `adapters` are the block's, by projection; see `DepthAdapters.of_block`.
     """
 
     def __init__(self, config, **kwargs):
@@ -99,45 +99,47 @@ class SelfAttention(Sublayer):
         for layer in (*self.projections, self.layer_norm):
             layer.build(shape)
 
-    def call(self, hidden, view, seed=None, recompute=None, adapters=None):
-        residual = query_tokens(hidden, view)
+    def call(self, hidden, attention_mask, seed=None, recompute=None, adapters=None):
+        residual = query_tokens(hidden, attention_mask)
         inputs = self._inputs(hidden)
-        attending = inputs if view.pick is None else self._inputs(residual)
-        output = self.project(inputs, attending, view, seed, recompute, adapters or {})
+        attending = inputs if attention_mask.pick is None else self._inputs(residual)
+        output = self.project(
+            inputs, attending, attention_mask, seed, recompute, adapters or {}
+        )
         return self._sum(residual, output, seed, _ATTENTION_SITE)
 
-    def project(self, hidden, attending, view, seed, recompute, adapters):
+    def project(self, hidden, attending, attention_mask, seed, recompute, adapters):
         """Computes the projections and all between them; an export may replace this.
 
         The tokens `attending`, `[batch, outputs, hidden]`, attend to those of `hidden`,
         `[batch, tokens, hidden]`. Returns `[batch, outputs, hidden]`.
         """
-        query, key = self._query_and_key(hidden, attending, view, adapters)
+        query, key = self._query_and_key(hidden, attending, attention_mask, adapters)
         value = self.value(hidden, adapter=adapters.get("value"))
         value = self._split_heads(value, hidden)
-        attend = functools.partial(self._attend, bias=view.bias, seed=seed)
+        attend = functools.partial(self._attend, bias=attention_mask.bias, seed=seed)
         if recompute is not None:
             config = self.config
             # Dropout draws one mask for all heads; a bias by head is for all, too.
             drops = seed is not None and config.attention_probs_dropout_prob > 0
-            is_whole = drops or view.bias.shape[1] != 1
+            is_whole = drops or attention_mask.bias.shape[1] != 1
             parts = 1 if is_whole else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
         context = ops.reshape(context, ops.shape(attending))
         return self.output_dense(context, adapter=adapters.get("output_dense"))
 
-    def probabilities(self, hidden, view, adapters=None):
+    def probabilities(self, hidden, attention_mask, adapters=None):
         """Computes attention probabilities for the input of the block, before dropout.
 
         Returns:
             float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
         inputs = self._inputs(hidden)
-        query, key = self._query_and_key(inputs, inputs, view, adapters or {})
-        return _softmax(query, key, view.bias)
+        query, key = self._query_and_key(inputs, inputs, attention_mask, adapters or {})
+        return _softmax(query, key, attention_mask.bias)
 
-    def _query_and_key(self, hidden, attending, view, adapters):
+    def _query_and_key(self, hidden, attending, attention_mask, adapters):
         """Returns both `[B, T, N, D]`, turned where positions are rotary."""
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
@@ -145,9 +147,11 @@ class SelfAttention(Sublayer):
         query = self._split_heads(query * self.config.head_size**-0.5, attending)
         key = self.key(hidden, adapter=adapters.get("key"))
         key = self._split_heads(key, hidden)
-        if view.key_turns is None:
+        if attention_mask.key_turns is None:
             return query, key
-        return rotated(query, view.query_turns), rotated(key, view.key_turns)
+        return rotated(query, attention_mask.query_turns), rotated(
+            key, attention_mask.key_turns
+        )
 
     def _attend(self, query, key, value, bias, seed):
         """Returns the context of queries, keys and values, all `[B, T, N, D]`."""

@@ -29,12 +29,12 @@ class TransformerStack(ConfiguredLayer):
         rematerialize: keep only the input of each block for the backward pass, and
             compute the block again there. Neither option changes the numbers.
 
-    Call: hidden `[batch, tokens, hidden]`, `view`, the `View` of the batch, `seed`
-    int32 `[2]` or None for inference, to the list of the outputs of all blocks; with
-    `depth_loop`, of the last block of each loop. With `pick`, a function as of
-    `View.of_rows`, the last block computes its output for those tokens only, `[batch,
-    outputs, hidden]`. With `first`, the blocks before the one of this number are left
-    out.
+    Call: hidden `[batch, tokens, hidden]`, the batch's `AttentionMask`, and `seed`,
+    int32 `[2]` or None for inference; returns the list of the outputs of all blocks, or
+    with `depth_loop` of the last block of each loop. With `pick`, the function that
+    `AttentionMask.of_rows` takes, the last block computes the outputs of those tokens
+    only, `[batch, outputs, hidden]`. With `first`, the number of a block, the blocks
+    before it are left out.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.
@@ -90,64 +90,68 @@ class TransformerStack(ConfiguredLayer):
         if self.final_norm is not None:
             self.final_norm.build((None, None, self.config.hidden_size))
 
-    def call(self, hidden, view, seed=None, pick=None, first=0):
+    def call(self, hidden, attention_mask, seed=None, pick=None, first=0):
         last = len(self.layer_schedule) * self.config.inner_group_num
         if pick is None:
-            return self.run(hidden, view, first, last, seed)
-        states = self.run(hidden, view, first, last - 1, seed)
+            return self.run(hidden, attention_mask, first, last, seed)
+        states = self.run(hidden, attention_mask, first, last - 1, seed)
         hidden = states[-1] if states else hidden
-        view = view.of_rows(pick)
-        return [*states, *self.run(hidden, view, last - 1, last, seed)]
+        attention_mask = attention_mask.of_rows(pick)
+        return [*states, *self.run(hidden, attention_mask, last - 1, last, seed)]
 
-    def run(self, hidden, view, first, last, seed=None):
+    def run(self, hidden, attention_mask, first, last, seed=None):
         """Runs the blocks `first` to `last - 1`; returns their outputs as the call."""
         states, index = [], first
         for layer, run in itertools.groupby(self._layers_between(first, last)):
             blocks = layer * len(list(run))
             if self.depth_loop and len(blocks) > len(layer):
-                outputs = [self._run_loop(layer, blocks, hidden, view, seed, index)]
+                outputs = [
+                    self._run_loop(layer, blocks, hidden, attention_mask, seed, index)
+                ]
             else:
-                outputs = self._unroll(blocks, hidden, view, seed, index)
+                outputs = self._unroll(blocks, hidden, attention_mask, seed, index)
             states += outputs
             hidden = outputs[-1]
             index += len(blocks)
         return states
 
-    def run_layer(self, layer, hidden, view, index, seed=None):
+    def run_layer(self, layer, hidden, attention_mask, index, seed=None):
         """Runs the blocks of a layer, an item of `layer_schedule`.
 
         `index` is the number of its first block, an int or int32 scalar. Returns the
         last output, `[batch, tokens, hidden]`.
         """
         for inner, block in enumerate(layer):
-            hidden = self._run_block(block, hidden, view, seed, index + inner)
+            hidden = self._run_block(block, hidden, attention_mask, seed, index + inner)
         return hidden
 
     def output_of(self, hidden):
         """Returns a block's output as heads read it, `[batch, tokens, hidden]`."""
         return hidden if self.final_norm is None else self.final_norm(hidden)
 
-    def attentions(self, block_inputs, view):
+    def attentions(self, block_inputs, attention_mask):
         """Computes the attention probabilities of each block, before dropout.
 
         Args:
             block_inputs: the input of each block, `[batch, tokens, hidden]`.
-            view: as for the call.
+            attention_mask: as for the call.
 
         Returns:
             For each block float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
         blocks = itertools.chain.from_iterable(self.layer_schedule)
         return [
-            self._probabilities(key, hidden, view, index)
+            self._probabilities(key, hidden, attention_mask, index)
             for index, ((key, _), hidden) in enumerate(
                 zip(blocks, block_inputs, strict=True)
             )
         ]
 
-    def _probabilities(self, key, hidden, view, index):
+    def _probabilities(self, key, hidden, attention_mask, index):
         adapters = self._adapters(index).get("attention")
-        return self.attention[key].probabilities(hidden, view.of_block(index), adapters)
+        return self.attention[key].probabilities(
+            hidden, attention_mask.of_block(index), adapters
+        )
 
     def _layers_between(self, first, last):
         """Lists the blocks `first` to `last - 1`, a list for each layer."""
@@ -158,13 +162,13 @@ class TransformerStack(ConfiguredLayer):
             if part:
                 yield part
 
-    def _run_loop(self, layer, blocks, hidden, view, seed, index):
+    def _run_loop(self, layer, blocks, hidden, attention_mask, seed, index):
         """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
         from albert_tf.layers import rematerialization
 
         def run_layer(i, hidden):
             number = index + i * len(layer)
-            return self.run_layer(layer, hidden, view, number, seed)
+            return self.run_layer(layer, hidden, attention_mask, number, seed)
 
         count = len(blocks) // len(layer)
         if not self.rematerialize:
@@ -174,11 +178,11 @@ class TransformerStack(ConfiguredLayer):
             run_layer, variables, hidden, count
         )
 
-    def _unroll(self, blocks, hidden, view, seed, index):
+    def _unroll(self, blocks, hidden, attention_mask, seed, index):
         """Returns the outputs of `blocks`, the first being block `index`."""
 
         def run_block(i, hidden):
-            return self._run_block(blocks[i], hidden, view, seed, index + i)
+            return self._run_block(blocks[i], hidden, attention_mask, seed, index + i)
 
         if not self.rematerialize:
             outputs = []
@@ -210,7 +214,7 @@ class TransformerStack(ConfiguredLayer):
         """Returns the adapters of block `index` by sublayer; an empty dict without."""
         return {} if self.adapters is None else self.adapters.of_block(index)
 
-    def _run_block(self, block, hidden, view, seed, index):
+    def _run_block(self, block, hidden, attention_mask, seed, index):
         """Runs the block with number `index` (an int or int32 scalar)."""
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
@@ -218,10 +222,10 @@ class TransformerStack(ConfiguredLayer):
         if self.rematerialize:
             from albert_tf.layers.rematerialization import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        view, adapters = view.of_block(index), self._adapters(index)
+        attention_mask, adapters = attention_mask.of_block(index), self._adapters(index)
         hidden = attention(
             hidden,
-            view=view,
+            attention_mask=attention_mask,
             seed=seed,
             recompute=recompute,
             adapters=adapters.get("attention"),

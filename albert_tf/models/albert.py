@@ -11,11 +11,11 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
+from albert_tf.layers.attention_mask import attention_mask_of
+from albert_tf.layers.attention_mask import gather_positions
 from albert_tf.layers.base import projection
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.transformer_stack import TransformerStack
-from albert_tf.layers.view import gather_positions
-from albert_tf.layers.view import view_of
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
@@ -123,17 +123,19 @@ class AlbertModel(PretrainedModel):
     ):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
-        embedding_output, view = self._embed(features, seed)
+        embedding_output, attention_mask = self._embed(features, seed)
         hidden = self.first_block_input(embedding_output)
         if all_layers:
-            return {"pooled_outputs": self._run_for_exits(hidden, view, seed)}
+            return {"pooled_outputs": self._run_for_exits(hidden, attention_mask, seed)}
         cls_positions = features.get("cls_positions")
         if heads_only:
             masked_positions = features.get("masked_lm_positions")
             return self._run_for_heads(
-                hidden, view, seed, cls_positions, masked_positions
+                hidden, attention_mask, seed, cls_positions, masked_positions
             )
-        hidden_states = self.transformer(hidden, view=view, seed=seed)
+        hidden_states = self.transformer(
+            hidden, attention_mask=attention_mask, seed=seed
+        )
         sequence_output = self.transformer.output_of(hidden_states[-1])  # [B, T, H]
         if cls_positions is None:
             first = sequence_output[:, 0]  # [B, H]
@@ -147,12 +149,12 @@ class AlbertModel(PretrainedModel):
         }
         if self.return_attentions:
             outputs["attentions"] = self.transformer.attentions(
-                [hidden, *hidden_states[:-1]], view
+                [hidden, *hidden_states[:-1]], attention_mask
             )
         return outputs
 
     def _embed(self, features, seed):
-        """Computes the embedding output `[B, T, E]`, and the `View` of the batch."""
+        """Computes the embedding output `[B, T, E]` and the batch's `AttentionMask`."""
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
         tokens, most = input_ids.shape[1], self.config.max_position_embeddings
@@ -165,11 +167,13 @@ class AlbertModel(PretrainedModel):
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
         segment_ids = ops.cast(segment_ids, "int32")
-        view = view_of(self.config, mask_of(features), features.get("pair_ids"))
-        embedding_output = self.embeddings(
-            input_ids, segment_ids, seed=seed, positions=view.positions
+        attention_mask = attention_mask_of(
+            self.config, mask_of(features), features.get("pair_ids")
         )
-        return embedding_output, view
+        embedding_output = self.embeddings(
+            input_ids, segment_ids, seed=seed, positions=attention_mask.positions
+        )
+        return embedding_output, attention_mask
 
     def first_block_input(self, embedding_output):
         """Maps `embedding_output` to `[batch, tokens, hidden]`."""
@@ -177,7 +181,9 @@ class AlbertModel(PretrainedModel):
             return embedding_output
         return self.embedding_mapping(embedding_output)
 
-    def _run_for_heads(self, hidden, view, seed, cls_positions, masked_positions):
+    def _run_for_heads(
+        self, hidden, attention_mask, seed, cls_positions, masked_positions
+    ):
         """Runs the blocks, the last one for the tokens that heads read."""
         one = cls_positions is None
         if one:
@@ -190,7 +196,9 @@ class AlbertModel(PretrainedModel):
                 positions.append(ops.cast(masked_positions, "int32"))
             positions = ops.concatenate(positions, axis=1)  # [B, pairs + P]
             pick = functools.partial(gather_positions, positions=positions)
-        states = self.transformer(hidden, view=view, seed=seed, pick=pick)
+        states = self.transformer(
+            hidden, attention_mask=attention_mask, seed=seed, pick=pick
+        )
         output = self.transformer.output_of(states[-1])  # [B, pairs + P, H]
         first = output[:, 0] if one else output[:, :pooled]
         outputs = {"pooled_output": ops.tanh(self.pooler(first))}
@@ -198,28 +206,34 @@ class AlbertModel(PretrainedModel):
             outputs["masked_output"] = output[:, pooled:]  # [B, P, H]
         return outputs
 
-    def _run_for_exits(self, hidden, view, seed):
+    def _run_for_exits(self, hidden, attention_mask, seed):
         """Returns the pooled output of each layer, `[batch, layers, hidden]`."""
         blocks, firsts = self.config.inner_group_num, []
         last = (self.config.num_hidden_layers - 1) * blocks
         for start in range(0, last, blocks):
-            hidden = self.transformer.run(hidden, view, start, start + blocks, seed)[-1]
+            hidden = self.transformer.run(
+                hidden, attention_mask, start, start + blocks, seed
+            )[-1]
             firsts.append(hidden[:, 0])
         output = self.transformer(
-            hidden, view=view, seed=seed, pick=_first_tokens, first=last
+            hidden,
+            attention_mask=attention_mask,
+            seed=seed,
+            pick=_first_tokens,
+            first=last,
         )
         firsts.append(output[-1][:, 0])
         output = self.transformer.output_of(ops.stack(firsts, axis=1))
         return ops.tanh(self.pooler(output))
 
     def block_input(self, features):
-        """Returns the input of the first block in inference, and the batch's `View`.
+        """Returns the first block's input in inference and the `AttentionMask`.
 
         Args:
             features: those of the call.
         """
-        embedding_output, view = self._embed(named_features(features), None)
-        return self.first_block_input(embedding_output), view
+        embedding_output, attention_mask = self._embed(named_features(features), None)
+        return self.first_block_input(embedding_output), attention_mask
 
     def pooled(self, hidden):
         """Computes the pooled output of a block's output, `[batch, hidden]`."""

@@ -33,12 +33,12 @@ def leave_early(encoder, features, head, shape, decision, choices=None):
         layers: int32 `[rows]`, how many layers it took.
     """
     stack = encoder.transformer
-    hidden, view = encoder.block_input(features)
+    hidden, attention_mask = encoder.block_input(features)
     # What the first block would do; an export's products are float32.
     hidden = tf.cast(hidden, stack.compute_dtype)
 
     def run_layer(blocks, layer, rows, hidden, state, logits, layers):
-        own = view.of_examples(_lines(rows, choices))
+        own = attention_mask.of_examples(_lines(rows, choices))
         output = stack.run_layer(blocks, hidden, own, layer * len(blocks))
         found = head(encoder.pooled(output), layer, rows)
         output = tf.cast(output, hidden.dtype)

@@ -11,9 +11,9 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families import registry
+from albert_tf.layers.attention_mask import gather_positions
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.layers.heads import MaskedLMHead
-from albert_tf.layers.view import gather_positions
 from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 

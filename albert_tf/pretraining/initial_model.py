@@ -6,9 +6,9 @@ from albert_tf import bundle
 from albert_tf.bundle import warm_start
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
-from albert_tf.engine.resumption import Fact
-from albert_tf.engine.resumption import flag_facts
-from albert_tf.engine.resumption import teacher_fact
+from albert_tf.engine.resumption import IdentityEntry
+from albert_tf.engine.resumption import flag_identity
+from albert_tf.engine.resumption import teacher_identity
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
@@ -139,8 +139,8 @@ def load_teacher(flags, config, tokenizer):
     return model
 
 
-def run_facts(options, config, tokenizer, terms, data, start=None, teacher=None):
-    """Makes the `Fact`s of a run: its flags, and the contents of what they name.
+def run_identity(options, config, tokenizer, terms, data, start=None, teacher=None):
+    """Makes the `IdentityEntry`s of a run: its flags, and the contents they name.
 
     Args:
         options: the resolved `PretrainingOptions`.
@@ -151,7 +151,7 @@ def run_facts(options, config, tokenizer, terms, data, start=None, teacher=None)
         teacher: the model of `--teacher`, or None.
     """
     fields = [
-        Fact(
+        IdentityEntry(
             f"config.{name}",
             value,
             f"{name} in {options.albert_config_file}",
@@ -161,42 +161,42 @@ def run_facts(options, config, tokenizer, terms, data, start=None, teacher=None)
     ]
     digest, earlier_digest = data.digests()
     return (
-        *flag_facts(options, input_file="data", second_phase_input_file="data"),
-        _tokenizer_fact(tokenizer),
+        *flag_identity(options, input_file="data", second_phase_input_file="data"),
+        _tokenizer_identity(tokenizer),
         *fields,
-        Fact(
+        IdentityEntry(
             "loss_terms",
             [term.name for term in terms],
             "What --sentence_objective and the data let the model learn",
         ),
-        Fact(
+        IdentityEntry(
             "data",
             UNKNOWN if digest is None else digest,
             "The digest of the files of --input_file",
             RESTART_DATA,
             earlier={earlier_digest: _BY_DESCRIPTION},
         ),
-        Fact(
+        IdentityEntry(
             "batch_sizes",
             [phase.train_batch_size for phase in options.phases()],
             "The batch of each part of the run, which --batch_ramp_steps, "
             "--gradient_accumulation_steps and --first_phase_steps make,",
             RESTART_DATA,
         ),
-        Fact(
+        IdentityEntry(
             "init_weights",
             UNKNOWN if start is None else start.digest(),
             "The fingerprint of the weights of --init_checkpoint",
         ),
-        teacher_fact(teacher),
+        teacher_identity(teacher),
     )
 
 
-def _tokenizer_fact(tokenizer):
+def _tokenizer_identity(tokenizer):
     label = "The fingerprint of the vocabulary (--spm_model_file or --vocab_file)"
     if tokenizer is None:
-        return Fact("tokenizer", UNKNOWN, label)
+        return IdentityEntry("tokenizer", UNKNOWN, label)
     value, earlier = tokenizer.fingerprint(), tokenizer.earlier_fingerprint()
-    return Fact(
+    return IdentityEntry(
         "tokenizer", value[:_DIGITS], label, earlier={earlier[:_DIGITS]: UNRECORDED}
     )

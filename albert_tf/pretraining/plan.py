@@ -8,8 +8,8 @@ from absl import logging
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.checkpointing import checkpoints_in
 from albert_tf.engine.compilation import bfloat16_units
-from albert_tf.engine.resumption import Fact
-from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import IdentityEntry
+from albert_tf.engine.resumption import check_identity
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -154,8 +154,8 @@ def steps_of_budget(options, make_trainer):
 def _stored_steps(path, minutes):
     """Reads the number of steps of a run that has checkpoints."""
     stored = read_json_object(path)
-    asked = Fact("train_minutes", minutes, "--train_minutes")
-    check_facts([asked], stored, os.path.dirname(path))
+    asked = IdentityEntry("train_minutes", minutes, "--train_minutes")
+    check_identity([asked], stored, os.path.dirname(path))
     return stored["num_train_steps"]
 
 

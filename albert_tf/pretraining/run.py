@@ -35,7 +35,7 @@ from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.initial_model import load_teacher
 from albert_tf.pretraining.initial_model import load_tokenizer
-from albert_tf.pretraining.initial_model import run_facts
+from albert_tf.pretraining.initial_model import run_identity
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.plan import steps_of_budget
@@ -129,7 +129,7 @@ def _trainer(options, strategy, config, data, tokenizer):
     if teacher is not None:
         objective = DistillationObjective(terms, teacher, options)
     data.check()
-    facts = run_facts(options, config, tokenizer, terms, data, start, teacher)
+    identity = run_identity(options, config, tokenizer, terms, data, start, teacher)
     if start is not None:
         start.release()
     warn_of_slow_bfloat16(strategy, model.compute_dtype)
@@ -139,7 +139,7 @@ def _trainer(options, strategy, config, data, tokenizer):
         num_train_steps=options.num_train_steps,
         eval_steps=options.eval_steps,
         best_metric=kind.best_metric,
-        facts=facts,
+        identity=identity,
         restart_data=options.restart_data,
         step=_step_options(options, model, strategy),
         evaluated="held out" if options.eval_file else "training data",

@@ -11,7 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import bundle
-from albert_tf.engine.resumption import teacher_fact
+from albert_tf.engine.resumption import teacher_identity
 from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
@@ -89,14 +89,13 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
         tokenizer, max_seq_length, config: the student's.
 
     Returns:
-        The `Prepared` training set, and the `Fact` of the teacher's weights, which a
-        continued run has to share.
+        The `Prepared` training set, and the `IdentityEntry` of the teacher's weights.
 
     Raises:
         UserError: the teacher does not fit the task or the student's tokens.
     """
     if not training.teacher:
-        return prepared, teacher_fact(None)
+        return prepared, teacher_identity(None)
     teacher = Teacher(training.teacher, task)
     folder = training.cache_dir
     logits = teacher.logits(prepared, tokenizer, max_seq_length, folder)
@@ -135,7 +134,7 @@ class Teacher:
         self._own, self._task = own, own if opened.facts else task
         self._length = opened.facts.get("max_seq_length")
         self._model, self._tokenizer = load_fine_tuned(opened, own)
-        self.fact = teacher_fact(self._model)
+        self.fact = teacher_identity(self._model)
 
     def logits(self, prepared, tokenizer, max_seq_length, cache_dir):
         """Returns the logits of the student's rows; see `TokenizedExamples.teacher`.

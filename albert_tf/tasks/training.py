@@ -17,9 +17,9 @@ from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import read_history
-from albert_tf.engine.resumption import Fact
-from albert_tf.engine.resumption import check_facts
-from albert_tf.engine.resumption import flag_facts
+from albert_tf.engine.resumption import IdentityEntry
+from albert_tf.engine.resumption import check_identity
+from albert_tf.engine.resumption import flag_identity
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
@@ -46,7 +46,7 @@ from albert_tf.tokenization.tokenizer import UNRECORDED
 _EARLIER_FLAGS = "flags.json"
 
 
-def fine_tune(task, examples, options, strategy, facts):
+def fine_tune(task, examples, options, strategy, identity):
     """Trains on the examples of the role "train".
 
     `model/` in the output directory is the checkpoint with the best dev score. An
@@ -57,7 +57,7 @@ def fine_tune(task, examples, options, strategy, facts):
         examples: the `Examples` by name, "train" and all of "dev".
         options: `TaskOptions`, whose models and vocabularies lie here.
         strategy: a `tf.distribute.Strategy`.
-        facts: the `Fact`s of `run_facts`, which a continued run has to share.
+        identity: the result of `run_identity`.
 
     Returns:
         Whether this process is the one that writes files.
@@ -82,13 +82,18 @@ def fine_tune(task, examples, options, strategy, facts):
     )
     train, teacher = taught(options, task, train, tokenizer, length, model.config)
     about = "The fingerprint of the weights of --init_checkpoint"
-    start_fact = Fact("init_weights", options.init_digest, about)
-    facts = (*facts, *model_facts(tokenizer, model.config), start_fact, teacher)
+    start_identity = IdentityEntry("init_weights", options.init_digest, about)
+    identity = (
+        *identity,
+        *model_identity(tokenizer, model.config),
+        start_identity,
+        teacher,
+    )
     if options.opened is not None:
         options.opened.release()
     # Examples, as the official code counts epochs: one may have several rows.
     count = len(train.examples)
-    trainer = _trainer(options, task, model, strategy, count, facts)
+    trainer = _trainer(options, task, model, strategy, count, identity)
     dataset = training_dataset(
         train.tokens,
         options.train_batch_size,
@@ -130,7 +135,7 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
     return Prepared(examples, tokens)
 
 
-def _trainer(options, task, model, strategy, count, facts):
+def _trainer(options, task, model, strategy, count, identity):
     steps, warmup = _steps(options, count)
     with strategy.scope():
         optimizer = options.create(
@@ -149,7 +154,7 @@ def _trainer(options, task, model, strategy, count, facts):
         eval_at_start=False,  # so that the first step does not wait for the dev set
         best_metric=task.metrics[0],
         patience=options.early_stopping_patience,
-        facts=facts,
+        identity=identity,
         step=StepOptions(use_xla=use_xla, seed=options.random_seed),
     )
     outputs = OutputsPredictor(
@@ -195,8 +200,8 @@ def best_model_saver(options, task, tokenizer, model):
     return save_best
 
 
-def run_facts(options, examples):
-    """Lists the `Fact`s of a run that are known before its model is.
+def run_identity(options, examples):
+    """Lists the `IdentityEntry`s of a run that are known before its model is.
 
     Args:
         options: `TaskOptions`.
@@ -205,27 +210,27 @@ def run_facts(options, examples):
     Raises:
         UserError: version 0.1.0 began the run, with other flags.
     """
-    # Where no casing is given, the vocabulary decides, whose fingerprint is a fact.
+    # Where no casing is given, the vocabulary decides, whose fingerprint is a entry.
     lowers = options.do_lower_case is not False
-    flags = flag_facts(dataclasses.replace(options, do_lower_case=lowers))
+    flags = flag_identity(dataclasses.replace(options, do_lower_case=lowers))
     path = os.path.join(options.output_dir, _EARLIER_FLAGS)
     if os.path.exists(path):
-        check_facts(flags, read_json_object(path), options.output_dir)
+        check_identity(flags, read_json_object(path), options.output_dir)
     files = [
-        Fact(f"examples.{name}", own.digest(), f"The digest of {own.path}")
+        IdentityEntry(f"examples.{name}", own.digest(), f"The digest of {own.path}")
         for name, own in examples.items()
         if own.role != "test"
     ]
     return (*flags, *files)
 
 
-def model_facts(tokenizer, config):
-    """Lists the `Fact`s that a run's flags name: vocabulary and configuration."""
+def model_identity(tokenizer, config):
+    """Lists the `IdentityEntry`s of the vocabulary and the configuration."""
     fields = [
-        Fact(f"config.{name}", value, f"{name} of the model's configuration")
+        IdentityEntry(f"config.{name}", value, f"{name} of the model's configuration")
         for name, value in config.to_dict().items()
     ]
-    fingerprint = Fact(
+    fingerprint = IdentityEntry(
         "tokenizer",
         tokenizer.fingerprint(),
         "The vocabulary's fingerprint",

@@ -13,11 +13,11 @@ from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import our_activation
 from albert_tf.io.foreign import check_settings
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.attention_mask import gather_positions
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import Dense
 from albert_tf.layers.base import dropout
 from albert_tf.layers.heads import AnswerBeamsHead
-from albert_tf.layers.view import gather_positions
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.classification import ChoiceLogits
 from albert_tf.models.features import mask_of

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.attention_mask import query_tokens
 from albert_tf.layers.base import SITES_PER_BLOCK
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import LayerNorm
@@ -11,11 +12,10 @@ from albert_tf.layers.base import dropout
 from albert_tf.layers.base import fold_seed
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.transformer_stack import TransformerStack
-from albert_tf.layers.view import query_tokens
+from albert_tf.xlnet.attention_mask import project_codes
+from albert_tf.xlnet.attention_mask import rel_shift
+from albert_tf.xlnet.attention_mask import shift_at
 from albert_tf.xlnet.config import XLNetConfig
-from albert_tf.xlnet.view import project_codes
-from albert_tf.xlnet.view import rel_shift
-from albert_tf.xlnet.view import shift_at
 
 _MASKED_SCORE = -1e30
 # Numbers of the dropouts in a block.
@@ -101,11 +101,11 @@ class RelativeAttention(XLNetLayer):
     Args:
         config: an `XLNetConfig`.
 
-    Call: hidden `[batch, S + P, width]`, the content stream first; `view`, an
-    `AttentionView`; `biases`, a dict of `r_w_bias`, `r_r_bias`, `r_s_bias` `[heads,
+    Call: hidden `[batch, S + P, width]`, the content stream first; `attention_mask`, a
+    `TwoStreamMask`; `biases`, a dict of `r_w_bias`, `r_r_bias`, `r_s_bias` `[heads,
     head size]` and `seg_embed` `[2, heads, head size]`; `memory` `[batch, M, width]` or
     None; `seed` int32 `[2]` of the block or None for inference; to `[batch, S + P,
-    width]`; with a view `of_rows`, to the rows picked.
+    width]`; if the mask is `of_rows`, to the rows picked.
     """
 
     def __init__(self, config, **kwargs):
@@ -119,66 +119,68 @@ class RelativeAttention(XLNetLayer):
             setattr(self, name, self._weight(name, shape))
         self.layer_norm.build((None, None, config.d_model))
 
-    def call(self, hidden, view, biases, memory=None, seed=None):
-        keyed = _keyed(hidden, view, memory)
-        attending = query_tokens(hidden, view)
-        probabilities = self._softmax(attending, keyed, view, biases)
+    def call(self, hidden, attention_mask, biases, memory=None, seed=None):
+        keyed = _keyed(hidden, attention_mask, memory)
+        attending = query_tokens(hidden, attention_mask)
+        probabilities = self._softmax(attending, keyed, attention_mask, biases)
         probabilities = ops.cast(probabilities, self.compute_dtype)
         rate = self.config.dropatt
         probabilities = dropout(probabilities, rate, seed, _PROBABILITIES_SITE)
         value = ops.einsum("bkw,wnd->bknd", keyed, self.v_kernel)
         context = ops.einsum("bnqk,bknd->bqnd", probabilities, value)
         output = ops.einsum("bqnd,wnd->bqw", context, self.o_kernel)
-        if view.answers is not None:
-            output *= ops.cast(view.answers, output.dtype)
+        if attention_mask.answers is not None:
+            output *= ops.cast(attention_mask.answers, output.dtype)
         output = dropout(output, self.config.dropout, seed, _ATTENTION_SITE)
         return self.layer_norm(attending + output)
 
-    def probabilities(self, hidden, view, biases):
+    def probabilities(self, hidden, attention_mask, biases):
         """Returns how much queries attend to keys, float32 `[batch, heads, Q, K]`.
 
         They are before dropout and without memory; the arguments are those of the call.
         """
-        keyed = _keyed(hidden, view, None)
-        return self._softmax(query_tokens(hidden, view), keyed, view, biases)
+        keyed = _keyed(hidden, attention_mask, None)
+        return self._softmax(
+            query_tokens(hidden, attention_mask), keyed, attention_mask, biases
+        )
 
-    def _softmax(self, attending, keyed, view, biases):
+    def _softmax(self, attending, keyed, attention_mask, biases):
         query = ops.einsum("bqw,wnd->bqnd", attending, self.q_kernel)
         key = ops.einsum("bkw,wnd->bknd", keyed, self.k_kernel)
         scores = ops.einsum("bqnd,bknd->bnqk", query + biases["r_w_bias"], key)
         keys = ops.shape(keyed)[1]
-        scores += self._of_positions(query + biases["r_r_bias"], view, keys)
-        if view.other_segments is not None:
-            scores += _of_segments(query, view.other_segments, biases)
+        scores += self._of_positions(query + biases["r_r_bias"], attention_mask, keys)
+        if attention_mask.other_segments is not None:
+            scores += _of_segments(query, attention_mask.other_segments, biases)
         scores = ops.cast(scores, "float32") * self.config.d_head**-0.5
-        if view.hidden_keys is not None:
-            hidden_keys = ops.expand_dims(view.hidden_keys, 1)
+        if attention_mask.hidden_keys is not None:
+            hidden_keys = ops.expand_dims(attention_mask.hidden_keys, 1)
             scores = ops.where(hidden_keys, _MASKED_SCORE, scores)
         return ops.softmax(scores)
 
-    def _of_positions(self, query, view, keys):
+    def _of_positions(self, query, attention_mask, keys):
         """Computes scores `[B, N, Q, K]`.
 
         The whole content's scores lie side by side, and are moved at once.
         """
-        tokens = view.tokens
-        codes = ops.cast(view.codes, self.compute_dtype)
-        codes = project_codes(codes, self.r_kernel, view.directions)
-        batch = "" if view.directions is None else "b"
+        tokens = attention_mask.tokens
+        codes = ops.cast(attention_mask.codes, self.compute_dtype)
+        codes = project_codes(codes, self.r_kernel, attention_mask.directions)
+        batch = "" if attention_mask.directions is None else "b"
         scores = ops.einsum(f"bqnd,{batch}cnd->bnqc", query, codes)  # [B, N, Q, C]
-        if view.pick is not None:
-            return shift_at(scores, view.positions, tokens, keys)
+        if attention_mask.pick is not None:
+            return shift_at(scores, attention_mask.positions, tokens, keys)
         content = rel_shift(scores[:, :, :tokens], keys)
-        if view.answers is None:
+        if attention_mask.answers is None:
             return content
-        targets = view.positions[:, tokens:]
+        targets = attention_mask.positions[:, tokens:]
         of_targets = shift_at(scores[:, :, tokens:], targets, tokens, keys)
         return ops.concatenate([content, of_targets], axis=2)
 
 
-def _keyed(hidden, view, memory):
+def _keyed(hidden, attention_mask, memory):
     """Returns the states that are attended to, `[batch, K, width]`."""
-    content = hidden[:, : view.tokens]  # [B, S, W]
+    content = hidden[:, : attention_mask.tokens]  # [B, S, W]
     return content if memory is None else ops.concatenate([memory, content], axis=1)
 
 
@@ -219,8 +221,8 @@ class XLNetStack(XLNetLayer, TransformerStack):
     for each attention: layers that share their attention share these, too. With
     `config.untie_r` off there is one row of biases for all layers.
 
-    Call: hidden `[batch, S + P, width]`, `view`, an `AttentionView`, `seed` int32 `[2]`
-    or None for inference; to the outputs of `TransformerStack`, of both streams.
+    Call: hidden `[batch, S + P, width]`, a `TwoStreamMask`, and `seed`, int32 `[2]` or
+    None for inference; returns the outputs of `TransformerStack`, of both streams.
     """
 
     attention_class = RelativeAttention
@@ -240,22 +242,24 @@ class XLNetStack(XLNetLayer, TransformerStack):
         own = [getattr(self, name) for name in (*_RELATIVE_BIASES, "seg_embed")]
         return [*super()._variables(blocks), *own]
 
-    def _run_block(self, block, hidden, view, seed, index):
+    def _run_block(self, block, hidden, attention_mask, seed, index):
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        memories = view.memories
+        memories = attention_mask.memories
         hidden = attention(
             hidden,
-            view=view,
+            attention_mask=attention_mask,
             biases=self._biases(block[0]),
             memory=None if memories is None else memories[:, index],
             seed=seed,
         )
         return feed_forward(hidden, seed)
 
-    def _probabilities(self, key, hidden, view, index):
-        return self.attention[key].probabilities(hidden, view, self._biases(key))
+    def _probabilities(self, key, hidden, attention_mask, index):
+        return self.attention[key].probabilities(
+            hidden, attention_mask, self._biases(key)
+        )
 
     def _biases(self, attention_key):
         row = list(self.attention).index(attention_key)

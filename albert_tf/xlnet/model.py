@@ -18,13 +18,13 @@ from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 from albert_tf.models.pretraining import best_tokens
 from albert_tf.row_layout import FEATURES
+from albert_tf.xlnet.attention_mask import position_codes
+from albert_tf.xlnet.attention_mask import two_stream_mask
 from albert_tf.xlnet.config import XLNetConfig
 from albert_tf.xlnet.family import XLNET
 from albert_tf.xlnet.layers import XLNetEmbeddings
 from albert_tf.xlnet.layers import XLNetStack
 from albert_tf.xlnet.names import encoder_variables
-from albert_tf.xlnet.view import attention_view
-from albert_tf.xlnet.view import position_codes
 
 READ = (
     *FEATURES,
@@ -128,29 +128,31 @@ class XLNetModel(PretrainedModel):
         self._check(features)
         tokens = ops.shape(features["input_ids"])[1]
         embeddings = self._embeddings(features, seed)  # [B, S + P, D]
-        view = self._view(features, tokens, seed)
+        attention_mask = self._view(features, tokens, seed)
         picked = None
         if heads_only:
-            first = tokens if view.answers is not None else tokens - 1
+            first = tokens if attention_mask.answers is not None else tokens - 1
 
             def picked(rows):
                 return rows[:, first:]
 
-        states = self.stack(embeddings, view=view, seed=seed, pick=picked)
+        states = self.stack(
+            embeddings, attention_mask=attention_mask, seed=seed, pick=picked
+        )
         output = dropout(states[-1], self.config.dropout, seed, OUTPUT_SITE)
         if heads_only:
             outputs = {"query_output": output}
-            if view.answers is None:
+            if attention_mask.answers is None:
                 outputs = {"last_output": output[:, 0]}
         else:
-            outputs = _both_streams(output, embeddings, states, view)
+            outputs = _both_streams(output, embeddings, states, attention_mask)
             if self.return_attentions:
                 inputs = [embeddings, *states[:-1]]
-                found = self.stack.attentions(inputs, view)
+                found = self.stack.attentions(inputs, attention_mask)
                 outputs["attentions"] = [of[:, :, :tokens] for of in found]
         if self.config.mem_len:
             inputs = [embeddings, *states[:-1]]
-            outputs["memories"] = self._new_memories(inputs, view)
+            outputs["memories"] = self._new_memories(inputs, attention_mask)
         return outputs
 
     def first_block_input(self, embedding_output):
@@ -213,7 +215,7 @@ class XLNetModel(PretrainedModel):
         # One draw for all rows, where the official code draws for each.
         codes = dropout(codes, config.dropout, seed, POSITION_SITE)
         directions = self._directions(features)
-        return attention_view(features, tokens, memory_tokens, codes, directions)
+        return two_stream_mask(features, tokens, memory_tokens, codes, directions)
 
     def _directions(self, features):
         """Returns float32 `[batch]`, -1 for a row of reversed text, or None."""
@@ -225,15 +227,15 @@ class XLNetModel(PretrainedModel):
             is_reversed = 2 * ops.arange(rows) >= rows
         return 1.0 - 2.0 * ops.cast(is_reversed, "float32")
 
-    def _new_memories(self, block_inputs, view):
+    def _new_memories(self, block_inputs, attention_mask):
         """Returns the last `mem_len` of the old memories and the blocks' inputs."""
         config = self.config
-        kept = view.tokens
+        kept = attention_mask.tokens
         if config.reuse_len:
             kept = ops.minimum(kept, config.reuse_len)
         new = ops.stack([inputs[:, :kept] for inputs in block_inputs], axis=1)
-        if view.memories is not None:
-            old = ops.cast(view.memories, new.dtype)
+        if attention_mask.memories is not None:
+            old = ops.cast(attention_mask.memories, new.dtype)
             new = ops.concatenate([old, new], axis=2)
         return ops.stop_gradient(new[:, :, -config.mem_len :])
 
@@ -258,14 +260,14 @@ def content_encoder(config, **arguments):
     return encoder
 
 
-def _both_streams(output, embeddings, states, view):
-    tokens = view.tokens
+def _both_streams(output, embeddings, states, attention_mask):
+    tokens = attention_mask.tokens
     outputs = {
         "sequence_output": output[:, :tokens],
         "embedding_output": embeddings[:, :tokens],
         "hidden_states": [state[:, :tokens] for state in states],
     }
-    if view.answers is not None:
+    if attention_mask.answers is not None:
         outputs["query_output"] = output[:, tokens:]
         outputs["query_hidden_states"] = [state[:, tokens:] for state in states]
     return outputs

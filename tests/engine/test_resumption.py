@@ -10,9 +10,9 @@ from albert_tf.cli.command_line import option
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
-from albert_tf.engine.resumption import Fact
-from albert_tf.engine.resumption import check_facts
-from albert_tf.engine.resumption import flag_facts
+from albert_tf.engine.resumption import IdentityEntry
+from albert_tf.engine.resumption import check_identity
+from albert_tf.engine.resumption import flag_identity
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 
@@ -35,11 +35,11 @@ class LaterOptions(Options):
 
 
 def facts(options_class=Options, **flags):
-    return flag_facts(options_class(**{"input_file": "data", **flags}))
+    return flag_identity(options_class(**{"input_file": "data", **flags}))
 
 
 def check(now, before):
-    check_facts(now, json.loads(json.dumps(stored_values(before))), "out")
+    check_identity(now, json.loads(json.dumps(stored_values(before))), "out")
 
 
 def test_flags_that_may_change():
@@ -79,15 +79,21 @@ def test_a_flag_that_is_gone_does_not_matter():
 
 
 def test_what_nobody_knows_is_like_anything():
-    now, unknown = (Fact("vocabulary", value, "It") for value in ("a", UNKNOWN))
+    now, unknown = (
+        IdentityEntry("vocabulary", value, "It") for value in ("a", UNKNOWN)
+    )
     for pair in ((now, unknown), (unknown, now)):
         check(*([fact] for fact in pair))
     assert stored_values([unknown]) == {}
 
 
 def test_what_an_earlier_version_stored_for_the_same_is_warned_of(caplog):
-    now = Fact("vocabulary", "new", "It", earlier={"old": "it may be cut otherwise"})
-    before, other = (Fact("vocabulary", value, "It") for value in ("old", ["old"]))
+    now = IdentityEntry(
+        "vocabulary", "new", "It", earlier={"old": "it may be cut otherwise"}
+    )
+    before, other = (
+        IdentityEntry("vocabulary", value, "It") for value in ("old", ["old"])
+    )
     check([now], [before])
     assert caplog.messages == ["The run in out: it may be cut otherwise."]
     with pytest.raises(UserError, match="It is new, but the run in out has old"):
@@ -96,8 +102,10 @@ def test_what_an_earlier_version_stored_for_the_same_is_warned_of(caplog):
 
 def test_a_path_may_change_where_its_content_is_the_same():
     def named(path, digest):
-        path = Fact("input_file", path, "--input_file", RESTART_DATA, content="data")
-        return [path, Fact("data", digest, "The digest", RESTART_DATA)]
+        path = IdentityEntry(
+            "input_file", path, "--input_file", RESTART_DATA, content="data"
+        )
+        return [path, IdentityEntry("data", digest, "The digest", RESTART_DATA)]
 
     before = named("data", "a")
     check(named("/home/data", "a"), before)
@@ -112,7 +120,9 @@ def test_a_path_may_change_where_its_content_is_the_same():
 
 
 def test_lists_are_compared_and_shown():
-    one, other = (Fact("batches", value, "The batch") for value in ((4, 8), (8, None)))
+    one, other = (
+        IdentityEntry("batches", value, "The batch") for value in ((4, 8), (8, None))
+    )
     check([one], [one])
     with pytest.raises(UserError, match="The batch is 8, not set, but .* has 4, 8;"):
         check([other], [one])

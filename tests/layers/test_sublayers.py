@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.layers import sublayers
+from albert_tf.layers.attention_mask import AttentionMask
+from albert_tf.layers.attention_mask import key_bias
 from albert_tf.layers.rematerialization import recompute
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
-from albert_tf.layers.view import View
-from albert_tf.layers.view import key_bias
 
 
 def reference(layer, hidden, mask):
@@ -51,17 +51,20 @@ def test_attention_equals_the_official_formula(tiny_config, hidden):
     layer = make(tiny_config())
     for variable in (layer.query.bias, layer.key.bias, layer.value.bias):
         variable.assign(np.linspace(-1, 1, 12))
-    found = layer(hidden, view=View(key_bias(MASK)))
+    found = layer(hidden, attention_mask=AttentionMask(key_bias(MASK)))
     np.testing.assert_allclose(found, reference(layer, hidden, MASK), atol=2e-6)
 
 
 def test_padded_keys_get_no_weight_and_padded_queries_are_computed(tiny_config, hidden):
     layer = make(tiny_config())
-    view = View(key_bias(MASK))
-    assert view.bias.shape == (2, 1, 1, 7)
+    attention_mask = AttentionMask(key_bias(MASK))
+    assert attention_mask.bias.shape == (2, 1, 1, 7)
     changed = hidden.copy()
     changed[1, 5] = 3.0
-    before, after = layer(hidden, view=view), layer(changed, view=view)
+    before, after = (
+        layer(hidden, attention_mask=attention_mask),
+        layer(changed, attention_mask=attention_mask),
+    )
     kept = [0, 1, 2, 3, 4, 6]
     np.testing.assert_array_equal(before.numpy()[1, kept], after.numpy()[1, kept])
     assert np.abs(before[1, 5] - after[1, 5]).max() > 0.1
@@ -71,15 +74,15 @@ def test_a_bias_by_head_is_each_heads_own(tiny_config, hidden):
     distances = np.abs(np.arange(7)[:, None] - np.arange(7))
     slopes = np.array([0.5, 1.0, 2.0])  # ALiBi (Press et al., arXiv 2108.12409)
     bias = -slopes[None, :, None, None] * distances  # [1, heads, T, T]
-    view = View(tf.constant(bias, "float32"))
+    attention_mask = AttentionMask(tf.constant(bias, "float32"))
     layer = make(tiny_config())
-    whole = layer(hidden, view=view)
-    picked = view.of_rows(lambda rows: tf.gather(rows, [4, 2], axis=1))
-    found = layer(hidden, view=picked)
+    whole = layer(hidden, attention_mask=attention_mask)
+    picked = attention_mask.of_rows(lambda rows: tf.gather(rows, [4, 2], axis=1))
+    found = layer(hidden, attention_mask=picked)
     np.testing.assert_allclose(found, tf.gather(whole, [4, 2], axis=1), atol=1e-6)
-    found = layer(hidden, view=view, recompute=recompute)
+    found = layer(hidden, attention_mask=attention_mask, recompute=recompute)
     np.testing.assert_allclose(found, whole, atol=1e-6)
-    found = layer(hidden[1:], view=view.of_examples(np.array([1])))
+    found = layer(hidden[1:], attention_mask=attention_mask.of_examples(np.array([1])))
     np.testing.assert_allclose(found, whole[1:], atol=1e-6)
 
 
@@ -87,7 +90,7 @@ def test_a_bias_by_head_is_each_heads_own(tiny_config, hidden):
 def test_half_precision_stays_finite(dtype, tiny_config, hidden):
     layer = make(tiny_config(), dtype)
     inputs = tf.cast(100 * hidden, layer.compute_dtype)
-    outputs = layer(inputs, view=View(key_bias(0 * MASK)))
+    outputs = layer(inputs, attention_mask=AttentionMask(key_bias(0 * MASK)))
     assert outputs.dtype == layer.compute_dtype
     assert np.isfinite(tf.cast(outputs, "float32")).all()
 
@@ -114,11 +117,11 @@ def test_one_kernel_on_a_gpu_gives_the_same_numbers(
     layer = make(config, "mixed_bfloat16")
     hidden = np.random.default_rng(5).normal(size=(2, 6, 16))
     hidden = tf.cast(hidden, "bfloat16")
-    view = View(key_bias(MASK[:, :6]))
-    found = tf.cast(layer(hidden, view=view), "float32")
+    attention_mask = AttentionMask(key_bias(MASK[:, :6]))
+    found = tf.cast(layer(hidden, attention_mask=attention_mask), "float32")
     assert one_kernel == [True]
     monkeypatch.setattr(sublayers, "_is_on_jax_and_gpu", lambda: False)
-    expected = tf.cast(layer(hidden, view=view), "float32")
+    expected = tf.cast(layer(hidden, attention_mask=attention_mask), "float32")
     assert one_kernel == [True]
     np.testing.assert_allclose(found, expected, atol=0.02)  # bfloat16 near 2
 
@@ -140,7 +143,7 @@ def test_one_kernel_is_left_where_it_cannot_compute(
     )
     layer = make(config, dtype)
     hidden = tf.zeros((2, tokens, width), layer.compute_dtype)
-    layer(hidden, view=View(key_bias(MASK[:, :tokens])), seed=seed)
+    layer(hidden, attention_mask=AttentionMask(key_bias(MASK[:, :tokens])), seed=seed)
     assert one_kernel == []
 
 

@@ -244,12 +244,12 @@ def test_the_last_block_computes_what_heads_read(options, changes, config, packe
 def test_some_blocks_after_others(config, packed):
     """A part of the stack runs by itself, as leaving early needs it."""
     model = make(config(num_hidden_layers=4, **MODERN))
-    _, view = model._embed(packed, None)
+    _, attention_mask = model._embed(packed, None)
     states = states_of(model, packed)
     stack = model.transformer
-    middle = stack.run(states[1], view, 1, 3)
+    middle = stack.run(states[1], attention_mask, 1, 3)
     np.testing.assert_array_equal(middle, states[2:4])
-    (last,) = stack.run(middle[-1], view, 3, 4)
+    (last,) = stack.run(middle[-1], attention_mask, 3, 4)
     np.testing.assert_array_equal(stack.output_of(last), states[-1])
 
 

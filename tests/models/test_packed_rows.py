@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.layers.view import positions_in_pair
+from albert_tf.layers.attention_mask import positions_in_pair
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 PAIR_IDS = np.array([[1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from albert_tf.engine.resumption import Fact
-from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import IdentityEntry
+from albert_tf.engine.resumption import check_identity
 from albert_tf.errors import UserError
 from albert_tf.hub.downloads import download
 from albert_tf.hub.downloads import shown
@@ -126,9 +126,11 @@ def test_errors_show_no_secret(url):
 
 
 def test_a_run_shows_no_secret():
-    fact = Fact("init_checkpoint", "https://pass@a/b?token=1", "--init_checkpoint")
+    fact = IdentityEntry(
+        "init_checkpoint", "https://pass@a/b?token=1", "--init_checkpoint"
+    )
     with pytest.raises(UserError, match=r"is https://a/b\?…, but the run in x has y"):
-        check_facts([fact], {"init_checkpoint": "y"}, "x")
+        check_identity([fact], {"init_checkpoint": "y"}, "x")
 
 
 @pytest.mark.parametrize("path", ["a@b/c?d", "gs://bucket/a?.tfrecord", "hf://a/b@c"])

@@ -37,7 +37,7 @@ from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
-from albert_tf.tasks.training import run_facts
+from albert_tf.tasks.training import run_identity
 
 _RESULTS = "eval_results.txt"
 # Names under which the official scripts report the first dev set.
@@ -179,10 +179,10 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
     """
     _check(task, examples, options.do_train, evaluates, predicts)
     if options.do_train:
-        facts = run_facts(options, examples)
+        identity = run_identity(options, examples)
         # Before TensorFlow runs anything: workers must be connected first.
         strategy = strategy_from(group_of(DeviceFlags, options))
-        if not fine_tune(task, examples, options, strategy, facts):
+        if not fine_tune(task, examples, options, strategy, identity):
             return None
     if not (evaluates or predicts):
         return {}

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.engine.resumption import flag_facts
+from albert_tf.engine.resumption import flag_identity
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.io.folder_lock import folder_lock
@@ -85,7 +85,7 @@ def test_a_start_is_known_by_its_weights(flags, tmp_path):
 def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line):
     out = flags(**_RUN)
     options = parse(ClassifierOptions, ["run", *command_line(**_RUN)])
-    earlier = stored_values(f for f in flag_facts(options) if not f.may_change)
+    earlier = stored_values(f for f in flag_identity(options) if not f.may_change)
     del earlier["layer_decay"]  # as if it had come later
     earlier["do_lower_case"] = True  # its default, which is None since
     (out / "flags.json").write_text(json.dumps(earlier))

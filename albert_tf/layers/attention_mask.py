@@ -11,7 +11,7 @@ _LONGEST_PERIOD = 10_000.0  # of rotary positions
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
+class AttentionMask:
     """Mask and positions of a batch, for the attention of all blocks.
 
     Q is the number of tokens that attend: all of them, or the ones that `pick` takes.
@@ -39,7 +39,7 @@ class View:
     pick: typing.Any = None
 
     def of_rows(self, pick):
-        """Returns the view of some tokens, for a block that computes no others.
+        """Returns the mask of some tokens, for a block that computes no others.
 
         `pick` maps `[batch or 1, tokens, width]` to `[batch or 1, outputs, width]`.
         """
@@ -53,7 +53,7 @@ class View:
         )
 
     def of_examples(self, numbers):
-        """Returns the view of examples, int32 `[examples]`, that hold one pair each."""
+        """Returns the mask of examples, int32 `[examples]`, that hold one pair each."""
         return dataclasses.replace(
             self,
             bias=_taken(self.bias, numbers),
@@ -61,7 +61,7 @@ class View:
         )
 
     def of_block(self, i):
-        """Returns the local or global view of block `i`, an int or int32 scalar."""
+        """Returns the local or global mask of block `i`, an int or int32 scalar."""
         if self.local_bias is None:
             return self
         is_global = i % self.global_every == 0
@@ -72,8 +72,8 @@ class View:
         return dataclasses.replace(self, bias=bias, local_bias=None)
 
 
-def view_of(config, input_mask, pair_ids=None):
-    """Makes the `View` of a batch.
+def attention_mask_of(config, input_mask, pair_ids=None):
+    """Makes the `AttentionMask` of a batch.
 
     Args:
         config: an `AlbertConfig`.
@@ -93,7 +93,7 @@ def view_of(config, input_mask, pair_ids=None):
         if places is None:
             places = ops.expand_dims(ops.arange(tokens, dtype="int32"), 0)
         turns = rotation(places, config.head_size)
-    return View(
+    return AttentionMask(
         bias=bias,
         local_bias=local_bias,
         global_every=config.global_attention_every,
@@ -103,9 +103,9 @@ def view_of(config, input_mask, pair_ids=None):
     )
 
 
-def query_tokens(hidden, view):
+def query_tokens(hidden, attention_mask):
     """Returns the tokens of `hidden` `[batch, tokens, width]` that attend to all."""
-    return hidden if view.pick is None else view.pick(hidden)
+    return hidden if attention_mask.pick is None else attention_mask.pick(hidden)
 
 
 def key_bias(input_mask):

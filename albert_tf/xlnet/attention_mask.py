@@ -13,11 +13,11 @@ import typing
 
 from keras import ops
 
-from albert_tf.layers.view import gather_positions
+from albert_tf.layers.attention_mask import gather_positions
 
 
 @dataclasses.dataclass(frozen=True)
-class AttentionView:
+class TwoStreamMask:
     """Inputs of `RelativeAttention`; absent ones are None."""
 
     tokens: typing.Any  # S, an int or int32 scalar
@@ -32,15 +32,15 @@ class AttentionView:
     pick: typing.Any = None  # the function of `of_rows`; None where all queries stay
 
     def of_rows(self, pick):
-        """Returns the view of the queries that `pick` takes from `[batch, Q, ...]`."""
+        """Returns the mask of the queries that `pick` takes from `[batch, Q, ...]`."""
         names = ("positions", "answers", "hidden_keys", "other_segments")
         rows = {name: getattr(self, name) for name in names}
         picked = {n: None if row is None else pick(row) for n, row in rows.items()}
         return dataclasses.replace(self, pick=pick, **picked)
 
 
-def attention_view(features, tokens, memory_tokens, codes, directions):
-    """Makes the `AttentionView` of a call, of S tokens and a memory of M."""
+def two_stream_mask(features, tokens, memory_tokens, codes, directions):
+    """Makes the `TwoStreamMask` of a call, of S tokens and a memory of M."""
     batch = ops.shape(features["input_ids"])[0]
     places = ops.broadcast_to(ops.arange(tokens, dtype="int32"), (batch, tokens))
     targets, answers = features.get("target_positions"), None
@@ -50,7 +50,7 @@ def attention_view(features, tokens, memory_tokens, codes, directions):
         answers = ops.expand_dims(ops.cast(real, "float32"), 2)
         targets = ops.maximum(targets, 0)
         places = ops.concatenate([places, targets], axis=1)
-    return AttentionView(
+    return TwoStreamMask(
         tokens=tokens,
         codes=codes,
         directions=directions,
