@@ -210,7 +210,7 @@ def run_identity(options, examples):
     Raises:
         UserError: version 0.1.0 began the run, with other flags.
     """
-    # Where no casing is given, the vocabulary decides, whose fingerprint is a entry.
+    # Where no casing is given, the vocabulary decides, whose fingerprint is an entry.
     lowers = options.do_lower_case is not False
     flags = flag_identity(dataclasses.replace(options, do_lower_case=lowers))
     path = os.path.join(options.output_dir, _EARLIER_FLAGS)
