@@ -34,7 +34,8 @@ def saved(tmp_path_factory):
         max_position_embeddings=6,
     )
     model = AlbertForSequenceClassification(config, labels=["no", "yes"])
-    model.save_pretrained(folder / "good")
+    task = {"name": "custom", "kind": "single_label", "pair": False}
+    model.save_pretrained(folder / "good", training_info={"task": task, "step": 1})
     # Of the weights alone: other files are read as somebody may have edited them.
     checksums = folder / "good" / _CHECKSUMS
     lines = checksums.read_text().splitlines(keepends=True)
