@@ -206,8 +206,7 @@ class Bundle:
             length = self.huggingface[TEXT_VECTORS].get("max_seq_length")
             if length:
                 info["max_seq_length"] = model.config.longest_row(length)
-            return info or None
-        kept = ("task", "max_seq_length") if "task" in info else ()
+        kept = ("task", "max_seq_length")
         return {name: info[name] for name in kept if name in info} or None
 
     def brings_tokenizer(self):
