@@ -284,7 +284,8 @@ def with_added_tokens(base, config, source):
     with undamaged(source):
         added = [AddedToken(**token) for token in config.get("added_tokens", [])]
         for token in added:
-            if [*map(type, token)] != [str, int, bool, bool] or not token.content:
+            are_types = [*map(type, token)] == [str, int, bool, bool]
+            if not are_types or not token.content or token.id < 0:
                 raise ValueError(token)
     listed = {token.content for token in added}
     # "<eop>" and "<eod>" of XLNet, which it never looks for, need no id.

@@ -46,7 +46,7 @@ def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
 
 @pytest.mark.usefixtures("flags")  # for their files
 def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
-    """Where the checkpoint has one of another size, too."""
+    """Also if the checkpoint has one of another size."""
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     checkpoint = AlbertForSequenceClassification(config, num_labels=3)
     checkpoint.save_pretrained(
