@@ -25,7 +25,6 @@ from albert_tf.checkpoints.huggingface import PICKLED_FILES
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
-from albert_tf.checkpoints.huggingface import load_huggingface_checkpoint  # noqa: F401
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.huggingface import save_huggingface
@@ -46,8 +45,6 @@ from albert_tf.checkpoints.sentence_transformers import read_pooling
 from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import ENDINGS
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
-from albert_tf.checkpoints.tf1 import load_tf1_checkpoint  # noqa: F401
-from albert_tf.checkpoints.tf1 import load_tfhub_variables  # noqa: F401
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
