@@ -35,7 +35,6 @@ from albert_tf.checkpoints.model_directory import WEIGHTS_FILE
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import labels_in_both
 from albert_tf.checkpoints.model_directory import load_model_directory
-from albert_tf.checkpoints.model_directory import read_config_of
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.model_directory import save_model_directory
@@ -360,7 +359,8 @@ def _refuse_adapter(path):
 def _of_model_directory(path):
     model_class, head = read_head(path)
     family = model_class.family
-    config = read_config_of(path, family)
+    config_file = os.path.join(path, family.config_file)
+    config = family.config_class.from_json_file(config_file)
 
     def read():
         model = load_model_directory(path, model_class, config, head)

@@ -100,13 +100,10 @@ class Trainer:
             SystemExit: the run was asked to stop and has saved its state.
         """
         stages = self._stages(dataset)
-        with self._locked_folder():
+        with contextlib.ExitStack() as lock:
+            if self.writes_outputs:
+                lock.enter_context(writing(self.options.output_dir))
             self._train_stages(stages, eval_dataset, save_best)
-
-    def _locked_folder(self):
-        if not self.writes_outputs:
-            return contextlib.nullcontext()
-        return writing(self.options.output_dir)
 
     def _train_stages(self, stages, eval_dataset, save_best):
         runs = [self._run_of(stage) for stage in stages]
