@@ -47,8 +47,9 @@ class Trainer:
     """
 
     def __init__(self, model, objective, optimizer, strategy, options, evaluator=None):
-        use_xla = options.step.use_xla and not is_tpu(strategy)
-        step_options = dataclasses.replace(options.step, use_xla=use_xla)
+        use_xla = options.use_xla and not is_tpu(strategy)
+        # The options say what was asked for: rows are made for it on a TPU, too.
+        step_options = dataclasses.replace(options, use_xla=use_xla)
         with strategy.scope():
             optimizer.build(model.trainable_variables)
             step = step_of(model, objective, optimizer, step_options)

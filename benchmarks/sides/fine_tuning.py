@@ -15,7 +15,7 @@ from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.flags import ExecutionFlags
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.optimizers import create_optimizer
@@ -38,7 +38,7 @@ def main(setting):
         model = task.model_class(config, **task.model_arguments(), **execution)
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
-        options = StepOptions(use_xla=False)
+        options = TrainerOptions(output_dir="", num_train_steps=1, use_xla=False)
         objective = task.objective()
         step = TrainStep(model, objective, optimizer, options)
     dataset = training_dataset(
