@@ -13,7 +13,6 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import create_strategy
@@ -51,10 +50,11 @@ def main(setting):
     )
     steps = len(examples) // setting["batch_size"]
     loop = DeviceLoop(step, strategy)
-    run = StageRun(Stage(dataset, steps), objective, model, strategy)
+    stage = Stage(dataset, steps)
+    stage.begin(objective, model, strategy)
 
     def take_turn(request):
-        return turns.seconds_per_step(lambda: loop.run(run, steps), 1)
+        return turns.seconds_per_step(lambda: loop.run(stage, steps), 1)
 
     turns.serve(take_turn, f"tensorflow {tf.__version__}")
 
