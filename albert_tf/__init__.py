@@ -48,9 +48,9 @@ _HOMES = {
     "TextClassifier": "albert_tf.text_classifier",
     "TextEmbedder": "albert_tf.text_embedder",
     "UserError": "albert_tf.errors",
-    "load_huggingface_checkpoint": "albert_tf.bundle",
-    "load_tf1_checkpoint": "albert_tf.bundle",
-    "load_tfhub_variables": "albert_tf.bundle",
+    "load_huggingface_checkpoint": "albert_tf.checkpoints.huggingface",
+    "load_tf1_checkpoint": "albert_tf.checkpoints.tf1",
+    "load_tfhub_variables": "albert_tf.checkpoints.tf1",
     "load_tokenizer": "albert_tf.tokenization",
     "register_model": "albert_tf.families.registry",
 }

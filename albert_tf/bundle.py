@@ -25,7 +25,6 @@ from albert_tf.checkpoints.huggingface import PICKLED_FILES
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
-from albert_tf.checkpoints.huggingface import load_huggingface_checkpoint  # noqa: F401
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.huggingface import save_huggingface
@@ -35,7 +34,6 @@ from albert_tf.checkpoints.model_directory import WEIGHTS_FILE
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import labels_in_both
 from albert_tf.checkpoints.model_directory import load_model_directory
-from albert_tf.checkpoints.model_directory import read_config_of
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.model_directory import save_model_directory
@@ -46,8 +44,6 @@ from albert_tf.checkpoints.sentence_transformers import read_pooling
 from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import ENDINGS
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
-from albert_tf.checkpoints.tf1 import load_tf1_checkpoint  # noqa: F401
-from albert_tf.checkpoints.tf1 import load_tfhub_variables  # noqa: F401
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
@@ -206,8 +202,7 @@ class Bundle:
             length = self.huggingface[TEXT_VECTORS].get("max_seq_length")
             if length:
                 info["max_seq_length"] = model.config.longest_row(length)
-            return info or None
-        kept = ("task", "max_seq_length") if "task" in info else ()
+        kept = ("task", "max_seq_length")
         return {name: info[name] for name in kept if name in info} or None
 
     def brings_tokenizer(self):
@@ -360,7 +355,8 @@ def _refuse_adapter(path):
 def _of_model_directory(path):
     model_class, head = read_head(path)
     family = model_class.family
-    config = read_config_of(path, family)
+    config_file = os.path.join(path, family.config_file)
+    config = family.config_class.from_json_file(config_file)
 
     def read():
         model = load_model_directory(path, model_class, config, head)

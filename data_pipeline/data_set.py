@@ -3,7 +3,6 @@
 import concurrent.futures
 import fnmatch
 import functools
-import json
 import os
 
 import tensorflow as tf
@@ -29,6 +28,7 @@ _ALIKE = (
 # A bucket takes tens of milliseconds to answer; more readers are no faster on a disk.
 _QUESTIONS = 16
 _READERS = 4
+_DIGITS = 16  # of a digest
 _AGAIN = "copy the file again, or make the data again."
 
 
@@ -82,13 +82,13 @@ class DataSet:
         ]
         if any(used != sorted(used) for used in names.values()):
             facts += names.values()
-        return _digest_of(facts)
+        return checksums.of_json(facts)[:_DIGITS]
 
     @property
     def earlier_digest(self):
         """The digest that earlier versions recorded, of all files of the folders."""
         infos = [self.descriptions[folder] for folder in sorted(self.descriptions)]
-        return _digest_of(infos) if self.described else None
+        return checksums.of_json(infos)[:_DIGITS] if self.described else None
 
     @functools.cached_property
     def _facts(self):
@@ -191,11 +191,6 @@ class DataSet:
                         "one."
                     )
         return infos[0]
-
-
-def _digest_of(facts):
-    text = json.dumps(facts, sort_keys=True)
-    return checksums.of_bytes(text.encode())[:16]
 
 
 def _only(names, files):

@@ -57,7 +57,7 @@ def inspect_layers(options, texts=()):
         raise UserError("Give either texts or --input_file.")
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf import bundle
-    from albert_tf.inference.loading import encoder_class
+    from albert_tf.families import registry
     from albert_tf.inference.loading import load
     from albert_tf.inference.loading import read_texts
 
@@ -66,7 +66,8 @@ def inspect_layers(options, texts=()):
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
     opened = bundle.open(options.model_dir)
-    model, tokenizer = load(opened, encoder_class(opened), return_attentions=True)
+    encoder = registry.model_for("encoder", opened.family)
+    model, tokenizer = load(opened, encoder, return_attentions=True)
     length = model.config.longest_row(options.max_seq_length)
     features = tokenizer(list(texts), pairs, max_length=length)
     with folder_lock(options.output_dir):

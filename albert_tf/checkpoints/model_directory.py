@@ -19,6 +19,7 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.io import checksums
 from albert_tf.io import storage
+from albert_tf.io.files import read_json_if_there
 from albert_tf.io.files import read_json_object
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
@@ -94,13 +95,6 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
-def read_config_of(directory, family):
-    """Reads the configuration of a model directory, of a model of a `ModelFamily`."""
-    return family.config_class.from_json_file(
-        os.path.join(directory, family.config_file)
-    )
-
-
 def _check_labels(head, training_info, directory):
     """Refuses different labels in the contents of `head.json` and the other file."""
     task = training_info.get("task", {})
@@ -148,7 +142,7 @@ def read_training_info(directory, head=None):
     if head is None:
         require_whole(directory)
     path = os.path.join(directory, TRAINING_INFO_FILE)
-    info = read_json_object(path) if storage.exists(path) else {}
+    info = read_json_if_there(path)
     for name, least in (("max_seq_length", 1), ("step", 0)):
         value = info.get(name, least)
         if type(value) is not int or not least <= value < 2**63:
@@ -158,9 +152,8 @@ def read_training_info(directory, head=None):
             )
     if not isinstance(info.get("task", {}), dict):
         raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
-    head_file = os.path.join(directory, HEAD_FILE)
-    if head is None and "task" in info and storage.exists(head_file):
-        head = read_json_object(head_file)
+    if head is None and "task" in info:
+        head = read_json_if_there(directory, HEAD_FILE)
     _check_labels(head or {}, info, directory)
     return info
 
@@ -170,7 +163,7 @@ def load_model_directory(directory, model_class, config, arguments):
 
     Args:
         directory: a folder that `save_model_directory` wrote.
-        model_class, config: see `read_head` and `read_config_of`.
+        model_class, config: of the model, see `read_head`.
         arguments: dict of constructor arguments, those of the head among them.
 
     Returns:

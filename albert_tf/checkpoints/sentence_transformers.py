@@ -13,6 +13,7 @@ import os
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json
+from albert_tf.io.files import read_json_if_there
 from albert_tf.io.files import read_json_object
 from albert_tf.io.foreign import check_settings
 
@@ -63,7 +64,7 @@ def read_pooling(directory, cls_last):
     if not storage.exists(path):
         return None
     kinds = _kinds(path)
-    encoder = _read(directory, _LENGTH)
+    encoder = read_json_if_there(directory, _LENGTH)
     is_classifier = encoder.get("transformer_task") == _CLASSIFIER
     if list(kinds) == ["Transformer"] and is_classifier:
         _check_encoder(encoder, os.path.join(directory, _LENGTH), _CLASSIFIER)
@@ -85,12 +86,6 @@ def read_pooling(directory, cls_last):
     _check_vectors(directory, kinds)
     longest = _longest(directory)
     return {**found, "max_seq_length": longest} if longest else found
-
-
-def _read(*path):
-    """Reads a JSON object; {} where there is no file."""
-    path = os.path.join(*path)
-    return read_json_object(path) if storage.exists(path) else {}
 
 
 def _check_encoder(entries, path, task="feature-extraction"):
@@ -116,9 +111,9 @@ def _check_vectors(directory, kinds):
     fixed = {"module_input_name": (name,), "module_output_name": (name,)}
     path = os.path.join(directory, kinds.get("Normalize", ""), _CONFIG)
     if "Normalize" in kinds:
-        check_settings(_read(path), path, (), fixed)
+        check_settings(read_json_if_there(path), path, (), fixed)
     path = os.path.join(directory, _SETTINGS)
-    entries = _read(path)
+    entries = read_json_if_there(path)
     prompts, default = entries.get("prompts"), entries.get("default_prompt_name")
     prompt = prompts.get(str(default)) if isinstance(prompts, dict) else None
     if default is not None and prompt != "":
@@ -148,7 +143,7 @@ def read_activation(directory, entries):
         A name such as "Sigmoid"; None for a model that is not a cross-encoder and where
         no file names a function.
     """
-    settings = _read(directory, _SETTINGS)
+    settings = read_json_if_there(directory, _SETTINGS)
     told = entries.get(_PACKAGE) or {}
     path = os.path.join(directory, _CONFIG)
     if isinstance(told, dict):
@@ -240,7 +235,7 @@ def _longest(directory):
         (_LENGTH, "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),
     ):
-        said = _read(directory, name)
+        said = read_json_if_there(directory, name)
         if type(said.get(key)) is int and said[key] < _NO_LIMIT:
             return said[key]
     return None

@@ -203,6 +203,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
             f"Unexpected argument {rest[0]!r}; write flags as --name=value."
         )
     _check_ignored(ignored, flag_values)
+    _check_names(options_class, flag_values)
     values = {}
     if flag_values.config is not None:
         read_config = read_config or config_file_values
@@ -231,6 +232,12 @@ def config_file_values(path, *options_classes):
     fields = [*itertools.chain.from_iterable(map(typed_fields, options_classes))]
     kinds = {field.name: kind for field, kind in fields}
     own = {a: field.name for field, _ in fields for a in field.metadata["aliases"]}
+    for other in values.keys() & own.keys():
+        if own[other] in values:
+            raise UserError(
+                f"--config={path} sets {other!r} and {own[other]!r}, which are one "
+                "flag; leave one of them out."
+            )
     values = {own.get(name, name): value for name, value in values.items()}
     for name, value in values.items():
         if name not in kinds:
@@ -305,6 +312,17 @@ def _check_ignored(ignored, flag_values):
             raise UserError(
                 f"--{name}={value}: this command always has {only}; leave the flag out."
             )
+
+
+def _check_names(options_class, flag_values):
+    """Refuses a flag that is given under two of its names; one would be ignored."""
+    for field in dataclasses.fields(options_class):
+        for other in field.metadata["aliases"]:
+            # A flag counts how often each of its names was given.
+            if 0 < flag_values[other].present < flag_values[field.name].present:
+                raise UserError(
+                    f"--{other} is another name of --{field.name}; give one of them."
+                )
 
 
 def _unknown(name, options_class):

@@ -47,19 +47,19 @@ class Checkpointing:
         writes: whether `save` saves; all processes of a run restore, and one saves, as
             every variable has the same value in all.
         record: `RunRecord` of the run's sources.
-        stage_runs: list of the `StageRun`s whose places are saved.
+        stages: list of the `Stage`s whose places are saved.
         **objects: further objects to save, such as `model=` and `optimizer=`.
 
     Raises:
         UserError: the files that the list names are gone.
     """
 
-    def __init__(self, directory, keep, writes, record, stage_runs, **objects):
+    def __init__(self, directory, keep, writes, record, stages, **objects):
         self.directory = directory
         self._record = record
-        self._carried = [run.carried for run in stage_runs if run.carried.saved]
+        self._carried = [stage.carried for stage in stages if stage.carried.saved]
         self._without_place = tf.train.Checkpoint(**objects)
-        place = {"iterators": [run.iterator for run in stage_runs]}
+        place = {"iterators": [stage.iterator for stage in stages]}
         if self._carried:
             place["carried"] = [carried.saved for carried in self._carried]
         # The record's name is that in the checkpoints of every version.

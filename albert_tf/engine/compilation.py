@@ -80,7 +80,7 @@ def pretraining_xla(strategy, model):
     measured.
 
     Returns:
-        The fields `use_xla` and `xla_beside_products` of `StepOptions`, a dict.
+        The fields `use_xla` and `xla_beside_products` of `TrainerOptions`, a dict.
     """
     takes_units = model.compute_dtype == "bfloat16" and bool(bfloat16_units())
     alone = is_cpu(strategy) and takes_units and not model.execution["rematerialize"]

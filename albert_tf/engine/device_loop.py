@@ -1,6 +1,5 @@
 """The loop of training steps on the devices, with the state that batches carry on."""
 
-import dataclasses
 import functools
 
 import tensorflow as tf
@@ -101,34 +100,35 @@ def _variables(values, rows, device):
         }
 
 
-@dataclasses.dataclass(frozen=True)
 class Stage:
     """Steps that all have batches of one shape.
 
     A run is one stage or several, one after the other, with one optimizer and one
     schedule over all: short sequences before long ones, small batches before large.
+
+    Args:
+        dataset: endless batches of the global batch size, with a checkpointable
+            iterator.
+        last_step: the step, counted from the start of the run, at which it ends.
+        gradient_accumulation_steps: micro-batches that a replica's rows are split into.
+
+    Attributes:
+        batch_size: rows of a batch over all replicas.
+        iterator, carried: once it has begun, its place in the data and its
+            `CarriedState`.
     """
 
-    dataset: tf.data.Dataset
-    """Endless batches of the global batch size, with a checkpointable iterator."""
-    last_step: int
-    """The step, counted from the start of the run, at which the stage ends."""
-    gradient_accumulation_steps: int = 1
-    """Micro-batches that a replica's rows are split into."""
+    def __init__(self, dataset, last_step, gradient_accumulation_steps=1):
+        self.dataset = dataset
+        self.last_step = last_step
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.batch_size = tf.nest.flatten(dataset.element_spec)[0].shape[0]
+        self.iterator = self.carried = None
 
-    @property
-    def batch_size(self):
-        """Rows of a batch over all replicas."""
-        return tf.nest.flatten(self.dataset.element_spec)[0].shape[0]
-
-
-class StageRun:
-    """A `Stage` under way: its place in the data, and its `CarriedState`."""
-
-    def __init__(self, stage, objective, model, strategy):
-        self.stage = stage
-        self.iterator = iter(stage.dataset)
-        self.carried = CarriedState(objective, model, strategy, stage.batch_size)
+    def begin(self, objective, model, strategy):
+        """Begins with the first batch; the arguments are those of `CarriedState`."""
+        self.iterator = iter(self.dataset)
+        self.carried = CarriedState(objective, model, strategy, self.batch_size)
 
 
 class DeviceLoop:
@@ -144,19 +144,19 @@ class DeviceLoop:
         self._steps = tf.function(self._run_steps, autograph=False)
         self._observed_step = tf.function(self._run_observed_step, autograph=False)
 
-    def run(self, stage_run, count):
-        """Runs `count` steps of a `StageRun`.
+    def run(self, stage, count):
+        """Runs `count` steps of a `Stage` that has begun.
 
         Returns:
             Sums and weights of the metrics, float32 `[metrics, 2]`; rows and tokens
             of the batches, padding included, int64 `[2]`.
         """
-        totals, sizes = self._steps(*_parts(stage_run), tf.constant(count))
+        totals, sizes = self._steps(*_parts(stage), tf.constant(count))
         return totals.numpy(), sizes.numpy()
 
-    def run_observed(self, stage_run):
+    def run_observed(self, stage):
         """Runs one step as `run`; also returns its `VARIABLE_STATISTICS`, float32."""
-        results = self._observed_step(*_parts(stage_run))
+        results = self._observed_step(*_parts(stage))
         return [result.numpy() for result in results]
 
     def _run_steps(self, iterator, carried, micro_batches, count):
@@ -192,9 +192,8 @@ class DeviceLoop:
         return first if isinstance(results, tuple) else first[0]
 
 
-def _parts(stage_run):
-    micro_batches = stage_run.stage.gradient_accumulation_steps
-    return stage_run.iterator, stage_run.carried, micro_batches
+def _parts(stage):
+    return stage.iterator, stage.carried, stage.gradient_accumulation_steps
 
 
 def _sizes(batch):

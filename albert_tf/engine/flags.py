@@ -139,25 +139,9 @@ class ReportFlags:
         return int(match[1]), int(match[2])
 
 
-@dataclasses.dataclass(frozen=True)
-class StepOptions:
-    """Computation of a step."""
-
-    clip_norm: float = 1.0
-    """Largest global norm of the gradients; official `optimization.py`."""
-    use_xla: bool = True
-    """Compile forward and backward, and the update, with XLA."""
-    xla_beside_products: bool = False
-    """Without `use_xla`: compile the activations and the update, each by itself."""
-    seed: int = 12345
-    """Seed of dropout."""
-    max_bad_steps: int = 20
-    """So many steps in a row that are not finite end the run."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainerOptions(TrainerFlags, ReportFlags):
-    """Length of a run, its evaluations and reports."""
+    """Length of a run, its steps, evaluations and reports."""
 
     num_train_steps: int
     """Optimizer steps in all."""
@@ -173,8 +157,16 @@ class TrainerOptions(TrainerFlags, ReportFlags):
     """Sources of the run, which goes on only where they were the same before."""
     restart_data: bool = False
     """Go on with other data, from its beginning."""
-    step: StepOptions = StepOptions()
-    """Computation of a step."""
+    clip_norm: float = 1.0
+    """Largest global norm of the gradients; official `optimization.py`."""
+    use_xla: bool = True
+    """Compile forward and backward, and the update, with XLA."""
+    xla_beside_products: bool = False
+    """Without `use_xla`: compile the activations and the update, each by itself."""
+    seed: int = 12345
+    """Seed of dropout."""
+    max_bad_steps: int = 20
+    """So many steps in a row that are not finite end the run."""
     flops_per_token: Callable[[float], float] | None = None
     """From the tokens of a row to the FLOPs of a step, a token."""
     peak_flops: float | None = None

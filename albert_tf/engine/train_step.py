@@ -29,7 +29,7 @@ class TrainStep:
         model: a built Keras model.
         objective: an `Objective`.
         optimizer: a built `MomentsOptimizer`.
-        options: `StepOptions`.
+        options: `TrainerOptions`.
 
     Attributes:
         guard: the `StepGuard`, whose state is saved with model and optimizer.

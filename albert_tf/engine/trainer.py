@@ -15,7 +15,6 @@ from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.contrastive_step import step_of
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
 from albert_tf.engine.evaluation import evaluations_since_best
@@ -47,8 +46,9 @@ class Trainer:
     """
 
     def __init__(self, model, objective, optimizer, strategy, options, evaluator=None):
-        use_xla = options.step.use_xla and not is_tpu(strategy)
-        step_options = dataclasses.replace(options.step, use_xla=use_xla)
+        use_xla = options.use_xla and not is_tpu(strategy)
+        # The options say what was asked for: rows are made for it on a TPU, too.
+        step_options = dataclasses.replace(options, use_xla=use_xla)
         with strategy.scope():
             optimizer.build(model.trainable_variables)
             step = step_of(model, objective, optimizer, step_options)
@@ -100,17 +100,15 @@ class Trainer:
             SystemExit: the run was asked to stop and has saved its state.
         """
         stages = self._stages(dataset)
-        with self._locked_folder():
+        with contextlib.ExitStack() as lock:
+            if self.writes_outputs:
+                lock.enter_context(writing(self.options.output_dir))
             self._train_stages(stages, eval_dataset, save_best)
 
-    def _locked_folder(self):
-        if not self.writes_outputs:
-            return contextlib.nullcontext()
-        return writing(self.options.output_dir)
-
     def _train_stages(self, stages, eval_dataset, save_best):
-        runs = [self._run_of(stage) for stage in stages]
-        checkpointing = self._checkpointing(runs)
+        for stage in stages:
+            self._begin(stage)
+        checkpointing = self._checkpointing(stages)
         # Nobody reads the folder before the one who writes has the lock.
         self._check_same_step()
         with (
@@ -124,7 +122,7 @@ class Trainer:
             while self.step < self.options.num_train_steps:
                 if self._out_of_patience():
                     break
-                self._loop(runs)
+                self._loop(stages)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset, save_best)
                 # Weights that may turn out to diverge must not replace sound ones.
@@ -143,10 +141,10 @@ class Trainer:
             checkpointing.save(self.step)
             raise SystemExit(128 + int(signal))
 
-    def _run_of(self, stage):
-        return StageRun(stage, self.objective, self.model, self.strategy)
+    def _begin(self, stage):
+        stage.begin(self.objective, self.model, self.strategy)
 
-    def _checkpointing(self, runs):
+    def _checkpointing(self, stages):
         """Returns the checkpoints of the run, whose newest has been restored."""
         checkpointing = Checkpointing(
             os.path.join(self.options.output_dir, CHECKPOINTS),
@@ -154,7 +152,7 @@ class Trainer:
             self.writes_outputs,
             RunRecord(self.options.identity),
             # All of them: a run that goes on finds its place in whichever it is.
-            runs,
+            stages,
             model=self.model,
             optimizer=self.optimizer,
             guard=self._train_step.guard,
@@ -188,10 +186,11 @@ class Trainer:
         They train the model, and nothing is written.
         """
         self._check_batch(stage)
-        run, times = self._run_of(stage), []
+        self._begin(stage)
+        times = []
         for _ in range(1 + loops):
             started = time.monotonic()
-            self._device_loop.run(run, steps)
+            self._device_loop.run(stage, steps)
             times.append((time.monotonic() - started) / steps)
         return min(times[1:])
 
@@ -217,19 +216,19 @@ class Trainer:
     def _due(self, interval):
         return interval > 0 and self.step % interval == 0
 
-    def _loop(self, runs):
+    def _loop(self, stages):
         """Runs steps up to the next multiple of an interval, and reports them."""
         start, reporter = self.step, self.reporter
-        number = sum(run.stage.last_step <= start for run in runs)
-        run = runs[number]
-        count = self._loop_end(start, number, run.stage.last_step) - start
+        number = sum(stage.last_step <= start for stage in stages)
+        stage = stages[number]
+        count = self._loop_end(start, number, stage.last_step) - start
         reporter.before_loop(start)
         started = time.monotonic()
         if reporter.wants_statistics(start):
-            totals, sizes, statistics = self._device_loop.run_observed(run)
+            totals, sizes, statistics = self._device_loop.run_observed(stage)
             reporter.after_statistics(self.step, statistics)
         else:
-            totals, sizes = self._device_loop.run(run, count)
+            totals, sizes = self._device_loop.run(stage, count)
         seconds = time.monotonic() - started
         slowest = max(self._workers.all_values(seconds / count))
         self._seconds_per_step[number] = slowest

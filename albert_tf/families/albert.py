@@ -71,23 +71,29 @@ class AlbertFamily(ModelFamily):
                 f"{_MAPPING}/kernel": identity,
                 f"{_MAPPING}/bias": zeros,
             }
-        theirs = {}
-        for official, tensor in tensors.items():
-            if official.startswith("bert/pooler/") and architecture in _UNPOOLED:
-                continue
-            name = self.huggingface_name(official, head_names)
-            theirs[name] = turned(official, tensor)
-        keys = (*SAME_KEYS, *HUGGINGFACE_FIELDS)
+        theirs = self._renamed(tensors, head_names, architecture not in _UNPOOLED)
+        return {**entries_of(config, SAME_KEYS), **_SPECIAL_TOKENS}, theirs
+
+    def _renamed(self, tensors, head_names, has_pooler):
+        """Returns tensors by Hugging Face's names, of a model with a pooler or none."""
+        theirs = {
+            self.huggingface_name(official, head_names): turned(official, tensor)
+            for official, tensor in tensors.items()
+            if has_pooler or not official.startswith("bert/pooler/")
+        }
         if OUTPUT_EMBEDDINGS.official in tensors:
             # Theirs reads a bias of the table's own, too.
             theirs["predictions.decoder.bias"] = theirs["predictions.bias"]
-        entries = {
-            "position_embedding_type": "absolute",
-            **{key: getattr(config, key) for key in keys},
-            "hidden_act": THEIR_ACTIVATIONS[config.hidden_act],
-            **_SPECIAL_TOKENS,
-        }
-        return entries, theirs
+        return theirs
+
+
+def entries_of(config, keys):
+    """Returns the entries of a `config.json`: fields of an `AlbertConfig` by `keys`."""
+    return {
+        "position_embedding_type": "absolute",
+        **{key: getattr(config, key) for key in (*keys, *HUGGINGFACE_FIELDS)},
+        "hidden_act": THEIR_ACTIVATIONS[config.hidden_act],
+    }
 
 
 ALBERT = AlbertFamily()

@@ -16,16 +16,14 @@ from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import HUGGINGFACE_FIELDS
 from albert_tf.families.albert import SAME_KEYS
 from albert_tf.families.albert import AlbertFamily
+from albert_tf.families.albert import entries_of
 from albert_tf.families.albert_names import BLOCK
 from albert_tf.families.albert_names import TABLES
 from albert_tf.families.base import OUR_ACTIVATIONS
-from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import NameTable
 from albert_tf.families.base import check_config
 from albert_tf.families.base import layer_names
 from albert_tf.families.base import our_activation
-from albert_tf.families.base import turned
-from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
 from albert_tf.families.layer_sharing import as_unshared
 from albert_tf.io.files import read_json_object
 
@@ -209,28 +207,17 @@ class RobertaFamily(BertFamily):
         config.require_official_blocks("Hugging Face's RoBERTa", fields)
         config, tensors = as_unshared(config, tensors)
         is_classifier = architecture == _CLASSIFIER
-        theirs = {}
-        for official, tensor in tensors.items():
-            is_pooler = official.startswith("bert/pooler/")
-            if is_pooler and not is_classifier and architecture not in _POOLED:
-                continue
-            name = self.huggingface_name(official, head_names)
-            theirs[_their_head(name, is_classifier)] = turned(official, tensor)
-        if OUTPUT_EMBEDDINGS.official in tensors:
-            theirs["lm_head.decoder.bias"] = theirs["lm_head.bias"]
-        return self._entries(config), theirs
-
-    def _entries(self, config):
-        keys = (*KEYS, *HUGGINGFACE_FIELDS)
-        return {
-            "position_embedding_type": "absolute",
-            **{key: getattr(config, key) for key in keys},
+        has_pooler = is_classifier or architecture in _POOLED
+        theirs = self._renamed(tensors, head_names, has_pooler)
+        theirs = {_their_head(n, is_classifier): t for n, t in theirs.items()}
+        entries = {
+            **entries_of(config, KEYS),
             "max_position_embeddings": config.position_rows,
-            "hidden_act": THEIR_ACTIVATIONS[config.hidden_act],
             "pad_token_id": config.padding_idx,
             "bos_token_id": 0,
             "eos_token_id": 2,
         }
+        return entries, theirs
 
 
 ROBERTA = RobertaFamily()

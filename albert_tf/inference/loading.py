@@ -19,7 +19,7 @@ def load(opened, model_class, **arguments):
 
     Args:
         opened: the `Bundle`.
-        model_class: the class of the model, such as `encoder_class(opened)`.
+        model_class: the class of the model, such as `guessing_class(opened)`.
         **arguments: constructor arguments of the model.
 
     Raises:
@@ -28,11 +28,6 @@ def load(opened, model_class, **arguments):
     tokenizer = opened.tokenizer()
     model = opened.model(model_class, **{**model_class.family.alone, **arguments})
     return model, tokenizer_for_model(tokenizer, model.config, opened.path)
-
-
-def encoder_class(opened):
-    """Returns the class of the encoder of a `Bundle`."""
-    return registry.model_for("encoder", opened.family)
 
 
 def guessing_class(opened):

@@ -8,6 +8,7 @@ import contextlib
 import contextvars
 import functools
 import hashlib
+import json
 import os
 import re
 
@@ -86,6 +87,11 @@ def reading(folder, listed=None):
 def of_bytes(data):
     """Computes the checksum of bytes or of a buffer."""
     return hashlib.sha256(data).hexdigest()
+
+
+def of_json(values):
+    """Computes the checksum of a JSON value, whatever the order of its keys."""
+    return of_bytes(json.dumps(values, sort_keys=True).encode())
 
 
 def of_file(path, start=None):

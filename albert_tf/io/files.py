@@ -225,6 +225,16 @@ def read_json_object(path):
     return values
 
 
+def read_json_if_there(*path):
+    """Reads a JSON object; {} where there is no file. The parts of the path are joined.
+
+    Raises:
+        UserError: see `read_json_object`.
+    """
+    path = os.path.join(*path)
+    return read_json_object(path) if storage.exists(path) else {}
+
+
 def find_recipe(name):
     """Finds the path of a JSON file, or of a recipe.
 

@@ -89,7 +89,8 @@ class TokenLabels:
     @classmethod
     def resolve_arguments(cls, saved, given, tensors=None):
         number = saved.get("num_labels")
-        outputs = number if tensors is None else len(tensors.get(cls._bias(), ()))
+        bias = cls.head_table[-1].official  # [labels]
+        outputs = number if tensors is None else len(tensors.get(bias, ()))
         # The labels of a checkpoint count if there are as many as outputs, and the
         # caller asks for no others.
         if "labels" in given or {given.get("num_labels", number), outputs} != {number}:
@@ -103,11 +104,6 @@ class TokenLabels:
                 "unknown; give num_labels."
             )
         return {**found, "num_labels": outputs}
-
-    @classmethod
-    def _bias(cls):
-        """Returns the official name of the classifier's bias, `[labels]`."""
-        return cls.head_table[-1].official
 
 
 class TextLabels(TokenLabels):

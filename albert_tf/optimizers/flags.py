@@ -71,10 +71,13 @@ def _parsed(text):
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         try:
-            values[name.strip()] = json.loads(value)
-        except json.JSONDecodeError as error:
+            parsed = json.loads(value)
+        except json.JSONDecodeError:
+            parsed = None
+        if not isinstance(parsed, int | float):  # bool, too; a text would be true
             raise UserError(
                 f"--optimizer_args={text}: {part!r} is not name=value with a number, "
                 "true or false."
-            ) from error
+            )
+        values[name.strip()] = parsed
     return values

@@ -39,7 +39,7 @@ class MaskedLM:
     config_class = AlbertConfig
     model_class = AlbertForPreTraining
     learns_sentences = True
-    """Whether the labels of the data's sentences are learned, where it has any."""
+    """True if the labels of the data's sentences are learned, where it has any."""
     best_metric = "masked_lm_accuracy"
     """The held-out metric that picks the best model; None where the newest is best."""
     initial_model = staticmethod(initial_model)

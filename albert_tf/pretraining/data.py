@@ -211,13 +211,6 @@ class HeldOut:
             yield from self._dataset
 
 
-def _only(names, files):
-    """Returns the described files of these names; described by a dict or a list."""
-    if isinstance(files, dict):
-        return {name: files[name] for name in files if name in names}
-    return [name for name in files if name in names]
-
-
 def _check_batch(input_file, dataset):
     with naming_unreadable(input_file):
         batch = next(iter(dataset), None)

@@ -61,14 +61,21 @@ def plan_lines(options, trainer, kind):
 
 def _computed_in(trainer):
     """Names the type of computation, unless float32, and the units of a CPU for it."""
-    dtype, step = trainer.model.compute_dtype, trainer.options.step
+    dtype, options = trainer.model.compute_dtype, trainer.options
     if dtype == "float32":
         return ""
     units = ", ".join(bfloat16_units())
-    if dtype != "bfloat16" or step.use_xla or not units or not is_cpu(trainer.strategy):
+    if (
+        dtype != "bfloat16"
+        or options.use_xla
+        or not units
+        or not is_cpu(trainer.strategy)
+    ):
         return f", computed in {dtype}"
     xla = (
-        "XLA for activations and update" if step.xla_beside_products else "without XLA"
+        "XLA for activations and update"
+        if options.xla_beside_products
+        else "without XLA"
     )
     return f", computed in {dtype} by this processor's {units}, {xla}"
 

@@ -15,7 +15,6 @@ from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.flags import ReportFlags
-from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.reporting.reporter import versions
@@ -141,7 +140,8 @@ def _trainer(options, strategy, config, data, tokenizer):
         best_metric=kind.best_metric,
         identity=identity,
         restart_data=options.restart_data,
-        step=_step_options(options, model, strategy),
+        seed=options.random_seed,
+        **_xla(options, model, strategy),
         evaluated="held out" if options.eval_file else "training data",
         **_speeds(options, model, strategy),
     )
@@ -161,12 +161,11 @@ def optimizer_of(options):
     )
 
 
-def _step_options(options, model, strategy):
-    """Makes the `StepOptions`, with XLA where the flag or the devices say so."""
-    xla = {"use_xla": options.use_xla}
+def _xla(options, model, strategy):
+    """Returns the fields of `TrainerOptions` that the flag or the devices decide."""
     if options.use_xla is None:
-        xla = pretraining_xla(strategy, model)
-    return StepOptions(**xla, seed=options.random_seed)
+        return pretraining_xla(strategy, model)
+    return {"use_xla": options.use_xla}
 
 
 def _speeds(options, model, strategy):

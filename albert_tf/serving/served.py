@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 class Served:
-    """What a `ServingModule` serves; the `Task` says what goes in and comes out.
+    """The model of a `ServingModule`; its `Task` says what goes in and comes out.
 
     Args:
         model: the `PretrainedModel`; None where a file computes.

@@ -132,7 +132,7 @@ class Teacher:
         own.check_fits(f"--teacher={name}", task)
         # Without training info, the flags say how rows are made.
         self._own, self._task = own, own if opened.facts else task
-        self._length = opened.facts.get("max_seq_length")
+        self._length = opened.info.get("max_seq_length")
         self._model, self._tokenizer = load_fine_tuned(opened, own)
         self.fact = teacher_identity(self._model)
 

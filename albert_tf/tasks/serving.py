@@ -1,4 +1,4 @@
-"""What the served answers of several tasks are made with."""
+"""Parts of the served answers of several tasks."""
 
 import numpy as np
 import tensorflow as tf

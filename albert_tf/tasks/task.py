@@ -130,7 +130,7 @@ class Task:
         """Returns the fields of the task that a head tells; None if it tells none.
 
         Args:
-            head: constructor arguments of one of `models`, as `head.json` has them.
+            head: constructor arguments of a model with the `purpose`; see `head.json`.
         """
         return {"name": cls.kind}
 

@@ -12,7 +12,6 @@ from albert_tf.cli.command_line import group_of
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.reporting.reporter import versions
@@ -100,7 +99,7 @@ def fine_tune(task, examples, options, strategy, identity):
         length,
         options.random_seed,
         options.pad_to_max_length or is_tpu(strategy),
-        BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
+        BUCKETS if trainer.options.use_xla else FINE_BUCKETS,
     )
     save_best = best_model_saver(options, task, tokenizer, model)
     stage = Stage(
@@ -155,7 +154,8 @@ def _trainer(options, task, model, strategy, count, identity):
         best_metric=task.metrics[0],
         patience=options.early_stopping_patience,
         identity=identity,
-        step=StepOptions(use_xla=use_xla, seed=options.random_seed),
+        use_xla=use_xla,
+        seed=options.random_seed,
     )
     outputs = OutputsPredictor(
         model, options.eval_batch_size, options.max_seq_length, task.min_tokens

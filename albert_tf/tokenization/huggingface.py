@@ -9,7 +9,7 @@ import os
 
 from albert_tf.errors import UserError
 from albert_tf.io import storage
-from albert_tf.io.files import read_json_object
+from albert_tf.io.files import read_json_if_there
 from albert_tf.io.foreign import check_settings
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.row_layout import CLS_FIRST
@@ -125,9 +125,9 @@ def read_records(directory, config):
     if "tokenizer_class" in config or not {*_HUGGINGFACE_FILES}.isdisjoint(names):
         found = {"joins_quotes": True, "counts_lines": True}
         with undamaged(directory):
-            content = _read(directory, HUGGINGFACE_FILE)
+            content = read_json_if_there(directory, HUGGINGFACE_FILE)
             found |= _of_one_file(content) if HUGGINGFACE_FILE in names else {}
-            told = _read(directory, _MAP_FILE)
+            told = read_json_if_there(directory, _MAP_FILE)
             found |= {key: told[key] for key in _ROLES if key in told}
             special = {*_names(told.get(_SPECIAL[0]))}
             special.update(name for key in _SPECIAL for name in _names(config.get(key)))
@@ -151,12 +151,6 @@ def _of_one_file(content):
     return found
 
 
-def _read(directory, name):
-    """Reads a JSON object; {} where there is no file."""
-    path = os.path.join(directory, name)
-    return read_json_object(path) if storage.exists(path) else {}
-
-
 def _lowers(normalizer):
     """Returns whether the normalizer of a `tokenizer.json` lowers letters."""
     lowercase = normalizer.get("lowercase")
@@ -172,7 +166,7 @@ def _check_settings(directory, config):
     own, source = config.get("tokenizer_class"), path
     if own is None:
         source = os.path.join(directory, "config.json")
-        own = _read(directory, "config.json").get("tokenizer_class")
+        own = read_json_if_there(directory, "config.json").get("tokenizer_class")
     classes = [f"{name}Tokenizer" for name in _CLASSES.split()]
     if own and str(own).removesuffix("Fast") not in (*classes, *_GENERAL_CLASSES):
         raise UserError(
@@ -232,7 +226,7 @@ def _lists(directory, config, content, told):
     special = {name for value in told.values() for name in _names(value)}
     tokens = [
         {"content": text, "id": index, "normalized": text not in special}
-        for text, index in _read(directory, _LIST_FILE).items()
+        for text, index in read_json_if_there(directory, _LIST_FILE).items()
     ]
     yield os.path.join(directory, _LIST_FILE), tokens
 
@@ -284,7 +278,8 @@ def with_added_tokens(base, config, source):
     with undamaged(source):
         added = [AddedToken(**token) for token in config.get("added_tokens", [])]
         for token in added:
-            if [*map(type, token)] != [str, int, bool, bool] or not token.content:
+            are_types = [*map(type, token)] == [str, int, bool, bool]
+            if not are_types or not token.content or token.id < 0:
                 raise ValueError(token)
     listed = {token.content for token in added}
     # "<eop>" and "<eod>" of XLNet, which it never looks for, need no id.

@@ -9,7 +9,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_file
-from albert_tf.io.files import read_json_object
+from albert_tf.io.files import read_json_if_there
 from albert_tf.io.text_files import decoded
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
@@ -87,7 +87,7 @@ def read_saved_config(directory):
     """
     require_whole(directory)
     path = os.path.join(directory, CONFIG_NAME)
-    config = read_json_object(path) if storage.exists(path) else {}
+    config = read_json_if_there(path)
     if type(config.get("do_lower_case", True)) is not bool:
         raise UserError(
             f"{path} sets do_lower_case to {config['do_lower_case']!r}, expected true "

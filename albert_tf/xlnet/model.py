@@ -192,6 +192,13 @@ class XLNetModel(PretrainedModel):
                 "return_attentions shows what tokens of one text attend to; leave "
                 "memories out."
             )
+        memories, blocks = features.get("memories"), self.config.blocks
+        # The blocks of a deeper model would be left out unnoticed.
+        if memories is not None and memories.shape[1] != blocks:
+            raise UserError(
+                f"memories has the shape {list(memories.shape)}, but the model takes "
+                f"[batch, {blocks}, memory, {self.config.d_model}]."
+            )
 
     def _embeddings(self, features, seed):
         """Returns the inputs of both streams, one after the other."""

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.evaluation import average
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -31,7 +31,9 @@ def train(setting):
         setting["learning_rate"], bias_correction=True
     )
     optimizer.build(model.trainable_variables)
-    options = StepOptions(**pretraining_xla(strategy, model))
+    options = TrainerOptions(
+        output_dir="", num_train_steps=1, **pretraining_xla(strategy, model)
+    )
     step = TrainStep(model, objective, optimizer, options)
     run = tf.function(step)
     with np.load(setting["batches"]) as arrays:

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from albert_tf.engine.compilation import pretraining_xla
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -74,7 +74,11 @@ def make_step(model_class, objective, config, bfloat16):
     model = model_class(config, dtype=dtype)
     optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
     optimizer.build(model.trainable_variables)
-    options = StepOptions(**pretraining_xla(create_strategy("auto"), model))
+    options = TrainerOptions(
+        output_dir="",
+        num_train_steps=1,
+        **pretraining_xla(create_strategy("auto"), model),
+    )
     return TrainStep(model, objective, optimizer, options)
 
 

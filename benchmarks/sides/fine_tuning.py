@@ -13,9 +13,8 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.flags import ExecutionFlags
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.optimizers import create_optimizer
@@ -38,7 +37,7 @@ def main(setting):
         model = task.model_class(config, **task.model_arguments(), **execution)
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
-        options = StepOptions(use_xla=False)
+        options = TrainerOptions(output_dir="", num_train_steps=1, use_xla=False)
         objective = task.objective()
         step = TrainStep(model, objective, optimizer, options)
     dataset = training_dataset(
@@ -51,10 +50,11 @@ def main(setting):
     )
     steps = len(examples) // setting["batch_size"]
     loop = DeviceLoop(step, strategy)
-    run = StageRun(Stage(dataset, steps), objective, model, strategy)
+    stage = Stage(dataset, steps)
+    stage.begin(objective, model, strategy)
 
     def take_turn(request):
-        return turns.seconds_per_step(lambda: loop.run(run, steps), 1)
+        return turns.seconds_per_step(lambda: loop.run(stage, steps), 1)
 
     turns.serve(take_turn, f"tensorflow {tf.__version__}")
 

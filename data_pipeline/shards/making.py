@@ -133,7 +133,7 @@ def _digest(options, files, paths):
     values["tokenizer"] = options.tokenizer.fingerprint()
     values["token_counts"] = options.token_counts
     values["shards"] = list(map(os.path.basename, paths))
-    return checksums.of_bytes(json.dumps(values, sort_keys=True).encode())
+    return checksums.of_json(values)
 
 
 def _totals(parts, paths):
@@ -209,7 +209,8 @@ class FinishedShards:
             return None
         try:
             mark = json.loads(storage.read_bytes(path))
-            return mark if mark["sha256"] == _digest_of(mark) else None
+            said = checksums.of_json([mark["of"], mark["parts"]])
+            return mark if mark["sha256"] == said else None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
@@ -229,17 +230,11 @@ class FinishedShards:
 
     def mark(self, shard, parts):
         """Marks a shard as finished, with the facts that `write_shard` returned."""
-        mark = {"of": self._digest, "parts": parts}
-        mark["sha256"] = _digest_of(mark)
+        said = checksums.of_json([self._digest, parts])
+        mark = {"of": self._digest, "parts": parts, "sha256": said}
         path = os.path.join(self._directory, f"{shard}.json")
         write_atomically(path, json.dumps(mark))
 
     def forget(self):
         """Removes all marks, once the data set is finished."""
         tf.io.gfile.rmtree(self._directory)
-
-
-def _digest_of(mark):
-    """Computes a checksum of the contents of a mark."""
-    said = json.dumps([mark["of"], mark["parts"]], sort_keys=True)
-    return checksums.of_bytes(said.encode())

@@ -87,6 +87,23 @@ def test_as_later_versions_write(theirs, tmp_path):
     np.testing.assert_allclose(embedder.encode(_TEXTS[2]), short, atol=1e-6)
 
 
+def test_the_longest_row_stays_in_a_model_directory(theirs, tokenizer, tmp_path):
+    """It is known without a task, and saved again."""
+    theirs()
+    folder = tmp_path
+    for name in ("first", "second"):
+        model = AlbertForTextEmbedding.from_pretrained(folder)
+        folder = tmp_path / name
+        model.save_pretrained(folder, tokenizer)
+    assert AlbertForTextEmbedding.from_pretrained(folder).task_info() == {
+        "max_seq_length": 7
+    }
+    short = " ".join(_TEXTS[2].split()[:5])
+    served = Predictor(folder)
+    found, expected = (served(text)["embedding"] for text in (_TEXTS[2], short))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_written_and_read_again(theirs, tmp_path, pooling):
     theirs()

@@ -184,6 +184,11 @@ def test_other_names_of_a_flag(tmp_path):
         assert parse(*flags).input_file == "a"
     (tmp_path / "x.json").write_text('{"//": "1", "text": "a", "//": "2"}')
     assert parse(f"--config={tmp_path / 'x.json'}").input_file == "a"
+    with pytest.raises(UserError, match="--text is another name of --input_file; give"):
+        parse("--input_file=a", "--text=b")
+    (tmp_path / "x.json").write_text('{"text": "a", "input_file": "b"}')
+    with pytest.raises(UserError, match="'text' and 'input_file', which are one flag"):
+        parse(f"--config={tmp_path / 'x.json'}")
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -114,12 +113,12 @@ def make_linear_trainer(tmp_path):
 
 def trainer_options(directory, steps, options, **step):
     settings = {"iterations_per_loop": 2, "save_checkpoints_steps": 100}
+    # XLA takes seconds to compile; that it changes nothing is tested once.
+    settings["use_xla"] = False
     return TrainerOptions(
         output_dir=str(directory),
         num_train_steps=steps,
-        # XLA takes seconds to compile; that it changes nothing is tested once.
-        step=StepOptions(**{"use_xla": False, **step}),
-        **{**settings, **(options or {})},
+        **{**settings, **step, **(options or {})},
     )
 
 

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.flags import StepOptions
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.objectives.base import Objective
@@ -84,7 +83,7 @@ def make(tmp_path, two_replicas):
             num_train_steps=steps,
             iterations_per_loop=2,
             save_checkpoints_steps=save,
-            step=StepOptions(use_xla=False),
+            use_xla=False,
         )
         built = Trainer(layer, RunningSum(), optimizer, strategy, options)
         return built, [Stage(dataset, steps, micro_batches)]

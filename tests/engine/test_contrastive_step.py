@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from albert_tf.engine.contrastive_step import ContrastiveStep
 from albert_tf.engine.contrastive_step import step_of
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import replica_rows
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.objectives.base import LossTerm
@@ -73,7 +73,9 @@ def stepped(strategy, batch, micro_batches, use_xla=False, noise=0.0):
         layer.build((None, 3))
         optimizer = Descent(0.1, 0.0)
         optimizer.build(layer.trainable_variables)
-        options = StepOptions(clip_norm=1e9, use_xla=use_xla)
+        options = TrainerOptions(
+            output_dir="", num_train_steps=1, clip_norm=1e9, use_xla=use_xla
+        )
         step = step_of(layer, RivalObjective(noise), optimizer, options)
     assert isinstance(step, ContrastiveStep)
 
@@ -121,7 +123,7 @@ def test_both_passes_of_a_part_have_one_dropout(batch):
     """The weights are those of a gradient by the very outputs that were compared."""
     one = tf.distribute.OneDeviceStrategy("/cpu:0")
     step = tf.constant(0, tf.int64)
-    seed = tf.random.experimental.stateless_fold_in([StepOptions.seed, 0], step)
+    seed = tf.random.experimental.stateless_fold_in([TrainerOptions.seed, 0], step)
     seed = tf.random.experimental.stateless_fold_in(seed, 0)
     noise = tf.concat(
         [
@@ -147,5 +149,10 @@ def test_others_are_summed(batch):
     optimizer = Descent(0.1, 0.0)
     optimizer.build(layer.trainable_variables)
     objective = Objective([Rivals()])
-    step = step_of(layer, objective, optimizer, StepOptions(use_xla=False))
+    step = step_of(
+        layer,
+        objective,
+        optimizer,
+        TrainerOptions(output_dir="", num_train_steps=1, use_xla=False),
+    )
     assert type(step) is TrainStep

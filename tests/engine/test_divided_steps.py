@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.strategies import replica_rows
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.objectives.base import Objective
@@ -76,7 +76,9 @@ def make_step(two_replicas):
             layer.build((None, 3))
             optimizer = optimizer_class(RATE, DECAY)
             optimizer.build(layer.trainable_variables)
-            options = StepOptions(clip_norm=CLIP_NORM, use_xla=False)
+            options = TrainerOptions(
+                output_dir="", num_train_steps=1, clip_norm=CLIP_NORM, use_xla=False
+            )
             train_step = TrainStep(layer, SquaredError(), optimizer, options)
         run = functools.partial(
             train_step, micro_batches=2, with_statistics=with_statistics

@@ -37,6 +37,10 @@ def test_the_power_reaches_the_polynomial_schedule():
         ),
         ({"optimizer_args": "beta_2=high"}, "'beta_2=high' is not name=value"),
         ({"optimizer_args": "beta_2"}, "'beta_2' is not name=value"),
+        (
+            {"optimizer_args": 'bias_correction="false"'},
+            "is not name=value with a number, true or false",
+        ),
         ({"optimizer_args": "learning_rate=1"}, "no hyperparameter"),
         ({"poly_power": 2.0, "lr_schedule": "cosine"}, "'power' is no hyperparameter"),
         (

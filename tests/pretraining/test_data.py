@@ -9,6 +9,7 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.pretraining.data import PretrainingData
+from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 
@@ -46,6 +47,20 @@ def held_out_for(material, tmp_path):
         return folder / "*.tfrecord"
 
     return make
+
+
+def test_the_damaged_file_of_several_is_named(material, tmp_path):
+    for name in ("data", "more"):
+        shutil.copytree(material / "data", tmp_path / name)
+    paths = [str(tmp_path / name / "train.tfrecord") for name in ("data", "more")]
+    damaged = bytearray((tmp_path / "more" / "train.tfrecord").read_bytes())
+    damaged[-20] ^= 1
+    (tmp_path / "more" / "train.tfrecord").write_bytes(damaged)
+    with (
+        pytest.raises(UserError, match=f"^{paths[1]} has another SHA-256 than"),
+        naming_unreadable(",".join(paths)),
+    ):
+        list(tf.data.TFRecordDataset(paths))
 
 
 def test_replaced_tokens_learn_no_sentences(data_of, held_out_for):

@@ -11,7 +11,7 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -158,7 +158,12 @@ def test_both_losses_count_by_their_weights(model, batch):
     objective = ReplacedTokensObjective(2.0, 10.0)
     optimizer = create_optimizer("adamw", 1e-3, 10)
     optimizer.build(model.trainable_variables)
-    step = TrainStep(model, objective, optimizer, StepOptions(use_xla=False))
+    step = TrainStep(
+        model,
+        objective,
+        optimizer,
+        TrainerOptions(output_dir="", num_train_steps=1, use_xla=False),
+    )
     denominators = objective.denominators(batch)
     found, *_ = step._micro_batch_gradients(batch, denominators, SEED)
     words = model.albert.embeddings.word_embeddings  # which both losses reach

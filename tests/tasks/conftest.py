@@ -29,7 +29,7 @@ def flags(command_line, tmp_path):
 
 
 class Built(Exception):
-    """What a `Trainer` is made of; nothing is trained."""
+    """Holds the parts of a `Trainer`; nothing is trained."""
 
 
 @pytest.fixture

@@ -147,6 +147,7 @@ def test_lists_that_cannot_be_followed(tmp_path):
     _refused(tmp_path, name, {"b": 5}, "the id 5, which is 'a' in the vocabulary")
     _refused(tmp_path, name, {"b": "x"}, "damaged tokenizer")
     _refused(tmp_path, name, {"": 6}, "damaged tokenizer")
+    _refused(tmp_path, name, {"b": -1}, "damaged tokenizer")
     token = {"content": "b", "id": 6, "single_word": True}
     name = "tokenizer.json"
     whole = r"^[^(]*adds 'b' as a whole word only"

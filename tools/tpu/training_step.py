@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from albert_tf.engine.flags import StepOptions
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective
@@ -34,7 +34,10 @@ class TrainingStep:
             optimizer = create_optimizer(optimizer, 1e-3, 1000, 100)
             optimizer.build(self.model.trainable_variables)
             self._step = TrainStep(
-                self.model, PretrainingObjective(), optimizer, StepOptions()
+                self.model,
+                PretrainingObjective(),
+                optimizer,
+                TrainerOptions(output_dir="", num_train_steps=1),
             )
         self.function = tf.function(self._run, jit_compile=True, autograph=False)
 

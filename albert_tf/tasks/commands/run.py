@@ -243,7 +243,7 @@ def _applier(options, asked, examples, tuned):
     )
     # A model that was saved by hand need not say at which length it was trained.
     longest = model.config.longest_row(options.max_seq_length)
-    length = opened.facts.get("max_seq_length", longest)
+    length = opened.info.get("max_seq_length", longest)
     applied = {"max_seq_length": length}
     wanted = {"max_seq_length": options.max_seq_length}
     for name in task.row_settings:

@@ -19,7 +19,7 @@ from albert_tf.tasks.registry import read_task
 def test_what_flags_build(built):
     model, optimizer, options, width = built()
     assert (model.compute_dtype, width) == ("float32", None)
-    assert (options.step.use_xla, options.step.seed) == (False, 12345)
+    assert (options.use_xla, options.seed) == (False, 12345)
     head = model.classifier.output_weights.numpy()
     changes = {"optimizer": "lamb", "random_seed": 1, "albert_dropout_prob": 0.5}
     changes |= {"mixed_precision": "bfloat16", "pad_to_max_length": True}
@@ -27,13 +27,13 @@ def test_what_flags_build(built):
     assert isinstance(optimizer, LAMB)
     assert (model.compute_dtype, width) == ("bfloat16", 16)
     assert model.config.hidden_dropout_prob == 0.5
-    assert (options.step.use_xla, options.step.seed) == (True, 1)
+    assert (options.use_xla, options.seed) == (True, 1)
     assert options.num_train_steps == 7
     assert built(num_train_epochs=1.5)[2].num_train_steps == 6  # of 64 rows
     assert np.abs(model.classifier.output_weights.numpy() - head).max() > 1e-3
     model, _, options, _ = built(depth_loop=True, rematerialize=True, use_xla=None)
     assert model.execution == {"depth_loop": True, "rematerialize": True}
-    assert not options.step.use_xla  # the default does not compile on a CPU
+    assert not options.use_xla  # the default does not compile on a CPU
 
 
 def test_the_type_of_the_devices_is_taken(flags, monkeypatch):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -45,7 +46,7 @@ def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
 
 @pytest.mark.usefixtures("flags")  # for their files
 def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
-    """Where the checkpoint has one of another size, too."""
+    """Also if the checkpoint has one of another size."""
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     checkpoint = AlbertForSequenceClassification(config, num_labels=3)
     checkpoint.save_pretrained(
@@ -63,6 +64,27 @@ def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
     found = model.albert.official_variables()
     for name, weights in checkpoint.albert.official_variables().items():
         np.testing.assert_array_equal(found[name], weights)
+
+
+@pytest.mark.usefixtures("flags")  # for their files
+def test_official_checkpoints_are_starting_points(tmp_path):
+    """The prefix of one, and an unpacked module of TF-Hub."""
+    encoder = AlbertModel(AlbertConfig.from_json_file(tmp_path / "tiny.json"))
+    for place in ("tf1/model.ckpt-5", "hub/variables/variables"):
+        save_tf1_checkpoint(encoder, tmp_path / place)
+    (tmp_path / "hub" / "assets").mkdir()
+    (tmp_path / "hub" / "variables" / "SHA256SUMS").unlink()
+    config = tmp_path / "hub" / "variables" / "albert_config.json"
+    config.rename(tmp_path / "hub" / "assets" / "albert_config.json")
+    for place in ("tf1/model.ckpt-5", "hub"):
+        start = StartFlags(
+            init_checkpoint=str(tmp_path / place),
+            vocab_file=str(tmp_path / "vocab.txt"),
+            max_seq_length=16,
+        )
+        model, _ = initial_model(start, create_task("regression", "t"))
+        found = model.albert.embeddings.word_embeddings
+        np.testing.assert_array_equal(found, encoder.embeddings.word_embeddings)
 
 
 @pytest.mark.usefixtures("flags")  # for their files
