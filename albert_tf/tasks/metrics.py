@@ -122,6 +122,17 @@ METRICS = {
 """Metrics by the names under which results are reported, official where they exist."""
 
 
+def task_scores(task, labels, outputs):
+    """Computes the `metrics` of a `TextTask`, which all are in `METRICS`.
+
+    Args:
+        labels: as `TextTask.parse_label` makes them, one for each row.
+        outputs: the model's, `[N, outputs]`.
+    """
+    predictions = task.predictions(outputs)
+    return {name: METRICS[name](labels, predictions) for name in task.metrics}
+
+
 def entity_scores(expected, found, types=()):
     """Scores the entities of all types together, and of each type.
 

@@ -28,6 +28,7 @@ from albert_tf.tasks.tagging.in_graph_entities import Entities
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import sentence_of_text
+from albert_tf.tasks.tagging.task import Tagging
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import CHARACTERS
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
@@ -241,7 +242,8 @@ def test_tagged_words():
         if words:
             tokenize_sentences([sentence], tokenizer, 64, 16)
         scores = np.zeros([len(words), 3], np.float32)
-        schemes.best_tags(scores, ("O", "B-X", "I-X"), "iob2", "legal")
+        labels = ("O", "B-X", "I-X")
+        schemes.best_tags(scores, labels, schemes.steps(labels, "iob2", "legal"))
         spans = [(a, b) for a, b in words]
         html_page.coloured(text, {"gold": spans, "predicted": spans[1:]})
 
@@ -257,8 +259,8 @@ def test_entities_in_a_graph():
         shape = tf.concat([tf.shape(features["input_ids"]), [3]], axis=0)
         return {"logits": tf.random.stateless_uniform(shape, (1, 2))}
 
-    labels = ("O", "B-X", "I-X")
-    check_growth(compiled(Entities(features, compute, labels, "iob2", "legal")))
+    task = Tagging(name="custom", labels=("O", "B-X", "I-X"), decoder="legal")
+    check_growth(compiled(Entities(features, compute, task)))
 
 
 _SIZES = WindowSizes(64, 16, 8)

@@ -17,7 +17,6 @@ from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.run import check_steps
-from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import one_model_only
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.examples import of_role
@@ -42,7 +41,6 @@ def train_and_apply(options):
         if options.task_name == _CUSTOM and not options.do_train:
             tuned = _fine_tuned(options)
         task, examples = read_tables(options, tuned, predict_splits)
-        task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = read_raw_texts(options, task.pair)

@@ -188,8 +188,8 @@ class TextTask(Task):
         return tf.square(logits - teacher)[:, 0]
 
     def score(self, prepared, outputs):
-        labels, predictions = prepared.tokens.labels, self.predictions(outputs)
-        scores = {name: METRICS[name](labels, predictions) for name in self.metrics}
+        labels = prepared.tokens.labels
+        scores = metrics.task_scores(self, labels, outputs)
         return {**scores, "loss": self.mean_loss(labels, outputs)}
 
     def write_scored(self, output_dir, name, prepared, outputs):

@@ -7,12 +7,14 @@ import os
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import altered
+from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
+from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import DECAYED
@@ -245,6 +247,12 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
     def completed(self):
         """Returns the options with the values that other flags decide."""
         return self
+
+    def applied_to(self, task):
+        """Returns the task as the flags have its model trained."""
+        if not getattr(self, "early_exit", False):
+            return task
+        return dataclasses.replace(task, early_exit=group_of(EarlyExitFlags, self))
 
     @property
     def reads_examples(self):

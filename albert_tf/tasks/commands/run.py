@@ -27,7 +27,6 @@ from albert_tf.hub.names import with_local_models
 from albert_tf.io.files import write_json
 from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.storage import require_disk
-from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.loading import fine_tuned
@@ -177,6 +176,7 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
+    task = options.applied_to(task)
     _check(task, examples, options.do_train, evaluates, predicts)
     if options.do_train:
         identity = run_identity(options, examples)
@@ -194,12 +194,6 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
         if predicts:
             _predict(output_dir, task, examples, apply)
     return values
-
-
-def leaving_early(task, options):
-    """Returns the task whose model is trained as the `EarlyExitFlags` say."""
-    flags = group_of(EarlyExitFlags, options)
-    return dataclasses.replace(task, early_exit=flags) if flags.early_exit else task
 
 
 def _check(task, examples, trains, evaluates, predicts):

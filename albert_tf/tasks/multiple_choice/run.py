@@ -3,7 +3,6 @@
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import check_steps
-from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.multiple_choice import questions
 from albert_tf.tasks.multiple_choice.rows import check_lengths
@@ -20,7 +19,6 @@ _EXPECTED = {
 def train_and_apply(options):
     """Follows the flags once; see `TaskOptions.command`."""
     task, examples = _read_folder(options)
-    task = leaving_early(task, options)
     # The official --do_predict scores, too.
     test = examples.get("test")
     evaluates = options.do_eval or (test is not None and test.is_labelled)

@@ -92,7 +92,7 @@ class Entities(tf.Module):
         text_features: a `RowFeatures`.
         compute: maps int32 features `[W, T]` to a dict with `logits`, float32 `[W, T,
             L]`.
-        labels, scheme, decoder: see `Tagging`.
+        task: the `Tagging`.
 
     Call: text, string `[B]`, UTF-8. Returns a dict, `[B, entities]` each, in order; of
     texts with fewer entities than another, the places left over hold "" and 0:
@@ -102,22 +102,23 @@ class Entities(tf.Module):
         score: float32, the mean probability of the tags of its words
     """
 
-    def __init__(self, text_features, compute, labels, scheme, decoder):
+    def __init__(self, text_features, compute, task):
         super().__init__()
         self._text_features = text_features
         self._compute = compute
+        self._task = task
+        labels, scheme = task.labels, task.scheme
         self._types = [type_of(tag, scheme) for tag in labels]
         self._is_entity = [is_entity(tag, scheme) for tag in labels]
         self._begins = schemes.beginnings(labels, scheme)
         self._without_token = schemes.scores_without_token(labels, scheme)
-        self._steps = schemes.steps(labels, scheme, decoder)
-        self._outside = None if self._steps is None else labels.index(OUTSIDE)
 
     def __call__(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
         rows = self._text_features.windows(text)
-        log_probs = self._log_probs(rows, self._compute(rows.features)["logits"])
-        tags = self._tags(rows.words, log_probs)  # [N]
+        numbers = self._compute(rows.features)
+        log_probs = self._log_probs(rows, numbers["logits"])
+        tags = self._tags(rows.words, log_probs, self._task.steps(numbers))  # [N]
         return self._entities(text, rows, tags, log_probs)
 
     def _log_probs(self, rows, logits):
@@ -129,8 +130,8 @@ class Entities(tf.Module):
         own = tf.gather_nd(logits, places)
         return tf.nn.log_softmax(tf.tensor_scatter_nd_update(found, word[:, None], own))
 
-    def _tags(self, words, log_probs):
-        if self._steps is None:
+    def _tags(self, words, log_probs, steps):
+        if steps is None:
             return tf.argmax(log_probs, axis=-1, output_type=tf.int32)
         rows = words.with_flat_values(log_probs)
         longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
@@ -139,19 +140,22 @@ class Entities(tf.Module):
             words.nrows() * longest > _PADDED_WORDS,
             lambda: (
                 tf.map_fn(
-                    lambda row: self._best_tags(tf.RaggedTensor.from_tensor(row[None])),
+                    lambda row: self._best_tags(
+                        tf.RaggedTensor.from_tensor(row[None]), steps
+                    ),
                     rows,
                     fn_output_signature=tf.RaggedTensorSpec([None], tf.int32, 0),
                 ).flat_values
             ),
-            lambda: self._best_tags(rows),
+            lambda: self._best_tags(rows, steps),
         )
 
-    def _best_tags(self, rows):
+    def _best_tags(self, rows, steps):
         """Returns int32 `[N]` for ragged float32 `[B, (words), L]`."""
         # Each text ends with the tag O.
         lengths = rows.row_lengths()
-        best = _viterbi(rows.to_tensor(0.0), lengths, self._steps, self._outside)
+        outside = self._task.labels.index(OUTSIDE)
+        best = _viterbi(rows.to_tensor(0.0), lengths, steps, outside)
         return tf.boolean_mask(best, tf.sequence_mask(lengths))
 
     def _entities(self, text, rows, tags, log_probs):
@@ -199,7 +203,7 @@ def _viterbi(log_probs, lengths, steps, outside):
     """
     batch, count = tf.shape(log_probs)[0], tf.shape(log_probs)[1]
     # A path that has ended stays at O, which costs nothing.
-    stays = tf.where(tf.range(len(steps)) == outside, 0.0, schemes.FORBIDDEN)
+    stays = tf.where(tf.range(steps.shape[0]) == outside, 0.0, schemes.FORBIDDEN)
     is_word = tf.sequence_mask(lengths, count)  # [B, N]
     scores = tf.where(is_word[:, :, None], log_probs, stays)
     scores = tf.concat([scores, tf.tile(stays[None, None], [batch, 1, 1])], axis=1)

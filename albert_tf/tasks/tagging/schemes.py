@@ -228,17 +228,15 @@ def scores_without_token(labels, scheme):
     return np.array([0 if tag == OUTSIDE else wrong for tag in labels], np.float32)
 
 
-def best_tags(log_probs, labels, scheme, decoder):
+def best_tags(log_probs, labels, allowed):
     """Finds the tags of a text, int `[N]`.
 
     Args:
         log_probs: float32 `[N, L]`.
-        labels: the tags by id; O is one of them unless they are plain.
-        scheme: one of `SCHEMES`.
-        decoder: "greedy", for each word the most probable tag; or "legal", the most
-            probable sequence that the scheme has (Viterbi, 1967; nothing is learned).
+        labels: the tags by id; O is one of them if there are steps.
+        allowed: the addends of steps, as `steps` returns them: None, for each word the
+            most probable tag; or `[L, L]`, the best sequence (Viterbi, 1967).
     """
-    allowed = steps(labels, scheme, decoder)
     if allowed is None or not len(log_probs):
         return log_probs.argmax(axis=1)
     outside = labels.index(OUTSIDE)

@@ -210,15 +210,15 @@ class Tagging(OneLabel, Task):
         """Makes the `Tagged` of a file."""
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
-        logits, has_token = prepared.tokens.of_words(outputs, int(ends[-1]))
+        numbers = self.numbers(outputs)
+        steps = self.steps(numbers)
+        logits, has_token = prepared.tokens.of_words(numbers["logits"], int(ends[-1]))
         logits[~has_token] = schemes.scores_without_token(self.labels, self.scheme)
         log_probs = metrics.log_softmax(logits)
         probabilities = np.exp(log_probs)
         tags, entities = [], []
         for sentence, start, end in zip(sentences, [0, *ends[:-1]], ends, strict=True):
-            own = schemes.best_tags(
-                log_probs[start:end], self.labels, self.scheme, self.decoder
-            )
+            own = schemes.best_tags(log_probs[start:end], self.labels, steps)
             chosen = np.take_along_axis(probabilities[start:end], own[:, None], 1)
             entities.append(self._found(sentence, own, chosen[:, 0]))
             tags.append(own)
@@ -279,11 +279,15 @@ class Tagging(OneLabel, Task):
     def numbers(self, outputs):
         return {"logits": outputs}
 
+    def steps(self, numbers):
+        """Returns the addends of steps from tag to tag; see `schemes.steps`."""
+        return schemes.steps(self.labels, self.scheme, self.decoder)
+
     def text_features(self, tokenizer, max_seq_length):
         return RowFeatures(tokenizer, max_seq_length, self.doc_stride)
 
     def string_answers(self, text_features, compute):
-        return Entities(text_features, compute, self.labels, self.scheme, self.decoder)
+        return Entities(text_features, compute, self)
 
     def meaning(self):
         order = ", ".join(self.labels)
