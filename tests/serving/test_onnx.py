@@ -1,4 +1,4 @@
-"""ONNX and TensorFlow Lite files of every head, and of models, in their runtimes."""
+"""ONNX and TensorFlow Lite files of every served, and of models, in their runtimes."""
 
 import dataclasses
 import itertools
@@ -75,7 +75,7 @@ _HEADS = {
     ),
 }
 _ACTIVATIONS = ("geglu", "relu", "gelu", "gelu_erf")
-# Each head in one of the formats and with one of the activations; the others at night.
+# Each served in one of the formats and with one of the activations; the others at night.
 _GRID = [
     pytest.param(
         name,
@@ -92,10 +92,10 @@ _OTHER_TYPES = ("int8", "float16")
 _TOLERANCES = {"onnx": 1e-5, "tflite": 0.1}  # weights of eight bits
 
 
-def features_of(head, vocab_size):
+def features_of(served, vocab_size):
     """Random rows of 7 and 5 tokens, of which the second is padded."""
     random = np.random.default_rng(4)
-    shape = (2, *[3] * (head.feature_axes - 2), 7)
+    shape = (2, *[3] * (served.feature_axes - 2), 7)
     mask = np.ones(shape, "int32")
     mask[1, ..., 5:] = 0
     features = {
@@ -105,17 +105,17 @@ def features_of(head, vocab_size):
         "masked_lm_positions": np.array([[1, 4], [2, 0]], "int32"),
         "p_mask": 1 - mask,
     }
-    return {name: features[name] for name in head.features}
+    return {name: features[name] for name in served.features}
 
 
-def check(module, head, vocab_size, folder, file_format="onnx"):
-    features = features_of(head, vocab_size)
-    path = WRITERS[file_format](module, head, folder)
+def check(module, served, vocab_size, folder, file_format="onnx"):
+    features = features_of(served, vocab_size)
+    path = WRITERS[file_format](module, served, folder)
     found = TokenFile(path)(features)
     expected = module.compute({k: tf.constant(v) for k, v in features.items()})
     assert found.keys() == expected.keys()
     if "start_top_index" in found:
-        found, expected = scores_of_beams(found, expected, features, head.model)
+        found, expected = scores_of_beams(found, expected, features, served.model)
     for name, values in expected.items():
         np.testing.assert_allclose(
             found[name], values, atol=_TOLERANCES[file_format], err_msg=name
@@ -159,9 +159,9 @@ def test_a_head(name, act, file_format, tiny_tokenizer, served_config, tmp_path)
     """In either format, and some in ONNX's other types."""
     make, task, changes = _HEADS[name]
     model = make(served_config(tiny_tokenizer, hidden_act=act, **changes))
-    module, head, _ = build_module_of(model, tiny_tokenizer, task)
+    module, served, _ = build_module_of(model, tiny_tokenizer, task)
     sizes = tiny_tokenizer.vocab_size, tmp_path, file_format
-    path, features = check(module, head, *sizes)
+    path, features = check(module, served, *sizes)
     for dtype in _OTHER_TYPES if file_format == "onnx" and name in _ROUNDED else ():
         rounded = shutil.copy(path, tmp_path / f"{dtype}.onnx")
         round_onnx(rounded, dtype)
@@ -173,9 +173,9 @@ def test_a_head(name, act, file_format, tiny_tokenizer, served_config, tmp_path)
 def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
     config = xlnet_config(initializer_range=0.5, ff_activation="gelu_erf")
     model = albert_tf.XLNetForSequenceClassification(config, labels=["a", "b"])
-    module, head, _ = build_module_of(model, xlnet_tokenizer)
+    module, served, _ = build_module_of(model, xlnet_tokenizer)
     features = xlnet_tokenizer(["a good film", "bad"], padding=True)
-    found = TokenFile(write_onnx(module, head, tmp_path))(features)
+    found = TokenFile(write_onnx(module, served, tmp_path))(features)
     expected = module.compute({k: tf.constant(v) for k, v in features.items()})
     for key, values in expected.items():
         np.testing.assert_allclose(found[key], values, atol=1e-5)
@@ -203,16 +203,16 @@ _XLNET_HEADS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some_at_night(_XLNET_HEADS, "answers", "embedding"))
 def test_an_xlnet_head(name, xlnet_tokenizer, xlnet_config, tmp_path):
-    """Each head in float32, and in one other form."""
+    """Each served in float32, and in one other form."""
     make, task, other = _XLNET_HEADS[name]
     sizes = {"d_model": 32, "d_head": 16, "d_inner": 64, "initializer_range": 0.3}
     model = make(xlnet_config(ff_activation="gelu_erf", **sizes))
-    module, head, _ = build_module_of(model, xlnet_tokenizer, task)
-    request = module.compute, _example_requests(module, head)["tokens"]
-    path = WRITERS["onnx"](module, head, tmp_path)
+    module, served, _ = build_module_of(model, xlnet_tokenizer, task)
+    request = module.compute, _example_requests(module, served)["tokens"]
+    path = WRITERS["onnx"](module, served, tmp_path)
     assert check_token_file(path, *request)["distance"] < 1e-5
     if other == "tflite":
-        path, other = WRITERS["tflite"](module, head, tmp_path), "int8"
+        path, other = WRITERS["tflite"](module, served, tmp_path), "int8"
     else:
         round_onnx(path, other)
     assert 0 < check_token_file(path, *request, other)["distance"] < 0.1
@@ -225,8 +225,8 @@ def test_several_heads(classifier, tiny_tokenizer, tmp_path):
         model = _CLASSIFIER.from_pretrained(classifier.model_dir, labels=labels)
         task = create_task("single_label", name, labels=labels)
         model.save_pretrained(tmp_path / name, tiny_tokenizer, {"task": task.to_dict()})
-    module, head, _ = build_module([bundle.open(tmp_path / name) for name in tasks])
-    check(module, head, tiny_tokenizer.vocab_size, tmp_path)
+    module, served, _ = build_module([bundle.open(tmp_path / name) for name in tasks])
+    check(module, served, tiny_tokenizer.vocab_size, tmp_path)
 
 
 @pytest.mark.slow

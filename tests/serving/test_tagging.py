@@ -181,8 +181,8 @@ def test_a_text_that_is_much_longer_than_others(saved, tiny_tokenizer, monkeypat
 @pytest.mark.slow
 def test_wrong_requests(saved, tiny_tokenizer):
     directory, _, _ = saved(tiny_tokenizer)
-    module, head, _ = build_module([bundle.open(directory)])
-    assert head.name == "tagging"
+    module, served, _ = build_module([bundle.open(directory)])
+    assert served.task.serves == "tagging"
     empty = module.text_signature()(text=tf.constant([], tf.string))
     assert empty["label"].shape == (0, 0)
     bad = module.text_signature()(text=tf.constant([b"a film\xff"]))

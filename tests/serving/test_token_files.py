@@ -79,17 +79,17 @@ def test_onnx(exported_with, classifier, tmp_path):
     assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
 
 
-def other_answers(module, head, directory):
+def other_answers(module, served, directory):
     """Writes the ONNX file of a model whose answers are a little larger."""
 
     class Other:
         def compute(self, features):
             return {k: v * 1.1 for k, v in module.compute(features).items()}
 
-    return write_onnx(Other(), head, directory)
+    return write_onnx(Other(), served, directory)
 
 
-def no_file(module, head, directory):
+def no_file(module, served, directory):
     path = directory / "model.onnx"
     path.write_bytes(b"nothing")
     return path
