@@ -1,4 +1,4 @@
-"""ONNX and TensorFlow Lite files of every served, and of models, in their runtimes."""
+"""ONNX and TensorFlow Lite files of every task, and of models, in their runtimes."""
 
 import dataclasses
 import itertools
@@ -75,7 +75,7 @@ _HEADS = {
     ),
 }
 _ACTIVATIONS = ("geglu", "relu", "gelu", "gelu_erf")
-# Each served in one of the formats and with one of the activations; the others at night.
+# Each task in one of the formats and with one of the activations; the others at night.
 _GRID = [
     pytest.param(
         name,
@@ -95,7 +95,7 @@ _TOLERANCES = {"onnx": 1e-5, "tflite": 0.1}  # weights of eight bits
 def features_of(served, vocab_size):
     """Random rows of 7 and 5 tokens, of which the second is padded."""
     random = np.random.default_rng(4)
-    shape = (2, *[3] * (served.feature_axes - 2), 7)
+    shape = (2, *[3] * (served.task.feature_axes - 2), 7)
     mask = np.ones(shape, "int32")
     mask[1, ..., 5:] = 0
     features = {
@@ -105,7 +105,7 @@ def features_of(served, vocab_size):
         "masked_lm_positions": np.array([[1, 4], [2, 0]], "int32"),
         "p_mask": 1 - mask,
     }
-    return {name: features[name] for name in served.features}
+    return {name: features[name] for name in served.task.features}
 
 
 def check(module, served, vocab_size, folder, file_format="onnx"):
@@ -203,7 +203,7 @@ _XLNET_HEADS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some_at_night(_XLNET_HEADS, "answers", "embedding"))
 def test_an_xlnet_head(name, xlnet_tokenizer, xlnet_config, tmp_path):
-    """Each served in float32, and in one other form."""
+    """Each task in float32, and in one other form."""
     make, task, other = _XLNET_HEADS[name]
     sizes = {"d_model": 32, "d_head": 16, "d_inner": 64, "initializer_range": 0.3}
     model = make(xlnet_config(ff_activation="gelu_erf", **sizes))
