@@ -77,18 +77,18 @@ def test_windows_are_padded_after_their_tokens(windows):
 def test_windows_in_a_graph(windows, xlnet_tokenizer):
     asked = tf.constant(["is it good", "it"])
     features = WindowFeatures(xlnet_tokenizer, _SIZES)
-    found = features.windows(asked, tf.constant([_CONTEXT] * 2))
+    found, layout, starts, ends = features.windows(asked, tf.constant([_CONTEXT] * 2))
     expected = windows.features(10)
-    for name, array in found.features.items():
+    for name, array in found.items():
         np.testing.assert_array_equal(array, expected[name], name)
-    np.testing.assert_array_equal(found.cls_positions, windows.lengths - 1)
+    np.testing.assert_array_equal(layout.cls_positions, windows.lengths - 1)
     inside = np.arange(10) < windows.text_ends[:, None]
-    np.testing.assert_array_equal(found.is_paragraph, inside)
+    np.testing.assert_array_equal(layout.is_text, inside)
     padded = windows.padded(windows.spans, 10)
-    np.testing.assert_array_equal(found.starts, padded[..., 0])
-    np.testing.assert_array_equal(found.ends, padded[..., 1])
+    np.testing.assert_array_equal(starts, padded[..., 0])
+    np.testing.assert_array_equal(ends, padded[..., 1])
     best = windows.padded(windows.is_max_context, 10)
-    np.testing.assert_array_equal(found.is_max_context, best)
+    np.testing.assert_array_equal(layout.max_context(), best)
 
 
 @pytest.mark.parametrize("pairs", [None, ["it was bad", "good"]])
@@ -139,10 +139,11 @@ def test_sentences_in_windows(xlnet_tokenizer):
         [0, 0, 0, 0, 0, 2],
         [0, 0, 0, 2, 3, 3],
     ]
-    found = RowFeatures(xlnet_tokenizer, 6, 3).windows(tf.constant([sentence.text]))
-    for name, array in found.features.items():
+    features = RowFeatures(xlnet_tokenizer, 6, 3)
+    found, *_, first = features.windows(tf.constant([sentence.text]))
+    for name, array in found.items():
         np.testing.assert_array_equal(array, batch[name], name)
-    assert found.word.numpy().tolist() == [
+    assert first.numpy().tolist() == [
         [0, 1, 2, 3, -1, -1],
         [-1, 4, -1, -1, -1, -1],
     ]

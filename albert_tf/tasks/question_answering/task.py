@@ -10,7 +10,8 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.tasks.question_answering import answers
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.objective import span_distances
@@ -65,8 +66,8 @@ class SquadTask(Task):
     meaning_of_numbers: typing.ClassVar[dict]
     """Describes each of `numbers` in a line."""
 
-    def span_scores(self, windows, outputs):
-        """Returns the `SpanScores` of the model's outputs."""
+    def beams(self, windows, outputs):
+        """Returns the arrays of `beams_of_logits` for the model's outputs."""
         raise NotImplementedError
 
     def figures(self, questions, predictions):
@@ -119,7 +120,7 @@ class SquadTask(Task):
         )
         return answers.predict(
             windows,
-            self.span_scores(windows, outputs),
+            self.beams(windows, outputs),
             self.n_best_size,
             self.max_answer_length,
         )
@@ -208,9 +209,9 @@ class SquadV1(SquadTask):
     def distances(self, logits, teacher, temperature):
         return span_distances(logits, teacher, temperature)
 
-    def span_scores(self, windows, outputs):
+    def beams(self, windows, outputs):
         logits = outputs["start_logits"], outputs["end_logits"]
-        return SpanScores.of_logits(*logits, self.n_best_size, windows.lengths)
+        return beams_of_logits(*logits, self.n_best_size, windows.lengths)
 
     def figures(self, questions, predictions):
         return evaluate_version_1(questions, predictions)
@@ -278,8 +279,8 @@ class SquadV2(SquadTask):
         spans = span_distances(logits[..., :2], teacher[..., :2], temperature)
         return spans + 0.5 * sigmoid_distances(*none, temperature)
 
-    def span_scores(self, windows, outputs):
-        return SpanScores.of_beams(outputs)
+    def beams(self, windows, outputs):
+        return beams_of_outputs(outputs)
 
     def figures(self, questions, predictions):
         given = self.null_score_diff_threshold

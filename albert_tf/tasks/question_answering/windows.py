@@ -196,7 +196,7 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     special = row_layout.special(True)
     sizes.require_room(special)
     lengths = sizes.max_seq_length, sizes.doc_stride
-    layout = Layout.of(row_layout, kept + special, tokens[paragraph], *lengths)
+    layout = Layout(row_layout, kept + special, tokens[paragraph], *lengths)
     ids = layout.special_ids(tokenizer)
     here, question, token = layout.of_questions(kept)
     ids[here] = question_ids[begins_of(question_tokens)[question] + token]

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.questions import Paragraph
@@ -42,17 +43,18 @@ def strings(pairs):
 def test_windows(stride, letters):
     sizes = WindowSizes(12, stride, 4)
     expected = windows_of_pairs(PAIRS, letters, sizes)
-    found = WindowFeatures(letters, sizes, 14).windows(*strings(PAIRS))
-    for name, array in found.features.items():
+    features = WindowFeatures(letters, sizes, 14)
+    found, layout, starts, ends = features.windows(*strings(PAIRS))
+    for name, array in found.items():
         np.testing.assert_array_equal(array, expected.features(14)[name], name)
-    np.testing.assert_array_equal(found.question, expected.question_index)
+    np.testing.assert_array_equal(layout.text, expected.question_index)
     best = expected.padded(expected.is_max_context, 14)
-    np.testing.assert_array_equal(found.is_max_context, best)
+    np.testing.assert_array_equal(layout.max_context(), best)
     spans = expected.padded(expected.spans, 14)
-    np.testing.assert_array_equal(tf.stack([found.starts, found.ends], -1), spans)
+    np.testing.assert_array_equal(tf.stack([starts, ends], -1), spans)
     inside = expected.features(14)["p_mask"] == 0
     inside[:, 0] = False
-    np.testing.assert_array_equal(found.is_paragraph, inside)
+    np.testing.assert_array_equal(layout.is_text, inside)
 
 
 def scores_of(features):
@@ -88,9 +90,9 @@ def predictions(pairs, tokenizer, sizes, compute, n_best_size, longest):
     features = windows.features(sizes.max_seq_length)
     outputs = {name: np.array(value) for name, value in compute(features).items()}
     if "start_logits" in outputs:
-        scores = SpanScores.of_logits(*outputs.values(), n_best_size, windows.lengths)
+        scores = beams_of_logits(*outputs.values(), n_best_size, windows.lengths)
     else:
-        scores = SpanScores.of_beams(outputs)
+        scores = beams_of_outputs(outputs)
     return predict(windows, scores, n_best_size, longest)
 
 

@@ -88,7 +88,7 @@ def brute_force_max_context(first, tokens, paragraph_tokens):
 def test_best_context(width, stride):
     rng = np.random.default_rng(stride)
     question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 3 * width + 4, 30)
-    layout = Layout.of(CLS_FIRST, question + SPECIAL, paragraph, width, stride)
+    layout = Layout(CLS_FIRST, question + SPECIAL, paragraph, width, stride)
     rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
     within = np.arange(len(rows)) - np.repeat(
         np.cumsum(layout.tokens) - layout.tokens, layout.tokens
