@@ -87,10 +87,10 @@ def evaluate(options):
     raw = scores.raw_scores(questions, predictions, version, unit)
     if unit == scores.CHARACTERS:
         _mind("F1 is of characters, as in CMRC 2018; pass --unit=words for SQuAD's")
-    if raw.missing:
+    if missing := [own.id for own in questions if own.id not in predictions]:
         _mind(
-            f"{options.predictions} has no prediction for {counted(raw.missing)}, "
-            f"which score 0: {listed(raw.missing)}"
+            f"{options.predictions} has no prediction for {counted(missing)}, "
+            f"which score 0: {listed(missing)}"
         )
     if version == 1:
         figures = scores.version_1_figures(raw)
