@@ -24,8 +24,6 @@ _SEGMENT = re.compile(
 _KANA_OF_CHINESE = 0.05  # in titles and names
 OFFICIAL_NA_PROB_THRESH = 1.0
 """Odds above which evaluate-v2.0.py counts a question as unanswered."""
-CHOSEN_HERE = "chosen on the questions that are scored"
-GIVEN = "given"
 
 
 def exact_match(gold, predicted, unit=WORDS):
@@ -206,7 +204,7 @@ def evaluate_version_1(questions, predictions):
 
 
 def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
-    """Computes the figures after a threshold on the null odds, and its origin.
+    """Computes the figures after a threshold on the null odds.
 
     The official code always chooses the threshold with the best F1 on the very
     questions that it then scores.
@@ -219,20 +217,16 @@ def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
 
     Returns:
         A dict of the figures of evaluate-v2.0.py for the answers that are then written,
-        best_exact, best_f1 and their thresholds, null_score_diff_threshold, and
-        threshold_is, "given" or "chosen on the questions that are scored".
+        best_exact, best_f1 and their thresholds, and null_score_diff_threshold.
     """
     odds = {p.question_id: p.null_odds for p in predictions}
     texts = {p.question_id: p.answer() for p in predictions}
     raw = raw_scores(questions, texts, version=2)
     best = best_figures(raw, texts, odds)
-    is_given = null_score_diff_threshold is not None
-    threshold = null_score_diff_threshold if is_given else best["best_f1_thresh"]
+    threshold = null_score_diff_threshold
+    if threshold is None:
+        threshold = best["best_f1_thresh"]
     written = {p.question_id: p.answer(threshold) for p in predictions}
     after = raw_scores(questions, written, version=2)
-    return {
-        **version_2_figures(after),
-        **best,
-        "null_score_diff_threshold": threshold,
-        "threshold_is": GIVEN if is_given else CHOSEN_HERE,
-    }
+    figures = {**version_2_figures(after), **best}
+    return {**figures, "null_score_diff_threshold": threshold}

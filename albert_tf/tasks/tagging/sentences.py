@@ -280,7 +280,8 @@ def _read_columns(path, lines, groups, flags, has_tags):
                         raise ValueError(f"the word {words[-1]!r} has no tag")
                     tags.append(cleaned_tag(tag, flags.scheme))
             where = f"{path}, line {places[0] + 1}"
-            found = _with_tags(where, words, tags, tuple(places), flags.scheme)
+            source, scheme = tuple(places), flags.scheme
+            found = sentence_of_words(where, words, tags, source, scheme), tags
         except ValueError as error:
             found = error
         yield where, found
@@ -310,14 +311,8 @@ def _of_object(where, fields, form, has_tags, scheme):
     if form == "spans":
         return sentence_of_text(where, fields.get("text"), given, fields), None
     tags = given and [cleaned_tag(tag, scheme) for tag in given]
-    return _with_tags(where, _list(fields, "tokens"), tags, fields, scheme)
-
-
-def _with_tags(where, words, tags, source, scheme):
-    sentence = sentence_of_words(where, words, tags, source, scheme)
-    if scheme:
-        schemes.check_tags(tags or (), scheme)
-    return sentence, tags
+    words = _list(fields, "tokens")
+    return sentence_of_words(where, words, tags, fields, scheme), tags
 
 
 def _list(fields, *names):
@@ -332,8 +327,8 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
     """Makes a `Sentence` of words with tags of a scheme, or with None.
 
     Raises:
-        ValueError: words or tags are something else, differ in number or hold
-            characters that `check_characters` refuses.
+        ValueError: words or tags are something else, differ in number, hold
+            characters that `check_characters` refuses, or do not fit the scheme.
     """
     for word in words:
         if not isinstance(word, str) or not word.strip():
@@ -351,6 +346,8 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
     for tag in tags:
         check_characters("label", tag)
     entities = tuple(sentence.in_characters(schemes.entities_of(tags, scheme)))
+    if scheme:
+        schemes.check_tags(tags, scheme)
     return dataclasses.replace(sentence, entities=entities)
 
 

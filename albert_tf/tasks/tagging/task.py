@@ -63,6 +63,7 @@ class Tagging(OneLabel, Task):
 
     kind = "tagging"
     purpose = "token_classification"
+    choices = {"scheme": schemes.SCHEMES, "decoder": schemes.DECODERS}
     tokens_class = TagRows
     row_settings = ("doc_stride",)
     by_token = True
@@ -84,13 +85,6 @@ class Tagging(OneLabel, Task):
             )
         own = schemes.BIOES if letters & {"E", "S"} else schemes.IOB2
         scheme = own if self.scheme is None else self.scheme
-        for name, value, choices in (
-            ("scheme", scheme, schemes.SCHEMES),
-            ("decoder", self.decoder, schemes.DECODERS),
-        ):
-            if value not in choices:
-                expected = ", ".join(choices)
-                raise ValueError(f"{name} is {value!r}, expected one of {expected}")
         if type(self.doc_stride) is not int or self.doc_stride < 1:
             raise ValueError(
                 f"doc_stride is {self.doc_stride!r}, expected a positive integer"
