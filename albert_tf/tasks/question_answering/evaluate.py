@@ -110,8 +110,9 @@ def _version(options, questions):
     unanswered = [question.id for question in questions if not question.answers]
     version = options.version
     if version is None:
+        declared = str(read_squad(options.data).get("version", "")).lower()
         has_odds = options.na_prob_file is not None
-        is_second = unanswered or has_odds or _declares_second(options.data)
+        is_second = unanswered or has_odds or declared.startswith(("2", "v2"))
         version = 2 if is_second else 1
     if version == 1 and unanswered:
         raise UserError(
@@ -119,10 +120,6 @@ def _version(options, questions):
             f"({listed(unanswered)}), which SQuAD 1.1 cannot score; pass --version=2."
         )
     return version
-
-
-def _declares_second(path):
-    return str(read_squad(path).get("version", "")).lower().startswith(("2", "v2"))
 
 
 def _by_id(path, kind, what):

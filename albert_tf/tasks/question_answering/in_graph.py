@@ -102,13 +102,8 @@ def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
             logits, tf.minimum(n_best_size, tf.shape(logits)[1])
         )
         found.append((index, scores))
-    (starts, start_scores), (ends, end_scores) = found
-    return (
-        starts[:, :, None],
-        start_scores[:, :, None],
-        ends[:, None, :],
-        end_scores[:, None, :],
-    )
+    starts, ends = found
+    return *(v[:, :, None] for v in starts), *(v[:, None, :] for v in ends)
 
 
 def answers(

@@ -175,7 +175,11 @@ def read_tag_file(path, flags, role="dev", skip_bad_rows=False):
         first = next(objects, {})
         form = "spans" if "text" in first else "tokens"
         has_tags = role != "test" or any(name in first for name in _MEMBERS[form])
-        found = _read_objects(path, form, has_tags, flags.scheme)
+        kind = form, has_tags, flags.scheme
+        found = (
+            (where, or_error(_of_object, where, fields, *kind))
+            for where, fields in read_rows(path)
+        )
     else:
         if suffix_of(path) == _CONLLU:
             columns = {
@@ -295,18 +299,10 @@ def _column(columns, place):
     return columns[place]
 
 
-def _read_objects(path, form, has_tags, scheme):
-    """Yields (where, (`Sentence`, its tags) or ValueError) of a file of objects.
-
-    Tags are None with the form "spans".
-    """
-    for where, fields in read_rows(path):
-        if not isinstance(fields, ValueError):
-            fields = or_error(_of_object, where, fields, form, has_tags, scheme)
-        yield where, fields
-
-
 def _of_object(where, fields, form, has_tags, scheme):
+    """Returns a `Sentence` and its tags, which are None with the form "spans"."""
+    if isinstance(fields, ValueError):
+        raise fields
     given = _list(fields, *_MEMBERS[form]) if has_tags else None
     if form == "spans":
         return sentence_of_text(where, fields.get("text"), given, fields), None
