@@ -22,7 +22,6 @@ from albert_tf.tasks.prediction import joined
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
-from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.tokenized_examples import cached
 from albert_tf.tasks.tokenized_examples import cached_tokens
@@ -116,11 +115,6 @@ class Teacher:
     """
 
     def __init__(self, name, task):
-        if type(task).distances is Task.distances:
-            raise UserError(
-                f"--teacher={name}: the task {task.kind} has no distance to a teacher; "
-                "leave the flag out."
-            )
         self._name = name
         opened = bundle.open(name)
         own = read_task(opened, task)

@@ -56,6 +56,8 @@ class Task:
     """The `metrics` of every task of the class; () where they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """Class of `tokenize`'s result; its fields are arrays, which can be cached."""
+    choices: typing.ClassVar[dict] = {}
+    """The texts that fields may have, by name."""
     row_settings: typing.ClassVar[tuple] = ()
     """Names of fields that decide, beside tokenizer and length, how examples become
     rows; a model is applied with the values of its training."""
@@ -97,6 +99,9 @@ class Task:
                 raise ValueError(f"{field.name} is {value!r}, expected an integer")
             if field.type is float and type(value) not in (int, float):
                 raise ValueError(f"{field.name} is {value!r}, expected a number")
+            if value not in self.choices.get(field.name, (value,)):
+                known = ", ".join(self.choices[field.name])
+                raise ValueError(f"{field.name} is {value!r}, expected one of {known}")
         metrics = self.default_metrics or self.metrics
         object.__setattr__(self, "metrics", metrics)
 

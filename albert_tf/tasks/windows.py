@@ -9,71 +9,48 @@ B texts, W windows, T tokens of a window, N tokens of texts in windows, one afte
 other.
 """
 
-import dataclasses
 import functools
 
 import numpy as np
 
-from albert_tf.row_layout import RowLayout
 
-
-@dataclasses.dataclass(frozen=True)
 class Layout:
-    """The windows of some texts.
+    """The windows of some texts, as official: the last one ends with the text.
+
+    Args:
+        row_layout: the `RowLayout`.
+        others: int array `[B]`, tokens in a window beside each text, less than
+            `max_seq_length`.
+        text_tokens: int array `[B]`; a text of none gets one window.
+        max_seq_length: tokens of a window at most, all counted.
+        doc_stride: tokens from the beginning of a window to the next one's, at
+            least 1.
 
     Attributes:
-        row_layout: the `RowLayout`.
+        row_layout, text_tokens: the arguments.
         text: int64 `[W]`, whose window it is.
         index: int64 `[W]`, its number among the windows of its text.
         first: int64 `[W]`, the first token of the text in it.
         tokens: int64 `[W]`, the number of the text's tokens in it.
         before: int64 `[W]`, the number of tokens before the text.
         lengths: int64 `[W]`, all tokens of each window.
-        text_tokens: int64 `[B]`, of each text.
     """
 
-    row_layout: RowLayout
-    text: np.ndarray
-    index: np.ndarray
-    first: np.ndarray
-    tokens: np.ndarray
-    before: np.ndarray
-    lengths: np.ndarray
-    text_tokens: np.ndarray
-
-    @classmethod
-    def of(cls, row_layout, others, text_tokens, max_seq_length, doc_stride):
-        """Lays windows out, as official: the last one ends with the text.
-
-        Args:
-            row_layout: the `RowLayout`.
-            others: int array `[B]`, tokens in a window beside each text, less than
-                `max_seq_length`.
-            text_tokens: int array `[B]`; a text of none gets one window.
-            max_seq_length: tokens of a window at most, all counted.
-            doc_stride: tokens from the beginning of a window to the next one's, at
-                least 1.
-        """
+    def __init__(self, row_layout, others, text_tokens, max_seq_length, doc_stride):
+        self.row_layout, self.text_tokens = row_layout, text_tokens
         room = max_seq_length - others  # [B]
         step = np.minimum(room, doc_stride)
         left_over = np.maximum(text_tokens - room, 0)
         counts = 1 + -(-left_over // step)
-        text = np.repeat(np.arange(len(counts)), counts)
-        index = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)
-        first = index * step[text]
-        tokens = np.minimum(room[text], text_tokens[text] - first)
+        text = self.text = np.repeat(np.arange(len(counts)), counts)
+        begins = np.repeat(np.cumsum(counts) - counts, counts)
+        self.index = np.arange(len(text)) - begins
+        self.first = self.index * step[text]
+        self.tokens = np.minimum(room[text], text_tokens[text] - self.first)
         # [SEP] stands behind the text, and where [CLS] is last everything.
         before = 0 * others if row_layout.cls_last else others - 1
-        return cls(
-            row_layout=row_layout,
-            text=text,
-            index=index,
-            first=first,
-            tokens=tokens,
-            before=before[text].astype(np.int64),
-            lengths=tokens + others[text],
-            text_tokens=text_tokens,
-        )
+        self.before = before[text].astype(np.int64)
+        self.lengths = self.tokens + others[text]
 
     @property
     def cls_positions(self):

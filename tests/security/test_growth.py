@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from albert_tf.display import html_page
 from albert_tf.tasks.question_answering import in_graph
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Paragraph
@@ -280,7 +280,7 @@ def test_questions():
         if found:
             shape = [len(found[0]), int(found[0].lengths.max())]
             logits = np.random.default_rng(0).random([2, *shape], np.float32)
-            predict(found[0], SpanScores.of_logits(*logits, 5, found[0].lengths), 5)
+            predict(found[0], beams_of_logits(*logits, 5, found[0].lengths), 5)
 
     check_growth(read)
 
@@ -290,10 +290,10 @@ def test_answers_in_a_graph():
     features = in_graph.WindowFeatures(_wordpiece(), _SIZES)
 
     def answer(text):
-        windows = features.windows(tf.constant(["ab?"]), text)
-        mask = windows.features["input_mask"]
+        rows, *windows = features.windows(tf.constant(["ab?"]), text)
+        mask = rows["input_mask"]
         logits = tf.random.stateless_uniform(tf.shape(mask), (1, 2))
         beams = in_graph.beams_of_logits(logits, -logits, mask, 5)
-        return in_graph.answers(windows, beams, text, 5, 30, 3)
+        return in_graph.answers(*windows, beams, text, 5, 30, 3)
 
     check_growth(compiled(answer))

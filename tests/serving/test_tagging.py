@@ -66,21 +66,21 @@ def expected(tokenizer, task, model, texts=_TEXTS):
     examples = TagFile("texts", sentences, "spans")
     tokens = task.tokenize(examples, tokenizer, _LENGTH)
     outputs = OutputsPredictor(model, 3, _LENGTH)(tokens)
-    return task.interpret(Prepared(examples, tokens), outputs).entities
+    return task.interpret(Prepared(examples, tokens), outputs)[-1]
 
 
 def check(answers, found):
-    """Compares outputs `[texts, entities]` with lists of `Found`."""
+    """Compares outputs `[texts, entities]` with lists of (label, start, end, score)."""
     assert sum(map(len, found)) > 4
     for row, (text, entities) in enumerate(zip(_TEXTS, found, strict=True)):
         size = len(entities)
         assert not any(answers["label"][row, size:])
         own = {name: values[row, :size].tolist() for name, values in answers.items()}
-        assert own["label"] == [entity.label for entity in entities]
-        assert own["start"] == [entity.start for entity in entities]
-        assert own["end"] == [entity.end for entity in entities]
-        assert own["entity"] == [text[e.start : e.end] for e in entities]
-        scores = [entity.score for entity in entities]
+        assert own["label"] == [entity[0] for entity in entities]
+        assert own["start"] == [entity[1] for entity in entities]
+        assert own["end"] == [entity[2] for entity in entities]
+        assert own["entity"] == [text[start:end] for _, start, end, _ in entities]
+        scores = [entity[3] for entity in entities]
         np.testing.assert_allclose(own["score"], scores, atol=1e-5)
 
 
@@ -107,7 +107,7 @@ def test_answers_are_those_of_the_command(vocabulary, fields, saved, request):
     check(predictor.arrays(_TEXTS, batch_size=3), found)
     for text, entities in zip(_TEXTS, found, strict=True):
         alone = predictor(text)["entities"]
-        assert [e["start"] for e in alone] == [e.start for e in entities]
+        assert [e["start"] for e in alone] == [e[1] for e in entities]
         json.dumps(alone)
 
 

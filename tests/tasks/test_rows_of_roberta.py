@@ -68,8 +68,8 @@ def test_words_have_the_space_before_them(tokenizer):
     examples = tokenize_sentences([sentence], tokenizer, 30, 10)
     pieces = [i for word in words for i in tokenizer.encode(f" {word}")]
     assert _row(examples) == [0, *pieces, 2]
-    found = RowFeatures(tokenizer, 30, 10).windows(tf.constant(["the cat didn't"]))
-    assert found.features["input_ids"][0].numpy().tolist() == [0, *pieces, 2]
+    found = RowFeatures(tokenizer, 30, 10)(tf.constant(["the cat didn't"]))
+    assert found["input_ids"][0].numpy().tolist() == [0, *pieces, 2]
 
 
 def test_masks_in_a_graph(tokenizer):

@@ -19,7 +19,7 @@ from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tokenized_examples import from_features
-from albert_tf.xlnet.heads import no_answer_mask
+from tools.verify.squad_windows import features_of
 
 _CONTEXT = "the film was very good and the plot was bad"
 _SIZES = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)
@@ -40,7 +40,8 @@ def windows(xlnet_tokenizer):
 def test_windows_begin_with_the_text(windows, xlnet_tokenizer):
     text, asked = (xlnet_tokenizer.encode(t) for t in (_CONTEXT, "is it"))
     sep, cls = xlnet_tokenizer.sep_id, xlnet_tokenizer.cls_id
-    features = windows.features(10)
+    features = features_of(windows, 10)
+    assert windows.layout == CLS_LAST.padded_after
     assert len(text) == 10 and windows.question_index.tolist() == [0, 0, 0, 1, 1, 1]
     for window, first in enumerate((0, 3, 6)):
         part = text[first : first + 5]
@@ -64,31 +65,21 @@ def test_windows_begin_with_the_text(windows, xlnet_tokenizer):
     np.testing.assert_array_equal(windows.answers[without], expected)
 
 
-def test_windows_are_padded_after_their_tokens(windows):
-    assert windows.layout == CLS_LAST.padded_after
-    [batch] = evaluation_dataset(windows, 6, 10)
-    expected = windows.features(batch["input_ids"].shape[1])
-    for name in ("input_ids", "input_mask", "segment_ids"):
-        np.testing.assert_array_equal(batch[name], expected[name], name)
-    p_mask = no_answer_mask(batch["input_mask"], batch["segment_ids"])
-    np.testing.assert_array_equal(p_mask, expected["p_mask"])
-
-
 def test_windows_in_a_graph(windows, xlnet_tokenizer):
     asked = tf.constant(["is it good", "it"])
     features = WindowFeatures(xlnet_tokenizer, _SIZES)
-    found = features.windows(asked, tf.constant([_CONTEXT] * 2))
-    expected = windows.features(10)
-    for name, array in found.features.items():
+    found, layout, starts, ends = features.windows(asked, tf.constant([_CONTEXT] * 2))
+    expected = features_of(windows, 10)
+    for name, array in found.items():
         np.testing.assert_array_equal(array, expected[name], name)
-    np.testing.assert_array_equal(found.cls_positions, windows.lengths - 1)
+    np.testing.assert_array_equal(layout.cls_positions, windows.lengths - 1)
     inside = np.arange(10) < windows.text_ends[:, None]
-    np.testing.assert_array_equal(found.is_paragraph, inside)
+    np.testing.assert_array_equal(layout.is_text, inside)
     padded = windows.padded(windows.spans, 10)
-    np.testing.assert_array_equal(found.starts, padded[..., 0])
-    np.testing.assert_array_equal(found.ends, padded[..., 1])
+    np.testing.assert_array_equal(starts, padded[..., 0])
+    np.testing.assert_array_equal(ends, padded[..., 1])
     best = windows.padded(windows.is_max_context, 10)
-    np.testing.assert_array_equal(found.is_max_context, best)
+    np.testing.assert_array_equal(layout.max_context(), best)
 
 
 @pytest.mark.parametrize("pairs", [None, ["it was bad", "good"]])
@@ -139,10 +130,11 @@ def test_sentences_in_windows(xlnet_tokenizer):
         [0, 0, 0, 0, 0, 2],
         [0, 0, 0, 2, 3, 3],
     ]
-    found = RowFeatures(xlnet_tokenizer, 6, 3).windows(tf.constant([sentence.text]))
-    for name, array in found.features.items():
+    features = RowFeatures(xlnet_tokenizer, 6, 3)
+    found, *_, first = features.windows(tf.constant([sentence.text]))
+    for name, array in found.items():
         np.testing.assert_array_equal(array, batch[name], name)
-    assert found.word.numpy().tolist() == [
+    assert first.numpy().tolist() == [
         [0, 1, 2, 3, -1, -1],
         [-1, 4, -1, -1, -1, -1],
     ]

@@ -25,7 +25,8 @@ from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering import scores
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.scores import evaluate_version_1
 from albert_tf.tasks.question_answering.scores import evaluate_version_2
@@ -128,15 +129,15 @@ def _compare_answers(directory, inputs):
     is_first = _LOGITS[0] in inputs
     size, longest = facts["n_best_size"], facts["max_answer_length"]
     if is_first:
-        span_scores = SpanScores.of_logits(*(inputs[name] for name in _LOGITS), size)
+        beams = beams_of_logits(*(inputs[name] for name in _LOGITS), size)
     else:
-        span_scores = SpanScores.of_beams(inputs)
-    if len(span_scores.starts) != len(windows):
+        beams = beams_of_outputs(inputs)
+    if len(beams[0]) != len(windows):
         raise UserError(
-            f"{directory}/inputs.npz has scores of {len(span_scores.starts)} windows, "
+            f"{directory}/inputs.npz has scores of {len(beams[0])} windows, "
             f"but {len(windows)} windows were recorded."
         )
-    predictions = answers.predict(windows, span_scores, size, longest)
+    predictions = answers.predict(windows, beams, size, longest)
     found, expected = {}, {}
     for name, ours in _files(predictions, facts).items():
         path = os.path.join(directory, name)

@@ -5,11 +5,14 @@ import unicodedata
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.models.question_answering import no_answer_mask
+from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import characters
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tokenization.normalization import sentencepiece_text
+from albert_tf.xlnet.heads import no_answer_mask as no_answer_mask_of_xlnet
 
 _POSITIONS = ("start_position", "end_position", "is_impossible")
 _MAPS = ("tok_start_to_orig_index", "tok_end_to_orig_index")
@@ -37,7 +40,7 @@ def compare(recorded, tokenizer):
         # Nothing can be compared window by window; the counts tell.
         return ours, theirs, {}
     width = expected["input_ids"].shape[1]
-    for name, array in found.features(width).items():
+    for name, array in features_of(found, width).items():
         ours[name] = array[places]
     for name, attribute in _PER_WINDOW.items():
         ours[name] = getattr(found, attribute)[places]
@@ -49,6 +52,16 @@ def compare(recorded, tokenizer):
     notes |= _compare_positions(recorded, tokenizer, ours)
     theirs |= {name: expected[name] for name in ours if name in expected}
     return ours, theirs, notes
+
+
+def features_of(windows, width):
+    """Returns the model's inputs of `Windows` by official name, int32 `[W, width]`."""
+    [batch] = evaluation_dataset(windows, len(windows), width, pad_to_max_length=True)
+    batch.pop("labels", None)
+    marks = no_answer_mask_of_xlnet if windows.layout.cls_last else no_answer_mask
+    p_mask = marks(batch["input_mask"], batch["segment_ids"])
+    found = {**batch, "p_mask": p_mask}
+    return {name: np.array(values, np.int32) for name, values in found.items()}
 
 
 def _windows(recorded, tokenizer, is_training):

@@ -24,30 +24,22 @@ _CORRELATIONS = ("pearson", "spearman", "MSE")
 _SENTENCES = ("sentence1", "sentence2")
 
 
-@dataclasses.dataclass(frozen=True)
-class _GlueTask:
-    directories: tuple  # names under data_dir, the usual one first
-    columns: Columns  # of the labelled files
-    test_columns: Columns
-    dev: dict  # split name: file name
-    test: dict  # split name: (file name, name of the submission file)
-    labels: tuple = _BINARY
-    metrics: tuple = ("accuracy",)
-    kind: str = "single_label"
-    # For QQP, the official code leaves out short rows and keeps empty questions.
-    skip_bad_rows: bool = False
-
-
 def _task(directories, text, text_pair=None, label="label", **changes):
-    """Makes a `_GlueTask` whose submission has the name of its first directory."""
-    directories = directories.split()
-    values = {
-        "columns": Columns(text, text_pair, label),
+    """Describes a task, whose submission has the name of its first directory."""
+    directories = directories.split()  # names under data_dir, the usual one first
+    return {
+        "directories": directories,
+        "columns": Columns(text, text_pair, label),  # of the labelled files
         "test_columns": Columns(text, text_pair),
-        "dev": {"dev": "dev.tsv"},
-        "test": {"test": ("test.tsv", directories[0])},
+        "dev": {"dev": "dev.tsv"},  # file name by split
+        "test": {"test": ("test.tsv", directories[0])},  # and of the submission file
+        "labels": _BINARY,
+        "metrics": ("accuracy",),
+        "kind": "single_label",
+        # For QQP, the official code leaves out short rows and keeps empty questions.
+        "skip_bad_rows": False,
+        **changes,
     }
-    return _GlueTask(directories, **{**values, **changes})
 
 
 def _mnli(first, second):
@@ -123,11 +115,11 @@ def glue_task(task_name):
         )
     glue = TASKS[name]
     return create_task(
-        glue.kind,
+        glue["kind"],
         name,
-        labels=glue.labels,
-        pair=glue.columns.text_pair is not None,
-        metrics=glue.metrics,
+        labels=glue["labels"],
+        pair=glue["columns"].text_pair is not None,
+        metrics=glue["metrics"],
     )
 
 
@@ -153,23 +145,23 @@ def glue_examples(
     """
     task = glue_task(task_name)
     glue = TASKS[task.name]
-    folders = [pathlib.Path(data_dir) / folder for folder in glue.directories]
+    folders = [pathlib.Path(data_dir) / folder for folder in glue["directories"]]
     folder = next((folder for folder in folders if folder.is_dir()), None)
     if folder is None:
         raise UserError(
-            f"--data_dir={data_dir} has no folder {glue.directories[0]}; expected the "
+            f"--data_dir={data_dir} has no folder {folders[0].name}; expected the "
             f"GLUE files of {task.name} there; download them from {GLUE_PAGE}."
         )
-    files = {"train": ("train", "train.tsv")} if glue.dev else {}
-    files |= {name: ("dev", file) for name, file in glue.dev.items()}
-    examples, skips = {}, skip_bad_rows or glue.skip_bad_rows
+    files = {"train": ("train", "train.tsv")} if glue["dev"] else {}
+    files |= {name: ("dev", file) for name, file in glue["dev"].items()}
+    examples, skips = {}, skip_bad_rows or glue["skip_bad_rows"]
     for name, (role, file) in files.items():
         if role in roles:
-            examples[name] = task.read(folder / file, glue.columns, role, skips)
+            examples[name] = task.read(folder / file, glue["columns"], role, skips)
     if "test" not in roles:
         return task, examples
-    for name, (file, submission) in glue.test.items() if unlabelled else ():
-        table = task.read(folder / file, glue.test_columns, "test", skips)
+    for name, (file, submission) in glue["test"].items() if unlabelled else ():
+        table = task.read(folder / file, glue["test_columns"], "test", skips)
         examples[name] = dataclasses.replace(table, submission=submission)
     if task.name == "ax" and (folder / _LABELLED_AX[0]).exists():
         file, columns = _LABELLED_AX

@@ -39,7 +39,7 @@ def train_and_apply(options):
     if options.do_train or options.do_eval or predict_splits:
         tuned = None
         if options.task_name == _CUSTOM and not options.do_train:
-            tuned = _fine_tuned(options)
+            tuned = fine_tuned(options.output_dir, options.opened, task_class=TextTask)
         task, examples = read_tables(options, tuned, predict_splits)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
@@ -158,11 +158,6 @@ def read_tables(options, tuned, predict):
     )
 
 
-def _fine_tuned(options):
-    """Finds the model to apply: its `Bundle` and its `TextTask`."""
-    return fine_tuned(options.output_dir, options.opened, task_class=TextTask)
-
-
 def read_raw_texts(flags, pair):
     """Reads the texts and, for pair tasks, the second texts (else None), as lists.
 
@@ -210,7 +205,7 @@ def _predict_raw_text(options, texts):
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.predictor import Predictor
 
-    opened, task = _fine_tuned(options)
+    opened, task = fine_tuned(options.output_dir, options.opened, task_class=TextTask)
     texts, pairs = texts or read_raw_texts(options, task.pair)
     inputs = [texts] if pairs is None else [texts, pairs]
     answers = Predictor(opened.path)(*inputs, batch_size=options.predict_batch_size)

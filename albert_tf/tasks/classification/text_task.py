@@ -237,6 +237,26 @@ class Labelled(TextTask):
 
     serves = "classification"
 
+    def confusion(self, labels, predictions):
+        """Returns the confusion matrix or matrices, and the scores of each label.
+
+        The matrix is int `[labels, labels]`, rows are labels, columns predictions; or
+        `[labels, 2, 2]`, whether a row has the label and whether that was predicted.
+        """
+        raise NotImplementedError
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        """Writes as `Task.write_scored`, with the scores of each label as JSON."""
+        super().write_scored(output_dir, name, prepared, outputs)
+        predictions = self.predictions(outputs)
+        confusion, scores = self.confusion(prepared.tokens.labels, predictions)
+        report = {
+            "labels": self.labels,
+            "confusion": confusion.tolist(),
+            "classes": dict(zip(self.labels, scores, strict=True)),
+        }
+        write_json(output_dir / f"{name}_class_scores.json", report)
+
     def meaning(self):
         order = ", ".join(self.labels)
         return {"probabilities": f"probability of each label, in the order {order}"}
@@ -291,16 +311,14 @@ class SingleLabel(OneLabel, Labelled):
     def worth_a_look(self, labels, predictions):
         return np.flatnonzero(labels != predictions)
 
+    def confusion(self, labels, predictions):
+        confusion = metrics.confusion_matrix(labels, predictions, self.num_outputs)
+        return confusion, metrics.per_class(confusion)
+
     def write_scored(self, output_dir, name, prepared, outputs):
         super().write_scored(output_dir, name, prepared, outputs)
         labels, predictions = prepared.tokens.labels, self.predictions(outputs)
-        confusion = metrics.confusion_matrix(labels, predictions, self.num_outputs)
-        _write_class_scores(
-            output_dir / f"{name}_class_scores.json",
-            self.labels,
-            confusion,
-            metrics.per_class(confusion),
-        )
+        confusion, _ = self.confusion(labels, predictions)
         picture = output_dir / f"{name}_confusion.png"
         write_confusion_plot(picture, self.labels, confusion)
 
@@ -389,21 +407,14 @@ class MultiLabel(Labelled):
     def worth_a_look(self, labels, predictions):
         return np.flatnonzero((labels != predictions).any(axis=1))  # [N, L] -> [N]
 
-    def write_scored(self, output_dir, name, prepared, outputs):
-        """Writes as `Task.write_scored`, with a confusion matrix for each label."""
-        super().write_scored(output_dir, name, prepared, outputs)
-        labels = prepared.tokens.labels.T.astype(int)  # [L, N]
-        predictions = self.predictions(outputs).T.astype(int)
+    def confusion(self, labels, predictions):
         matrices = [
             metrics.confusion_matrix(true, predicted, 2)
-            for true, predicted in zip(labels, predictions, strict=True)
+            for true, predicted in zip(
+                labels.T.astype(int), predictions.T.astype(int), strict=True
+            )
         ]
-        _write_class_scores(
-            output_dir / f"{name}_class_scores.json",
-            self.labels,
-            np.stack(matrices),
-            [metrics.per_class(matrix)[1] for matrix in matrices],
-        )
+        return np.stack(matrices), [metrics.per_class(own)[1] for own in matrices]
 
     def label_text(self, label):
         return LABEL_SEPARATOR.join(self.labels[i] for i in np.flatnonzero(label))
@@ -477,20 +488,6 @@ def write_errors(path, task, table, predictions):
 def _write_lines(path, lines):
     text = "".join("\t".join(map(str, fields)) + "\n" for fields in lines)
     write_atomically(path, text)
-
-
-def _write_class_scores(path, labels, confusion, scores):
-    """Writes the confusion matrix and the scores of each class as JSON.
-
-    The matrix is int `[labels, labels]`, rows are labels, columns predictions; or
-    `[labels, 2, 2]`, whether a row has the label and whether that was predicted.
-    """
-    report = {
-        "labels": labels,
-        "confusion": confusion.tolist(),
-        "classes": dict(zip(labels, scores, strict=True)),
-    }
-    write_json(path, report)
 
 
 def write_confusion_plot(path, labels, confusion):

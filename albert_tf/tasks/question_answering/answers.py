@@ -20,71 +20,57 @@ NO_NULL_SCORE = 1000000.0
 _PADDING = -1e30
 
 
-@dataclasses.dataclass(frozen=True)
-class SpanScores:
-    """Starts and ends to combine, the best ones first.
+def beams_of_logits(start_logits, end_logits, n_best_size, lengths=None):
+    """Ranks the beams of a model that scores starts and ends apart, the best first.
 
-    Attributes:
+    Of equal logits, the earlier token ranks higher.
+
+    Args:
+        start_logits, end_logits: float32 `[W, T]`.
+        n_best_size: how many of each are combined.
+        lengths: int `[W]`, tokens of each window; padding behind them takes no
+            rank, so that its length does not matter. None to rank padding, too, as
+            the official code does.
+
+    Returns:
         starts: int `[W, starts, 1]`, places in the window.
-        start_scores: float32 of the same shape.
+        start scores: float32 of the same shape.
         ends: int `[W, starts or 1, ends]`, for each start or for all.
-        end_scores: float32 of the same shape.
-        null_scores: float32 `[W]`, high where there is no answer; None for a model
+        end scores: float32 of the same shape.
+        null scores: float32 `[W]`, high where there is no answer; None for a model
             that always answers.
     """
+    found = []
+    for logits in (start_logits, end_logits):
+        if lengths is not None:
+            padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
+            logits = np.where(padding, np.float32(_PADDING), logits)
+        places = np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
+        found.append((places, np.take_along_axis(logits, places, axis=1)))
+    starts, ends = found
+    return *(v[:, :, None] for v in starts), *(v[:, None, :] for v in ends), None
 
-    starts: np.ndarray
-    start_scores: np.ndarray
-    ends: np.ndarray
-    end_scores: np.ndarray
-    null_scores: np.ndarray | None = None
 
-    @classmethod
-    def of_logits(cls, start_logits, end_logits, n_best_size, lengths=None):
-        """Ranks the beams of a model that scores starts and ends apart.
+def beams_of_outputs(outputs):
+    """Returns the beams of a model that looks for ends given the start.
 
-        Of equal logits, the earlier token ranks higher.
+    Args:
+        outputs: dict of `start_top_log_probs`, `start_top_index` `[W, starts]`,
+            `end_top_log_probs`, `end_top_index` `[W, starts * ends]`, the ends of
+            the first start first, and `cls_logits` `[W]`.
 
-        Args:
-            start_logits, end_logits: float32 `[W, T]`.
-            n_best_size: how many of each are combined.
-            lengths: int `[W]`, tokens of each window; padding behind them takes no
-                rank, so that its length does not matter. None to rank padding, too, as
-                the official code does.
-        """
-        found = []
-        for logits in (start_logits, end_logits):
-            if lengths is not None:
-                padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
-                logits = np.where(padding, np.float32(_PADDING), logits)
-            places = np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
-            found.append((places, np.take_along_axis(logits, places, axis=1)))
-        (starts, start_scores), (ends, end_scores) = found
-        return cls(
-            starts[:, :, None],
-            start_scores[:, :, None],
-            ends[:, None, :],
-            end_scores[:, None, :],
-        )
-
-    @classmethod
-    def of_beams(cls, outputs):
-        """Returns the beams of a model that looks for ends given the start.
-
-        Args:
-            outputs: dict of `start_top_log_probs`, `start_top_index` `[W, starts]`,
-                `end_top_log_probs`, `end_top_index` `[W, starts * ends]`, the ends of
-                the first start first, and `cls_logits` `[W]`.
-        """
-        starts = outputs["start_top_index"]
-        grid = (*starts.shape, -1)
-        return cls(
-            starts[:, :, None],
-            outputs["start_top_log_probs"][:, :, None],
-            outputs["end_top_index"].reshape(grid),
-            outputs["end_top_log_probs"].reshape(grid),
-            outputs["cls_logits"],
-        )
+    Returns:
+        The five arrays of `beams_of_logits`.
+    """
+    starts = outputs["start_top_index"]
+    grid = (*starts.shape, -1)
+    return (
+        starts[:, :, None],
+        outputs["start_top_log_probs"][:, :, None],
+        outputs["end_top_index"].reshape(grid),
+        outputs["end_top_log_probs"].reshape(grid),
+        outputs["cls_logits"],
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,19 +126,20 @@ class Prediction:
         return [power / total for power in powers]
 
 
-def predict(windows, scores, n_best_size=20, max_answer_length=30):
+def predict(windows, beams, n_best_size=20, max_answer_length=30):
     """Ranks the stretches of each question's paragraph.
 
     Args:
         windows: `Windows`, all of each of its questions.
-        scores: the `SpanScores` of these windows.
+        beams: the arrays of `beams_of_logits`, of these windows.
         n_best_size: candidates of a question at most.
         max_answer_length: tokens of an answer at most.
 
     Returns:
         A `Prediction` for each of `windows.questions`, even without a window.
     """
-    question_index, *stretches = _stretches(windows, scores, max_answer_length)
+    *spans, null_scores = beams
+    question_index, *stretches = _stretches(windows, *spans, max_answer_length)
     numbers = np.arange(len(windows.questions) + 1)
     bounds = np.searchsorted(question_index, numbers)
     rows = np.searchsorted(windows.question_index, numbers)
@@ -161,9 +148,9 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
         own = [values[bounds[index] : bounds[index + 1]] for values in stretches]
         candidates = _best_of(*own, windows.contexts[index], n_best_size)
         null_odds = None
-        if scores.null_scores is not None:
+        if null_scores is not None:
             # Adding zero makes zeros of -0.0.
-            mine = (scores.null_scores[rows[index] : rows[index + 1]] + 0).tolist()
+            mine = (null_scores[rows[index] : rows[index + 1]] + 0).tolist()
             null_odds = min([NO_NULL_SCORE, *mine])
         if not candidates:
             candidates = [_EMPTY if null_odds is None else _NONE]
@@ -171,13 +158,12 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
     return predictions
 
 
-def _stretches(windows, scores, max_answer_length):
+def _stretches(windows, starts, start_scores, ends, end_scores, max_answer_length):
     """Lists the pairs of start and end that may be answers, by window and rank.
 
     It returns arrays of one length: question, first character, the one after the last,
     score of the start, score of the end.
     """
-    starts, ends = scores.starts, scores.ends
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
     is_best = windows.padded(windows.is_max_context, width)  # [W, T]
     row = np.arange(len(windows))[:, None, None]  # [W, 1, 1]
@@ -196,8 +182,8 @@ def _stretches(windows, scores, max_answer_length):
         windows.spans[first + pick(starts), 0],
         windows.spans[first + pick(ends), 1],
         # Adding zero makes zeros of -0.0, as sums of the official code do.
-        pick(scores.start_scores).astype(np.float64) + 0.0,
-        pick(scores.end_scores).astype(np.float64) + 0.0,
+        pick(start_scores).astype(np.float64) + 0.0,
+        pick(end_scores).astype(np.float64) + 0.0,
     )
 
 

@@ -87,10 +87,10 @@ def evaluate(options):
     raw = scores.raw_scores(questions, predictions, version, unit)
     if unit == scores.CHARACTERS:
         _mind("F1 is of characters, as in CMRC 2018; pass --unit=words for SQuAD's")
-    if raw.missing:
+    if missing := [own.id for own in questions if own.id not in predictions]:
         _mind(
-            f"{options.predictions} has no prediction for {counted(raw.missing)}, "
-            f"which score 0: {listed(raw.missing)}"
+            f"{options.predictions} has no prediction for {counted(missing)}, "
+            f"which score 0: {listed(missing)}"
         )
     if version == 1:
         figures = scores.version_1_figures(raw)
@@ -110,8 +110,9 @@ def _version(options, questions):
     unanswered = [question.id for question in questions if not question.answers]
     version = options.version
     if version is None:
+        declared = str(read_squad(options.data).get("version", "")).lower()
         has_odds = options.na_prob_file is not None
-        is_second = unanswered or has_odds or _declares_second(options.data)
+        is_second = unanswered or has_odds or declared.startswith(("2", "v2"))
         version = 2 if is_second else 1
     if version == 1 and unanswered:
         raise UserError(
@@ -119,10 +120,6 @@ def _version(options, questions):
             f"({listed(unanswered)}), which SQuAD 1.1 cannot score; pass --version=2."
         )
     return version
-
-
-def _declares_second(path):
-    return str(read_squad(path).get("version", "")).lower().startswith(("2", "v2"))
 
 
 def _by_id(path, kind, what):

@@ -6,7 +6,6 @@ B questions, W windows, T tokens of a window, C candidates, K answers.
 """
 
 import math
-import typing
 
 import tensorflow as tf
 
@@ -21,28 +20,6 @@ from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _MASKED = -1e30
 _BLANKS = list(map(ord, WHITE_SPACE))
-
-
-class InGraphWindows(typing.NamedTuple):
-    """The windows of a batch of questions.
-
-    Attributes:
-        features: int32 `[W, T]`: input_ids, input_mask, segment_ids.
-        question: int64 `[W]`, whose window it is.
-        is_max_context: bool `[W, T]`, as in `Windows`.
-        starts, ends: int32 `[W, T]`, the characters of the paragraph that a token stems
-            from, 0 where there is no paragraph.
-        is_paragraph: bool `[W, T]`.
-        cls_positions: int64 `[W]`, of the token that stands for no answer.
-    """
-
-    features: dict
-    question: tf.Tensor
-    is_max_context: tf.Tensor
-    starts: tf.Tensor
-    ends: tf.Tensor
-    is_paragraph: tf.Tensor
-    cls_positions: tf.Tensor
 
 
 class WindowFeatures(tf.Module):
@@ -66,10 +43,16 @@ class WindowFeatures(tf.Module):
         self.min_tokens = min_tokens
 
     def __call__(self, question, context):
-        return self.windows(question, context).features
+        return self.windows(question, context)[0]
 
     def windows(self, question, context):
-        """Makes the `InGraphWindows` of the strings of a call."""
+        """Makes the windows of the strings of a call.
+
+        Returns:
+            The features, int32 `[W, T]` by name; the `InGraphLayout`; and the first
+            character that each token stems from and the one after its last, int32
+            `[W, T]`, 0 where there is no paragraph.
+        """
         asked = self.tokenizer(question)  # [B, (tokens)]
         kept = tf.minimum(asked.row_lengths(), self.sizes.max_query_length)  # [B]
         ids, starts, ends = self.tokenizer.with_offsets(context)
@@ -99,15 +82,9 @@ class WindowFeatures(tf.Module):
         )
         input_ids = layout.pick(ids.flat_values, input_ids)
         nothing = tf.zeros_like(input_ids)
-        return InGraphWindows(
-            features=layout.features(input_ids, first_lengths, self.pad_id),
-            question=layout.text,
-            is_max_context=layout.max_context(),
-            starts=layout.pick(starts.flat_values, nothing),
-            ends=layout.pick(ends.flat_values, nothing),
-            is_paragraph=layout.is_text,
-            cls_positions=layout.cls_positions,
-        )
+        features = layout.features(input_ids, first_lengths, self.pad_id)
+        places = (layout.pick(v.flat_values, nothing) for v in (starts, ends))
+        return features, layout, *places
 
 
 def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
@@ -125,21 +102,18 @@ def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
             logits, tf.minimum(n_best_size, tf.shape(logits)[1])
         )
         found.append((index, scores))
-    (starts, start_scores), (ends, end_scores) = found
-    return (
-        starts[:, :, None],
-        start_scores[:, :, None],
-        ends[:, None, :],
-        end_scores[:, None, :],
-    )
+    starts, ends = found
+    return *(v[:, :, None] for v in starts), *(v[:, None, :] for v in ends)
 
 
-def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
+def answers(
+    layout, starts, ends, beams, context, n_best_size, max_answer_length, top_k
+):
     """Finds the best answers to each question, as `answers.predict` ranks them.
 
     Args:
-        windows: `InGraphWindows`.
-        beams: starts, their scores, ends, their scores; see `SpanScores`.
+        layout, starts, ends: see `WindowFeatures.windows`.
+        beams: starts, their scores, ends, their scores; see `beams_of_logits`.
         context: string `[B]`, valid UTF-8.
         n_best_size: candidates of different text among which probabilities are shared.
         max_answer_length: tokens of an answer at most.
@@ -151,7 +125,9 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
         `[B]`, the score of the first, -1e30 without one.
     """
     codes = tf.strings.unicode_decode(context, "UTF-8")  # [B, (characters)]
-    question, first, last, score = _ranked(windows, beams, codes, max_answer_length)
+    question, first, last, score = _ranked(
+        layout, (starts, ends), beams, codes, max_answer_length
+    )
     batch = codes.nrows()
 
     def rows(values, width):
@@ -174,18 +150,18 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
     }
 
 
-def _ranked(windows, beams, codes, max_answer_length):
+def _ranked(layout, characters, beams, codes, max_answer_length):
     """Lists candidates of different text, by question, best first: `[C]` each.
 
     Returns:
         question int64; first and last character, int32; score.
     """
-    window, start, end, score = _stretches(windows, beams, max_answer_length)
-    question = tf.gather(windows.question, window)
+    window, *tokens, score = _stretches(layout, beams, max_answer_length)
+    question = tf.gather(layout.text, window)
     row_starts = tf.gather(codes.row_starts(), question)
     first, last = (
         tf.cast(tf.gather_nd(places, tf.stack([window, token], axis=1)), tf.int64)
-        for places, token in ((windows.starts, start), (windows.ends, end))
+        for places, token in zip(characters, tokens, strict=True)
     )
     is_space = tf.reduce_any(codes.flat_values[:, None] == _BLANKS, axis=1)
     first, last = without(is_space, first + row_starts, last + row_starts)
@@ -204,7 +180,7 @@ def _ranked(windows, beams, codes, max_answer_length):
     ]
 
 
-def _stretches(windows, beams, max_answer_length):
+def _stretches(layout, beams, max_answer_length):
     """Lists possible answers: window, start, end, int64; score, float64; `[C]`."""
     starts, start_scores, ends, end_scores = beams
     starts, ends = tf.cast(starts, tf.int64), tf.cast(ends, tf.int64)
@@ -215,8 +191,8 @@ def _stretches(windows, beams, max_answer_length):
         row_of = tf.broadcast_to(row, tf.shape(places))
         return tf.gather_nd(table, tf.stack([row_of, places], axis=-1))
 
-    possible = look_up(windows.is_max_context, starts)
-    possible &= look_up(windows.is_paragraph, ends)
+    possible = look_up(layout.max_context(), starts)
+    possible &= look_up(layout.is_text, ends)
     possible &= (ends >= starts) & (ends - starts < max_answer_length)
     places = tf.where(possible)
     shape = tf.shape(possible)

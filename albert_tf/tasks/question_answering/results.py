@@ -24,11 +24,11 @@ def write_error_page(path, title, asked, predictions, version, threshold=None):
     texts = {p.question_id: p.answer(threshold) for p in predictions}
     scores = raw_scores(questions, texts, version)
     articles = [
-        _article(question, context, prediction, threshold, scores.f1[question.id])
+        _article(question, context, prediction, threshold, scores[question.id][1])
         for question, context, prediction in zip(
             questions, contexts, predictions, strict=True
         )
-        if not scores.exact[question.id]
+        if not scores[question.id][0]
     ]
     introduction = (
         f"{len(articles)} of {len(questions)} answers are not exactly right."

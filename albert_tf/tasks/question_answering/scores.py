@@ -11,7 +11,6 @@ import collections
 import difflib
 import re
 import string
-import typing
 
 WORDS, CHARACTERS = "words", "characters"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -25,24 +24,6 @@ _SEGMENT = re.compile(
 _KANA_OF_CHINESE = 0.05  # in titles and names
 OFFICIAL_NA_PROB_THRESH = 1.0
 """Odds above which evaluate-v2.0.py counts a question as unanswered."""
-CHOSEN_HERE = "chosen on the questions that are scored"
-GIVEN = "given"
-
-
-class RawScores(typing.NamedTuple):
-    """Scores of each question by id, before any threshold.
-
-    Attributes:
-        exact: dict of 0 or 1.
-        f1: dict of numbers in [0, 1].
-        has_answer: dict of bool.
-        missing: ids of questions without a prediction; they score 0.
-    """
-
-    exact: dict
-    f1: dict
-    has_answer: dict
-    missing: list
 
 
 def exact_match(gold, predicted, unit=WORDS):
@@ -111,7 +92,7 @@ def unit_of(questions):
 
 
 def raw_scores(questions, predictions, version, unit=None):
-    """Makes the `RawScores` of questions, each by the gold answer that suits it best.
+    """Scores each question by the gold answer that suits it best.
 
     Args:
         questions: iterable of `Question`; for version 1, each with answers.
@@ -119,41 +100,40 @@ def raw_scores(questions, predictions, version, unit=None):
         version: 1 or 2, of SQuAD.
         unit: the unit of F1, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
             None: `unit_of` the questions.
+
+    Returns:
+        By question id, before any threshold: 1 for an exact match, else 0; F1, a
+        number in [0, 1]; and whether the question has an answer, a bool. A question
+        without a prediction scores 0.
     """
     questions = list(questions)
     unit = unit or unit_of(questions)
     measures = (exact_match, f1 if version == 1 else f1_or_none)
-    scores = RawScores({}, {}, {}, [])
+    scores = {}
     for question in questions:
         golds = [answer.text for answer in question.answers]
         if version == 2:
             golds = list(filter(_NORMALIZED[unit], golds)) or [""]
-        predicted = predictions.get(question.id)
-        if predicted is None:
-            scores.missing.append(question.id)
-        for found, measure in zip((scores.exact, scores.f1), measures, strict=True):
-            found[question.id] = 0
-            if predicted is not None:
-                found[question.id] = max(
-                    measure(gold, predicted, unit) for gold in golds
-                )
-        scores.has_answer[question.id] = bool(question.answers)
+        found, predicted = [0, 0], predictions.get(question.id)
+        if predicted is not None:
+            found = [
+                max(of(gold, predicted, unit) for gold in golds) for of in measures
+            ]
+        scores[question.id] = (*found, bool(question.answers))
     return scores
 
 
 def version_1_figures(scores):
     """Computes `exact_match` and `f1` in per cent, as evaluate-v1.1.py."""
-    return {
-        "exact_match": 100.0 * sum(scores.exact.values()) / len(scores.exact),
-        "f1": 100.0 * sum(scores.f1.values()) / len(scores.f1),
-    }
+    means = _means(scores.values())
+    return {"exact_match": means["exact"], "f1": means["f1"]}
 
 
 def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH):
     """Computes the figures of evaluate-v2.0.py, in per cent.
 
     Args:
-        scores: `RawScores`.
+        scores: the result of `raw_scores`.
         null_odds: dict of numbers by question id, high for no answer; or None.
         threshold: odds above it count as no answer.
 
@@ -161,15 +141,11 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
         A dict of exact, f1 and total, the same for questions with and without answers
         where there are any (`HasAns_…`, `NoAns_…`).
     """
-    exact, f1_scores = (
-        _after_threshold(raw, scores.has_answer, null_odds, threshold)
-        for raw in (scores.exact, scores.f1)
-    )
-    figures = _means(exact, f1_scores, list(exact))
+    rows = _after_threshold(scores, null_odds, threshold)
+    figures = _means(rows)
     for prefix, wanted in (("HasAns", True), ("NoAns", False)):
-        ids = [i for i, has_answer in scores.has_answer.items() if has_answer is wanted]
-        if ids:
-            means = _means(exact, f1_scores, ids)
+        if own := [row for row in rows if row[2] is wanted]:
+            means = _means(own)
             figures |= {f"{prefix}_{name}": value for name, value in means.items()}
     return figures
 
@@ -180,44 +156,45 @@ def best_figures(scores, predictions, null_odds):
     Their names are best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
     """
     figures = {}
-    for name, raw in (("exact", scores.exact), ("f1", scores.f1)):
-        best, threshold = _best(raw, scores.has_answer, predictions, null_odds)
+    for place, name in enumerate(("exact", "f1")):
+        best, threshold = _best(scores, place, predictions, null_odds)
         figures |= {f"best_{name}": best, f"best_{name}_thresh": threshold}
     return figures
 
 
-def _after_threshold(raw, has_answer, null_odds, threshold):
-    if null_odds is None:
-        return raw
+def _after_threshold(scores, null_odds, threshold):
+    """Lists the scores of questions after a threshold; see `raw_scores`."""
+    rows = []
+    for question, (exact, f1_score, has_answer) in scores.items():
+        if null_odds is not None and null_odds[question] > threshold:
+            exact = f1_score = float(not has_answer)
+        rows.append((exact, f1_score, has_answer))
+    return rows
+
+
+def _means(rows):
+    exact, f1_scores, _ = zip(*rows, strict=True)
     return {
-        question: float(not has_answer[question])
-        if null_odds[question] > threshold
-        else score
-        for question, score in raw.items()
+        "exact": 100.0 * sum(exact) / len(exact),
+        "f1": 100.0 * sum(f1_scores) / len(exact),
+        "total": len(exact),
     }
 
 
-def _means(exact, f1_scores, ids):
-    return {
-        "exact": 100.0 * sum(exact[i] for i in ids) / len(ids),
-        "f1": 100.0 * sum(f1_scores[i] for i in ids) / len(ids),
-        "total": len(ids),
-    }
-
-
-def _best(raw, has_answer, predictions, null_odds):
-    score = best = sum(not has for has in has_answer.values())
+def _best(scores, place, predictions, null_odds):
+    score = best = sum(not has_answer for *_, has_answer in scores.values())
     threshold = 0.0
     for question in sorted(null_odds, key=null_odds.get):
-        if question not in raw:
+        if question not in scores:
             continue
-        if has_answer[question]:
-            score += raw[question]
+        *values, has_answer = scores[question]
+        if has_answer:
+            score += values[place]
         elif predictions.get(question):
             score -= 1
         if score > best:
             best, threshold = score, null_odds[question]
-    return 100.0 * best / len(raw), threshold
+    return 100.0 * best / len(scores), threshold
 
 
 def evaluate_version_1(questions, predictions):
@@ -227,7 +204,7 @@ def evaluate_version_1(questions, predictions):
 
 
 def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
-    """Computes the figures after a threshold on the null odds, and its origin.
+    """Computes the figures after a threshold on the null odds.
 
     The official code always chooses the threshold with the best F1 on the very
     questions that it then scores.
@@ -240,20 +217,16 @@ def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
 
     Returns:
         A dict of the figures of evaluate-v2.0.py for the answers that are then written,
-        best_exact, best_f1 and their thresholds, null_score_diff_threshold, and
-        threshold_is, "given" or "chosen on the questions that are scored".
+        best_exact, best_f1 and their thresholds, and null_score_diff_threshold.
     """
     odds = {p.question_id: p.null_odds for p in predictions}
     texts = {p.question_id: p.answer() for p in predictions}
     raw = raw_scores(questions, texts, version=2)
     best = best_figures(raw, texts, odds)
-    is_given = null_score_diff_threshold is not None
-    threshold = null_score_diff_threshold if is_given else best["best_f1_thresh"]
+    threshold = null_score_diff_threshold
+    if threshold is None:
+        threshold = best["best_f1_thresh"]
     written = {p.question_id: p.answer(threshold) for p in predictions}
     after = raw_scores(questions, written, version=2)
-    return {
-        **version_2_figures(after),
-        **best,
-        "null_score_diff_threshold": threshold,
-        "threshold_is": GIVEN if is_given else CHOSEN_HERE,
-    }
+    figures = {**version_2_figures(after), **best}
+    return {**figures, "null_score_diff_threshold": threshold}

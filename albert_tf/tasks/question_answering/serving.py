@@ -55,23 +55,23 @@ class Answering(tf.Module):
         context = tf.strings.unicode_transcode(
             context, "UTF-8", "UTF-8", errors="replace"
         )
-        windows = self._text_features.windows(question, context)
-        outputs = self._compute(windows.features)
+        features, layout, *characters = self._text_features.windows(question, context)
+        outputs = self._compute(features)
         always_answers = "start_logits" in outputs
         if always_answers:
             beams = in_graph.beams_of_logits(
                 outputs["start_logits"],
                 outputs["end_logits"],
-                windows.features["input_mask"],
+                features["input_mask"],
                 self._limits[0],
             )
             logits = outputs["start_logits"] + outputs["end_logits"]
-            null = tf.gather(logits, windows.cls_positions, batch_dims=1)
+            null = tf.gather(logits, layout.cls_positions, batch_dims=1)
         else:
             beams, null = _beams(outputs), outputs["cls_logits"]
-        found = in_graph.answers(windows, beams, context, *self._limits)
+        found = in_graph.answers(layout, *characters, beams, context, *self._limits)
         count = tf.size(context, tf.int64)
-        null = tf.math.unsorted_segment_min(null, windows.question, count)
+        null = tf.math.unsorted_segment_min(null, layout.text, count)
         best = tf.cast(found.pop("best"), tf.float32)
         if always_answers:
             null -= best

@@ -10,13 +10,13 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.tasks.question_answering import answers
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.objective import span_distances
 from albert_tf.tasks.question_answering.questions import notice_lines
 from albert_tf.tasks.question_answering.results import write_error_page
-from albert_tf.tasks.question_answering.scores import GIVEN
 from albert_tf.tasks.question_answering.scores import evaluate_version_1
 from albert_tf.tasks.question_answering.scores import evaluate_version_2
 from albert_tf.tasks.question_answering.serving import Answering
@@ -62,20 +62,18 @@ class SquadTask(Task):
         "question": "is it a very good one ?",
         "context": "it is a very good one .",
     }
+    null_score_diff_threshold: typing.ClassVar[float | None] = None
+    """Null odds from which on the answer is none; None where there always is one."""
     meaning_of_numbers: typing.ClassVar[dict]
     """Describes each of `numbers` in a line."""
 
-    def span_scores(self, windows, outputs):
-        """Returns the `SpanScores` of the model's outputs."""
+    def beams(self, windows, outputs):
+        """Returns the arrays of `beams_of_logits` for the model's outputs."""
         raise NotImplementedError
 
     def figures(self, questions, predictions):
         """Scores predictions: `{metric: number}`."""
         raise NotImplementedError
-
-    def threshold(self, figures=None):
-        """Returns null odds from which there is no answer; None if there always is."""
-        return
 
     # From examples to features.
 
@@ -119,7 +117,7 @@ class SquadTask(Task):
         )
         return answers.predict(
             windows,
-            self.span_scores(windows, outputs),
+            self.beams(windows, outputs),
             self.n_best_size,
             self.max_answer_length,
         )
@@ -129,7 +127,8 @@ class SquadTask(Task):
 
     def write_scored(self, output_dir, name, prepared, interpreted):
         examples, predictions = prepared.examples, interpreted
-        threshold = self.threshold(self.figures(examples.questions, predictions))
+        figures = self.figures(examples.questions, predictions)
+        threshold = figures.get("null_score_diff_threshold")
         answers.write_answers(output_dir, predictions, threshold)
         write_error_page(
             output_dir / f"{name}_errors.html",
@@ -143,7 +142,7 @@ class SquadTask(Task):
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
-        answers.write_answers(output_dir, interpreted, self.threshold())
+        answers.write_answers(output_dir, interpreted, self.null_score_diff_threshold)
 
     # What is served: answers on contexts of any length; logits for token ids.
 
@@ -176,7 +175,7 @@ class SquadTask(Task):
         """Returns the answer, "" for none, its candidates and `no_answer_score`."""
         names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
         candidates = [row for row in rows_of(outputs, names) if row["answer"]]
-        none, threshold = outputs["no_answer_score"], self.threshold()
+        none, threshold = outputs["no_answer_score"], self.null_score_diff_threshold
         is_answered = candidates and (threshold is None or none < threshold)
         return {
             "answer": candidates[0]["answer"] if is_answered else "",
@@ -208,9 +207,9 @@ class SquadV1(SquadTask):
     def distances(self, logits, teacher, temperature):
         return span_distances(logits, teacher, temperature)
 
-    def span_scores(self, windows, outputs):
+    def beams(self, windows, outputs):
         logits = outputs["start_logits"], outputs["end_logits"]
-        return SpanScores.of_logits(*logits, self.n_best_size, windows.lengths)
+        return beams_of_logits(*logits, self.n_best_size, windows.lengths)
 
     def figures(self, questions, predictions):
         return evaluate_version_1(questions, predictions)
@@ -278,19 +277,14 @@ class SquadV2(SquadTask):
         spans = span_distances(logits[..., :2], teacher[..., :2], temperature)
         return spans + 0.5 * sigmoid_distances(*none, temperature)
 
-    def span_scores(self, windows, outputs):
-        return SpanScores.of_beams(outputs)
+    def beams(self, windows, outputs):
+        return beams_of_outputs(outputs)
 
     def figures(self, questions, predictions):
         given = self.null_score_diff_threshold
         figures = evaluate_version_2(questions, predictions, given)
         # A number, as all that is kept of an evaluation.
-        was_given = int(figures.pop("threshold_is") == GIVEN)
-        return {**figures, _WAS_GIVEN: was_given}
-
-    def threshold(self, figures=None):
-        given = self.null_score_diff_threshold
-        return given if figures is None else figures["null_score_diff_threshold"]
+        return {**figures, _WAS_GIVEN: int(given is not None)}
 
     def meaning_of_no_answer(self):
         threshold = self.null_score_diff_threshold

@@ -128,25 +128,6 @@ class Windows(TokenizedExamples):
         rows = self.first_lengths if self.layout.cls_last else self.lengths
         return rows - 1
 
-    def features(self, width):
-        """Returns the model's inputs by official name, int32 `[W, width]`."""
-        position = np.arange(width)  # [T]
-        length, layout = self.lengths[:, None], self.layout
-        first = self.first_lengths[:, None]  # [W, 1]
-        begin, cls = (0, length - 1) if layout.cls_last else (first, 0)
-        real, is_cls = position < length, position == cls  # [W, T]
-        segments = np.where(position >= first, layout.second_segment, 0)
-        segments = np.where(is_cls, layout.cls_segment, segments)
-        segments = np.where(real, segments, layout.pad_segment)
-        # [CLS] stands for "no answer" and may therefore be one.
-        in_text = (position >= begin) & (position < self.text_ends[:, None])
-        return {
-            "input_ids": self.padded(self.ids, width, self.pad_id),
-            "input_mask": real.astype(np.int32),
-            "segment_ids": segments.astype(np.int32),
-            "p_mask": (~(in_text | is_cls)).astype(np.int32),
-        }
-
 
 def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
     """Yields the `Windows` of a few paragraphs at a time, so that memory is bounded.
@@ -196,7 +177,7 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     special = row_layout.special(True)
     sizes.require_room(special)
     lengths = sizes.max_seq_length, sizes.doc_stride
-    layout = Layout.of(row_layout, kept + special, tokens[paragraph], *lengths)
+    layout = Layout(row_layout, kept + special, tokens[paragraph], *lengths)
     ids = layout.special_ids(tokenizer)
     here, question, token = layout.of_questions(kept)
     ids[here] = question_ids[begins_of(question_tokens)[question] + token]

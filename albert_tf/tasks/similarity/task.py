@@ -74,14 +74,11 @@ class Similarity(Task):
     teacher_distance: str = "cosine"
 
     kind = "similarity"
+    choices = {"loss": LOSSES, "teacher_distance": TEACHER_DISTANCES}
     serves = "embedding"
     purpose = "similarity"
 
     def __post_init__(self):
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss is {self.loss!r}, expected one of {LOSSES}")
-        if self.teacher_distance not in TEACHER_DISTANCES:
-            raise ValueError(f"teacher_distance is {self.teacher_distance!r}")
         if type(self.temperature) not in (int, float) or not self.temperature > 0:
             raise ValueError(f"temperature is {self.temperature!r}, expected above 0")
         sizes = tuple(self.dimensions)
@@ -272,10 +269,11 @@ def info_nce(vectors, texts, temperature, symmetric=False):
     own = tf.eye(rows, rows + negatives, dtype=tf.bool)
     logits = tf.where(equal & ~own, _NEVER, logits)
     places = tf.range(rows)
-    losses = _cross_entropy(places, logits)
+    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    losses = cross_entropy(places, logits)
     hits = tf.argmax(logits, axis=1, output_type=tf.int32) == places
     if symmetric:
-        losses += _cross_entropy(places, tf.transpose(logits[:, :rows]))
+        losses += cross_entropy(places, tf.transpose(logits[:, :rows]))
         losses /= 2.0
     return losses, tf.cast(hits, tf.float32)
 
@@ -337,7 +335,3 @@ def cosine_of_pairs(vectors):
     """Computes the cosine of the first two texts of each row, float32 `[batch]`."""
     unit = tf.math.l2_normalize(vectors, axis=-1)
     return tf.reduce_sum(unit[:, 0] * unit[:, 1], axis=-1)
-
-
-def _cross_entropy(places, logits):
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=places, logits=logits)

@@ -4,8 +4,6 @@ The twin of `rows.py`, `schemes.best_tags` and `schemes.entities_of`, for servin
 texts, C characters and N words of them all, W windows, T tokens of a window, L tags.
 """
 
-import typing
-
 import tensorflow as tf
 
 from albert_tf.tasks.tagging import schemes
@@ -20,24 +18,6 @@ from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_punctuation
 
 _PADDED_WORDS = 1 << 18  # words of a batch, padding included, that are decoded at once
-
-
-class InGraphRows(typing.NamedTuple):
-    """The windows of a batch of texts.
-
-    Attributes:
-        features: int32 `[W, T]`: input_ids, input_mask, segment_ids.
-        words: ragged string `[B, (words)]`.
-        starts, ends: int32 `[N]`, the characters of each word.
-        word: int64 `[W, T]`, the word whose first piece a token is, -1 for others and
-            where another window sees the token better.
-    """
-
-    features: dict
-    words: tf.RaggedTensor
-    starts: tf.Tensor
-    ends: tf.Tensor
-    word: tf.Tensor
 
 
 class RowFeatures(tf.Module):
@@ -60,10 +40,17 @@ class RowFeatures(tf.Module):
         self.doc_stride = doc_stride
 
     def __call__(self, text):
-        return self.windows(text).features
+        return self.windows(text)[0]
 
     def windows(self, text):
-        """Makes the `InGraphRows` of the texts of a call."""
+        """Makes the windows of the texts of a call.
+
+        Returns:
+            The features, int32 `[W, T]` by name; the words, ragged string `[B,
+            (words)]`; their first characters and those after their last, int32 `[N]`;
+            and the word whose first piece a token is, int64 `[W, T]`, -1 for others
+            and where another window sees the token better.
+        """
         words, starts, ends = split_words(text)
         pieces = self.tokenizer.words(words.flat_values)  # [N, (pieces)]
         place = tf.ragged.range(pieces.row_lengths()).flat_values
@@ -82,7 +69,7 @@ class RowFeatures(tf.Module):
         features = layout.features(input_ids, layout.length, self.pad_id)
         none = tf.fill(tf.shape(input_ids), tf.constant(-1, tf.int64))
         word = tf.where(layout.max_context(), layout.pick(first, none), none)
-        return InGraphRows(features, words, starts, ends, word)
+        return features, words, starts, ends, word
 
 
 class Entities(tf.Module):
@@ -115,18 +102,19 @@ class Entities(tf.Module):
 
     def __call__(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-        rows = self._text_features.windows(text)
-        numbers = self._compute(rows.features)
-        log_probs = self._log_probs(rows, numbers["logits"])
-        tags = self._tags(rows.words, log_probs, self._task.steps(numbers))  # [N]
-        return self._entities(text, rows, tags, log_probs)
+        features, words, *bounds, word = self._text_features.windows(text)
+        numbers = self._compute(features)
+        log_probs = self._log_probs(words, word, numbers["logits"])
+        tags = self._tags(words, log_probs, self._task.steps(numbers))  # [N]
+        return self._entities(text, words, bounds, tags, log_probs)
 
-    def _log_probs(self, rows, logits):
+
+    def _log_probs(self, words, word, logits):
         """Returns float32 `[N, L]`."""
-        places = tf.where(rows.word >= 0)
-        word = tf.gather_nd(rows.word, places)
-        words = tf.size(rows.words.flat_values, tf.int64)
-        found = tf.tile(self._without_token[None], tf.stack([words, 1]))
+        places = tf.where(word >= 0)
+        word = tf.gather_nd(word, places)
+        count = tf.size(words.flat_values, tf.int64)
+        found = tf.tile(self._without_token[None], tf.stack([count, 1]))
         own = tf.gather_nd(logits, places)
         return tf.nn.log_softmax(tf.tensor_scatter_nd_update(found, word[:, None], own))
 
@@ -158,23 +146,22 @@ class Entities(tf.Module):
         best = _viterbi(rows.to_tensor(0.0), lengths, steps, outside)
         return tf.boolean_mask(best, tf.sequence_mask(lengths))
 
-    def _entities(self, text, rows, tags, log_probs):
-        is_first = tf.ragged.range(rows.words.row_lengths()).values == 0
+    def _entities(self, text, words, bounds, tags, log_probs):
+        starts, ends = bounds
+        is_first = tf.ragged.range(words.row_lengths()).values == 0
         before = tf.concat([[0], tags[:-1]], axis=0)[: tf.size(tags)]
         before = tf.where(is_first, len(self._types), before)
         begins = tf.gather_nd(self._begins, tf.stack([before, tags], axis=1))
         is_in = tf.gather(self._is_entity, tags)
         number = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, is_in)
         count = tf.reduce_sum(tf.cast(begins, tf.int64))
-        starts = tf.boolean_mask(rows.starts, begins)
-        ends = tf.math.unsorted_segment_max(
-            tf.boolean_mask(rows.ends, is_in), number, count
-        )
+        starts = tf.boolean_mask(starts, begins)
+        ends = tf.math.unsorted_segment_max(tf.boolean_mask(ends, is_in), number, count)
         chosen = tf.exp(tf.gather(log_probs, tags, batch_dims=1))
         score = tf.math.unsorted_segment_mean(
             tf.boolean_mask(chosen, is_in), number, count
         )
-        row = tf.boolean_mask(rows.words.value_rowids(), begins)
+        row = tf.boolean_mask(words.value_rowids(), begins)
         count = tf.size(text, tf.int64)
 
         def by_text(values):

@@ -1,27 +1,12 @@
 """The result files of tagging: predictions in the form of the input, and mistakes."""
 
-import typing
-
 from albert_tf.display import html_page
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.tagging.schemes import tags_of
 from albert_tf.tasks.tagging.sentences import columns_of
 
-
-class Found(typing.NamedTuple):
-    """An entity that a model found.
-
-    Attributes:
-        label: its type.
-        start, end: its first character in the text, and the one after its last.
-        score: mean probability of the tags of its words.
-    """
-
-    label: str
-    start: int
-    end: int
-    score: float
+_FIELDS = ("label", "start", "end", "score")
 
 
 def write_predictions(path, tag_file, found, scheme):
@@ -33,13 +18,14 @@ def write_predictions(path, tag_file, found, scheme):
     Args:
         path: the file to write.
         tag_file: the `TagFile`.
-        found: for each of its sentences a list of `Found`.
+        found: for each of its sentences a list of (type, first character, one after the
+            last, score) of each entity.
         scheme: the scheme of the predicted tags.
     """
     lines = list(tag_file.lines)
     for sentence, own in zip(tag_file.sentences, found, strict=True):
         if tag_file.form == "spans":
-            spans = [entity._asdict() for entity in own]
+            spans = [dict(zip(_FIELDS, entity, strict=True)) for entity in own]
             lines.append(_json({**sentence.source, "spans": spans}))
             continue
         entities = sentence.in_words(entity[:3] for entity in own)
@@ -63,7 +49,7 @@ def write_error_page(path, title, sentences, found, wrong_only=False):
     Args:
         path, title: the file and the title of the page.
         sentences: list of `Sentence`, with entities.
-        found: for each of them a list of `Found`.
+        found: see `write_predictions`.
         wrong_only: colour wrong entities only, as where each word is one.
     """
     articles = []

@@ -60,7 +60,7 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
     pieces, firsts, tokens = _pieces(sentences, tokenizer)
     row_layout = tokenizer.layout.padded_after
     others = np.full(len(sentences), row_layout.special(False))
-    layout = Layout.of(row_layout, others, tokens, max_seq_length, doc_stride)
+    layout = Layout(row_layout, others, tokens, max_seq_length, doc_stride)
     here, text, token = layout.in_texts
     source = begins_of(tokens)[text] + token
     ids = layout.special_ids(tokenizer)

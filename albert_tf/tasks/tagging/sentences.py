@@ -175,7 +175,11 @@ def read_tag_file(path, flags, role="dev", skip_bad_rows=False):
         first = next(objects, {})
         form = "spans" if "text" in first else "tokens"
         has_tags = role != "test" or any(name in first for name in _MEMBERS[form])
-        found = _read_objects(path, form, has_tags, flags.scheme)
+        kind = form, has_tags, flags.scheme
+        found = (
+            (where, or_error(_of_object, where, fields, *kind))
+            for where, fields in read_rows(path)
+        )
     else:
         if suffix_of(path) == _CONLLU:
             columns = {
@@ -280,7 +284,8 @@ def _read_columns(path, lines, groups, flags, has_tags):
                         raise ValueError(f"the word {words[-1]!r} has no tag")
                     tags.append(cleaned_tag(tag, flags.scheme))
             where = f"{path}, line {places[0] + 1}"
-            found = _with_tags(where, words, tags, tuple(places), flags.scheme)
+            source, scheme = tuple(places), flags.scheme
+            found = sentence_of_words(where, words, tags, source, scheme), tags
         except ValueError as error:
             found = error
         yield where, found
@@ -294,30 +299,16 @@ def _column(columns, place):
     return columns[place]
 
 
-def _read_objects(path, form, has_tags, scheme):
-    """Yields (where, (`Sentence`, its tags) or ValueError) of a file of objects.
-
-    Tags are None with the form "spans".
-    """
-    for where, fields in read_rows(path):
-        if not isinstance(fields, ValueError):
-            fields = or_error(_of_object, where, fields, form, has_tags, scheme)
-        yield where, fields
-
-
 def _of_object(where, fields, form, has_tags, scheme):
+    """Returns a `Sentence` and its tags, which are None with the form "spans"."""
+    if isinstance(fields, ValueError):
+        raise fields
     given = _list(fields, *_MEMBERS[form]) if has_tags else None
     if form == "spans":
         return sentence_of_text(where, fields.get("text"), given, fields), None
     tags = given and [cleaned_tag(tag, scheme) for tag in given]
-    return _with_tags(where, _list(fields, "tokens"), tags, fields, scheme)
-
-
-def _with_tags(where, words, tags, source, scheme):
-    sentence = sentence_of_words(where, words, tags, source, scheme)
-    if scheme:
-        schemes.check_tags(tags or (), scheme)
-    return sentence, tags
+    words = _list(fields, "tokens")
+    return sentence_of_words(where, words, tags, fields, scheme), tags
 
 
 def _list(fields, *names):
@@ -332,8 +323,8 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
     """Makes a `Sentence` of words with tags of a scheme, or with None.
 
     Raises:
-        ValueError: words or tags are something else, differ in number or hold
-            characters that `check_characters` refuses.
+        ValueError: words or tags are something else, differ in number, hold
+            characters that `check_characters` refuses, or do not fit the scheme.
     """
     for word in words:
         if not isinstance(word, str) or not word.strip():
@@ -351,6 +342,8 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
     for tag in tags:
         check_characters("label", tag)
     entities = tuple(sentence.in_characters(schemes.entities_of(tags, scheme)))
+    if scheme:
+        schemes.check_tags(tags, scheme)
     return dataclasses.replace(sentence, entities=entities)
 
 

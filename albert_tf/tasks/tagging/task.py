@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import typing
 
 import numpy as np
 import tensorflow as tf
@@ -41,20 +40,6 @@ _MEANING_OF_WORDS = {
 }
 
 
-class Tagged(typing.NamedTuple):
-    """A model's outputs for some sentences of N words.
-
-    Attributes:
-        logits: float32 `[N, labels]`, of all words, one sentence after the other.
-        tags: int `[N]`, the ids of the tags decoded.
-        entities: for each sentence a list of `Found`.
-    """
-
-    logits: np.ndarray
-    tags: np.ndarray
-    entities: list
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tagging(OneLabel, Task):
     """Entities in texts, as tags of their words; or plain tags, as parts of speech.
@@ -78,6 +63,7 @@ class Tagging(OneLabel, Task):
 
     kind = "tagging"
     purpose = "token_classification"
+    choices = {"scheme": schemes.SCHEMES, "decoder": schemes.DECODERS}
     tokens_class = TagRows
     row_settings = ("doc_stride",)
     by_token = True
@@ -99,13 +85,6 @@ class Tagging(OneLabel, Task):
             )
         own = schemes.BIOES if letters & {"E", "S"} else schemes.IOB2
         scheme = own if self.scheme is None else self.scheme
-        for name, value, choices in (
-            ("scheme", scheme, schemes.SCHEMES),
-            ("decoder", self.decoder, schemes.DECODERS),
-        ):
-            if value not in choices:
-                expected = ", ".join(choices)
-                raise ValueError(f"{name} is {value!r}, expected one of {expected}")
         if type(self.doc_stride) is not int or self.doc_stride < 1:
             raise ValueError(
                 f"doc_stride is {self.doc_stride!r}, expected a positive integer"
@@ -207,7 +186,12 @@ class Tagging(OneLabel, Task):
     # What comes out: logits `[rows, tokens, labels]`.
 
     def interpret(self, prepared, outputs):
-        """Makes the `Tagged` of a file."""
+        """Decodes the outputs for the sentences of a file.
+
+        Returns:
+            The logits of all words, float32 `[N, labels]`; the ids of their tags, int
+            `[N]`; and for each sentence a list of its entities as of `_found`.
+        """
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
         numbers = self.numbers(outputs)
@@ -222,13 +206,17 @@ class Tagging(OneLabel, Task):
             chosen = np.take_along_axis(probabilities[start:end], own[:, None], 1)
             entities.append(self._found(sentence, own, chosen[:, 0]))
             tags.append(own)
-        return Tagged(logits, np.concatenate(tags), entities)
+        return logits, np.concatenate(tags), entities
 
     def _found(self, sentence, tags, probabilities):
+        """Lists the (type, first character, one after the last, score) of entities.
+
+        The score is the mean probability of the tags of the words.
+        """
         entities = schemes.entities_of([self.labels[tag] for tag in tags], self.scheme)
         scores = (float(probabilities[first:end].mean()) for _, first, end in entities)
         return [
-            results.Found(*entity, score)
+            (*entity, score)
             for entity, score in zip(
                 sentence.in_characters(entities), scores, strict=True
             )
@@ -239,17 +227,18 @@ class Tagging(OneLabel, Task):
 
         Entities are scored together and by type, plain tags by macro F1.
         """
+        logits, tags, entities = interpreted
         expected = self._expected(prepared.examples)
         known = expected >= 0
-        loss = metrics.cross_entropy(expected[known], interpreted.logits[known])
+        loss = metrics.cross_entropy(expected[known], logits[known])
         if self.scheme == schemes.PLAIN:
-            found = [self.labels[tag] for tag in interpreted.tags]
+            found = [self.labels[tag] for tag in tags]
             return {**tag_scores(self._tags(prepared.examples), found), "loss": loss}
         gold = [sentence.entities for sentence in prepared.examples.sentences]
-        found = [[own[:3] for own in row] for row in interpreted.entities]
+        found = [[own[:3] for own in row] for row in entities]
         return {
             **entity_scores(gold, found, self._types()),
-            "accuracy": metrics.accuracy(expected, interpreted.tags),
+            "accuracy": metrics.accuracy(expected, tags),
             "loss": loss,
         }
 
@@ -258,7 +247,7 @@ class Tagging(OneLabel, Task):
             output_dir / f"{name}_errors.html",
             f"{self.name}: {prepared.examples.path}",
             prepared.examples.sentences,
-            interpreted.entities,
+            interpreted[-1],
             wrong_only=self.scheme == schemes.PLAIN,
         )
 
@@ -270,7 +259,7 @@ class Tagging(OneLabel, Task):
         results.write_predictions(
             output_dir / f"{prefix}{PREDICTIONS}{suffix}",
             file,
-            interpreted.entities,
+            interpreted[-1],
             file.scheme or self.scheme,
         )
 

@@ -60,7 +60,7 @@ def test_official_columns_and_label_order(tmp_path, name):
     row[1 if name == "cola" else 0 if name == "mrpc" else -1] = label
     lines = ["\t".join(names)] if header else []
     (tmp_path / folder).mkdir()
-    for own in glue.TASKS[name].dev.values():
+    for own in glue.TASKS[name]["dev"].values():
         text = "\n".join([*lines, "\t".join(row)]) + "\n"
         (tmp_path / folder / own).write_text(text)
     _, tables = glue_examples(name, tmp_path, roles=("dev",))
@@ -162,5 +162,5 @@ def test_each_task_has_the_metrics_of_the_leaderboard():
         "wnli": ("accuracy",),
         "ax": ("matthew_corr", "accuracy"),
     }
-    assert {name: task.metrics for name, task in glue.TASKS.items()} == expected
+    assert {name: task["metrics"] for name, task in glue.TASKS.items()} == expected
     assert glue_task("SST2").name == "sst-2"

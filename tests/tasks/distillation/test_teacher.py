@@ -10,8 +10,6 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.batching import TEACHER_LOGITS
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.distillation import Teacher
 from albert_tf.tasks.distillation import taught
 from albert_tf.tasks.multiple_choice.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.questions import Question as Choice
@@ -232,13 +230,6 @@ def test_a_teacher_of_something_else_is_refused(case, letters, teacher, learn):
     fields, read = CASES["single_label"]
     with pytest.raises(UserError, match=message):
         learn(directory, create_task("single_label", "t", **fields), read(), letters())
-
-
-def test_a_task_without_a_distance_has_no_teacher(monkeypatch):
-    task = create_task("regression", "t")
-    monkeypatch.delattr(TextTask, "distances")
-    with pytest.raises(UserError, match="the task regression has no distance to a te"):
-        Teacher("teacher", task)
 
 
 def test_vectors_take_the_width_of_the_student(letters, teacher, learn):

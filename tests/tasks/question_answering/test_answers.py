@@ -7,7 +7,8 @@ import pytest
 
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import Candidate
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
@@ -45,7 +46,7 @@ def test_version_1_by_hand(windows):
     start[1, 3] = 98  # "c" is not scored here, where the first window sees it better
     start[1, 6], end[1, 6] = 1, 0.5  # "f"
     start[2, 5], end[2, 3] = 5, 5  # an end before the start
-    scores = SpanScores.of_logits(start, end, n_best_size=3)
+    scores = beams_of_logits(start, end, n_best_size=3)
     first, second = predict(windows, scores, n_best_size=2, max_answer_length=2)
     assert first.candidates == [
         Candidate("a b", 0, 3, 2.0, 1.0),
@@ -94,7 +95,7 @@ def test_like_the_official_loops(seed, windows):
     rng = np.random.default_rng(seed)
     # Halves, so that there are ties.
     start, end = np.round(2 * rng.normal(size=(2, 4, 8))).astype(np.float32) / 2
-    found = predict(windows, SpanScores.of_logits(start, end, 4), 4, 3)
+    found = predict(windows, beams_of_logits(start, end, 4), 4, 3)
     for question, prediction in enumerate(found):
         expected = brute_force(windows, question, start, end, 4, 3)
         assert [c.text for c in prediction.candidates] == expected
@@ -108,7 +109,7 @@ def test_version_2_by_hand(windows):
         "end_top_log_probs": logits([[-1, -2, 0, 0], [-1, 0, -2, 0], [0] * 4, [0] * 4]),
         "cls_logits": logits([3, 1.5, -2, 4]),
     }
-    scores = SpanScores.of_beams(outputs)
+    scores = beams_of_outputs(outputs)
     first, second = predict(windows, scores)
     # "[CLS] …" is none, and "e d" neither; of equal scores the first window leads.
     assert first.candidates == [
@@ -135,22 +136,22 @@ def test_null_odds_are_no_negative_zeros(windows):
         name: np.full((4, 1), 3) for name in ("start_top_index", "end_top_index")
     }
     outputs["cls_logits"] = logits([-0.0, 2, 1, 0.5])
-    first, second = predict(windows, SpanScores.of_beams(outputs))
+    first, second = predict(windows, beams_of_outputs(outputs))
     assert json.dumps([first.null_odds, second.null_odds]) == "[0.0, 0.5]"
 
 
 def test_padding_takes_no_rank():
     """However high its scores are: what is padded to decides nothing."""
     scores = np.array([[1.0, 2.0, 3.0, 9.0, 9.0], [5.0, 4.0, 3.0, 2.0, 9.0]], "f")
-    found = SpanScores.of_logits(scores, scores, 2, lengths=np.array([3, 4]))
-    assert found.starts[:, :, 0].tolist() == [[2, 1], [0, 1]]
-    assert found.ends[:, 0].tolist() == [[2, 1], [0, 1]]
+    starts, _, ends, *_ = beams_of_logits(scores, scores, 2, lengths=np.array([3, 4]))
+    assert starts[:, :, 0].tolist() == [[2, 1], [0, 1]]
+    assert ends[:, 0].tolist() == [[2, 1], [0, 1]]
 
 
 def test_padding_is_never_an_answer(windows):
     wide = np.full((4, 12), 50, np.float32)
     wide[:, 3:5] = 1
-    [first, _] = predict(windows, SpanScores.of_logits(wide, wide, 12), 20, 30)
+    [first, _] = predict(windows, beams_of_logits(wide, wide, 12), 20, 30)
     assert first.candidates[0].score == 100
     assert all(set(c.text) <= set("a b c d e f") for c in first.candidates)
 
@@ -160,7 +161,7 @@ def test_official_answers_of_version_1(name, recorded, shared, tmp_path):
     folder = shared(f"fixtures/official_squad/answers_{name}_as_v1")
     inputs = np.load(folder / "inputs.npz")
     facts = json.loads((folder / "metrics.json").read_text())
-    scores = SpanScores.of_logits(
+    scores = beams_of_logits(
         inputs["start_log_prob"], inputs["end_log_prob"], facts["n_best_size"]
     )
     found = predict(
@@ -175,7 +176,7 @@ def test_official_answers_of_version_1(name, recorded, shared, tmp_path):
 def test_official_answers_of_version_2(name, recorded, shared, tmp_path):
     folder = shared(f"fixtures/official_squad/answers_{name}_as_v2")
     facts = json.loads((folder / "metrics.json").read_text())
-    scores = SpanScores.of_beams(dict(np.load(folder / "inputs.npz")))
+    scores = beams_of_outputs(dict(np.load(folder / "inputs.npz")))
     found = predict(
         recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
     )

@@ -8,6 +8,7 @@ import pytest
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
+from tools.verify.squad_windows import features_of
 
 
 def official(shared, name, part, tokenizer):
@@ -47,7 +48,7 @@ def test_official_windows(name, part, shared, english):
     assert {key[0] for key in rows} - {key[0] for key in keys} == set(facts["dropped"])
     places = [rows[key] for key in keys]
     width = facts["max_seq_length"]
-    for feature, array in found.features(width).items():
+    for feature, array in features_of(found, width).items():
         np.testing.assert_array_equal(array[places], expected[feature], feature)
     best = found.padded(found.is_max_context, width)[places]
     np.testing.assert_array_equal(best, expected["token_is_max_context"] == 1)

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.questions import Paragraph
@@ -15,6 +16,7 @@ from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
+from tools.verify.squad_windows import features_of
 
 PAIRS = [
     ("who is it", "a b\u0301 c  d efg\n the end of it. " * 3),
@@ -42,17 +44,18 @@ def strings(pairs):
 def test_windows(stride, letters):
     sizes = WindowSizes(12, stride, 4)
     expected = windows_of_pairs(PAIRS, letters, sizes)
-    found = WindowFeatures(letters, sizes, 14).windows(*strings(PAIRS))
-    for name, array in found.features.items():
-        np.testing.assert_array_equal(array, expected.features(14)[name], name)
-    np.testing.assert_array_equal(found.question, expected.question_index)
+    features = WindowFeatures(letters, sizes, 14)
+    found, layout, starts, ends = features.windows(*strings(PAIRS))
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, features_of(expected, 14)[name], name)
+    np.testing.assert_array_equal(layout.text, expected.question_index)
     best = expected.padded(expected.is_max_context, 14)
-    np.testing.assert_array_equal(found.is_max_context, best)
+    np.testing.assert_array_equal(layout.max_context(), best)
     spans = expected.padded(expected.spans, 14)
-    np.testing.assert_array_equal(tf.stack([found.starts, found.ends], -1), spans)
-    inside = expected.features(14)["p_mask"] == 0
+    np.testing.assert_array_equal(tf.stack([starts, ends], -1), spans)
+    inside = features_of(expected, 14)["p_mask"] == 0
     inside[:, 0] = False
-    np.testing.assert_array_equal(found.is_paragraph, inside)
+    np.testing.assert_array_equal(layout.is_text, inside)
 
 
 def scores_of(features):
@@ -85,12 +88,12 @@ def version_2(features):
 
 def predictions(pairs, tokenizer, sizes, compute, n_best_size, longest):
     windows = windows_of_pairs(pairs, tokenizer, sizes)
-    features = windows.features(sizes.max_seq_length)
+    features = features_of(windows, sizes.max_seq_length)
     outputs = {name: np.array(value) for name, value in compute(features).items()}
     if "start_logits" in outputs:
-        scores = SpanScores.of_logits(*outputs.values(), n_best_size, windows.lengths)
+        scores = beams_of_logits(*outputs.values(), n_best_size, windows.lengths)
     else:
-        scores = SpanScores.of_beams(outputs)
+        scores = beams_of_outputs(outputs)
     return predict(windows, scores, n_best_size, longest)
 
 

@@ -15,6 +15,7 @@ from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tasks.windows import Layout
+from tools.verify.squad_windows import features_of
 
 
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):
@@ -27,7 +28,7 @@ def made(path, tokenizer, sizes=None, is_training=False, notices=None):
 
 
 def pieces(tokenizer, windows, width):
-    rows = windows.features(width)["input_ids"]
+    rows = features_of(windows, width)["input_ids"]
     return ["".join(tokenizer.pieces[i][-1] for i in row if i) for row in rows]
 
 
@@ -48,7 +49,7 @@ def test_windows_by_hand(letters, squad):
     ]
     assert found.question_index.tolist() == [0, 0, 0, 1, 1, 2]
     assert found.window_index.tolist() == [0, 1, 2, 0, 1, 0]
-    features = found.features(9)
+    features = features_of(found, 9)
     assert {array.dtype for array in features.values()} == {np.dtype("int32")}
     assert features["segment_ids"][2].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
     assert features["input_mask"][2].tolist() == [1, 1, 1, 1, 1, 1, 1, 0, 0]
@@ -88,7 +89,7 @@ def brute_force_max_context(first, tokens, paragraph_tokens):
 def test_best_context(width, stride):
     rng = np.random.default_rng(stride)
     question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 3 * width + 4, 30)
-    layout = Layout.of(CLS_FIRST, question + SPECIAL, paragraph, width, stride)
+    layout = Layout(CLS_FIRST, question + SPECIAL, paragraph, width, stride)
     rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
     within = np.arange(len(rows)) - np.repeat(
         np.cumsum(layout.tokens) - layout.tokens, layout.tokens
@@ -255,5 +256,5 @@ def test_windows_can_be_trained_without_spans(letters, squad):
     found = made(path, letters, is_training=True)
     bare = dataclasses.replace(found, spans=None, is_max_context=None)
     np.testing.assert_array_equal(
-        bare.features(8)["input_ids"], found.features(8)["input_ids"]
+        features_of(bare, 8)["input_ids"], features_of(found, 8)["input_ids"]
     )

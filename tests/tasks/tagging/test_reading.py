@@ -7,7 +7,6 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.results import Found
 from albert_tf.tasks.tagging.results import write_error_page
 from albert_tf.tasks.tagging.results import write_predictions
 from albert_tf.tasks.tagging.sentences import TagFileFlags
@@ -207,7 +206,7 @@ def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
     path = tmp_path / "predictions"
 
     def written(file, *entities, scheme="iob2"):
-        found = [[Found(*entity, 0.5) for entity in own] for own in entities]
+        found = [[(*entity, 0.5) for entity in own] for own in entities]
         write_predictions(path, file, found, scheme)
         return path.read_text()
 
@@ -233,7 +232,7 @@ def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
 
 def test_a_page_of_mistakes(write, tmp_path):
     file = read(write("a.txt", "<b> B-PER\nmet O\n\nAda B-PER\n"))
-    found = [[Found("LOC", 0, 3, 0.5)], [Found("PER", 0, 3, 0.5)]]
+    found = [[("LOC", 0, 3, 0.5)], [("PER", 0, 3, 0.5)]]
     path = tmp_path / "errors.html"
     write_error_page(path, "a task", file.sentences, found)
     page = path.read_text()
@@ -252,7 +251,7 @@ def test_predictions_have_the_scheme_of_the_file(tags, expected, write, tmp_path
     file = read(write("a.conll", "\n".join(lines) + "\n"))
     task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
     prepared = types.SimpleNamespace(examples=file)
-    tagged = types.SimpleNamespace(entities=[[Found("A", 2, 3, 0.5)]])
+    tagged = (None, None, [[("A", 2, 3, 0.5)]])
     task.write_predicted(tmp_path, "", prepared, tagged)
     (path,) = tmp_path.glob("predictions*")
     assert [line.split()[-1] for line in path.read_text().splitlines()] == [
@@ -282,7 +281,7 @@ def test_conllu(write, tmp_path):
     assert read(path, scheme="plain", tag_column=4).types() == ["p", "s", "v", "x"]
     with pytest.raises(UserError, match="line 3: the tag 'VERB' .*--scheme=plain"):
         read(path)
-    found = [[Found(*e, 1.0) for e in s.entities] for s in file.sentences]
+    found = [[(*e, 1.0) for e in s.entities] for s in file.sentences]
     write_predictions(tmp_path / "out", file, found, "plain")
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[:2] == _CONLLU.splitlines()[:2]

@@ -9,6 +9,7 @@ from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from tools import verify
 from tools.verify.recordings import tokenizer_of
+from tools.verify.squad_windows import features_of
 
 SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
 
@@ -37,7 +38,7 @@ def recorded_arrays(windows, width=SIZES["max_seq_length"]):
         "start_position": windows.answers[:, 0],
         "end_position": windows.answers[:, 1],
         "is_impossible": windows.answers[:, 2],
-        **windows.features(width),
+        **features_of(windows, width),
     }
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import answers
-from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
 from tests.tools.verify.squad_recording import SIZES
 from tests.tools.verify.squad_recording import failed
@@ -98,7 +99,7 @@ def add_answers(folder, windows, version):
             name: rng.normal(size=shape).astype("float32")
             for name in ("start_log_prob", "end_log_prob")
         }
-        scores = SpanScores.of_logits(*inputs.values(), 4)
+        scores = beams_of_logits(*inputs.values(), 4)
     else:
         inputs = {
             "start_top_log_probs": rng.normal(size=(len(windows), 2)),
@@ -107,7 +108,7 @@ def add_answers(folder, windows, version):
             "end_top_index": rng.integers(0, 9, (len(windows), 6)),
             "cls_logits": rng.normal(size=len(windows)),
         }
-        scores = SpanScores.of_beams(inputs)
+        scores = beams_of_outputs(inputs)
         facts["evaluate_v2"] = {"null_score_diff_threshold": 0.25}
     found = predict(windows, scores, 4, 3)
     threshold = None if version == 1 else 0.25
