@@ -246,7 +246,7 @@ def naming_unreadable(input_file):
         if isinstance(error, tf.errors.DataLossError):
             logging.warning("%s is damaged; searching for the file.", input_file)
             DataSet(input_file).verify()
-        # A message with invalid UTF-8 raises UnicodeDecodeError, which has no `message`.
+        # Messages with invalid UTF-8 raise UnicodeDecodeError, which has no `message`.
         reason = getattr(error, "message", str(error)).splitlines()[0]
         raise UserError(
             sentence_on(input_file, error)
