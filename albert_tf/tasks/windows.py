@@ -1,12 +1,11 @@
-"""Texts that are longer than a row, read through windows that overlap.
+"""Splits long texts into overlapping windows.
 
-A window is a row of a `RowLayout`: `[CLS] question [SEP] text [SEP]` or, where [CLS] is
-last, `text [SEP] question [SEP] [CLS]`; without question, where only a text is read.
-`Layout` finds beginnings and ends, and the best window of each token;
-`tokenization.in_graph.windows` does so inside a TensorFlow graph, for serving.
+A window is a row of a `RowLayout`: `[CLS] question [SEP] text [SEP]` or, if [CLS] is
+last, `text [SEP] question [SEP] [CLS]`; the question is optional. `Layout` computes the
+bounds of windows, and the best window for each token; for serving,
+`tokenization.in_graph.windows` does the same inside a TensorFlow graph.
 
-B texts, W windows, T tokens of a window, N tokens of texts in windows, one after the
-other.
+Shapes: B texts, W windows, T tokens per window, N text tokens in all windows together.
 """
 
 import dataclasses
@@ -23,13 +22,13 @@ class Layout:
 
     Attributes:
         row_layout: the `RowLayout`.
-        text: int64 `[W]`, whose window it is.
-        index: int64 `[W]`, its number among the windows of its text.
-        first: int64 `[W]`, the first token of the text in it.
-        tokens: int64 `[W]`, the number of the text's tokens in it.
+        text: int64 `[W]`, the index of the window's text.
+        index: int64 `[W]`, the window's index among the windows of its text.
+        first: int64 `[W]`, the index of the window's first text token in the text.
+        tokens: int64 `[W]`, the number of text tokens in the window.
         before: int64 `[W]`, the number of tokens before the text.
-        lengths: int64 `[W]`, all tokens of each window.
-        text_tokens: int64 `[B]`, of each text.
+        lengths: int64 `[W]`, the number of all tokens in the window.
+        text_tokens: int64 `[B]`, the number of tokens in each text.
     """
 
     row_layout: RowLayout
@@ -43,16 +42,15 @@ class Layout:
 
     @classmethod
     def of(cls, row_layout, others, text_tokens, max_seq_length, doc_stride):
-        """Lays windows out, as official: the last one ends with the text.
+        """Lays out windows as the official code does: the last one ends with the text.
 
         Args:
             row_layout: the `RowLayout`.
-            others: int array `[B]`, tokens in a window beside each text, less than
-                `max_seq_length`.
-            text_tokens: int array `[B]`; a text of none gets one window.
-            max_seq_length: tokens of a window at most, all counted.
-            doc_stride: tokens from the beginning of a window to the next one's, at
-                least 1.
+            others: int array `[B]`, the number of tokens in a window besides each text,
+                less than `max_seq_length`.
+            text_tokens: int array `[B]`; a text without tokens gets one window.
+            max_seq_length: maximum number of tokens in a window, including all others.
+            doc_stride: tokens between the starts of consecutive windows, at least 1.
         """
         room = max_seq_length - others  # [B]
         step = np.minimum(room, doc_stride)
@@ -62,7 +60,7 @@ class Layout:
         index = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)
         first = index * step[text]
         tokens = np.minimum(room[text], text_tokens[text] - first)
-        # [SEP] stands behind the text, and where [CLS] is last everything.
+        # [SEP] follows the text, and so does everything else if [CLS] is last.
         before = 0 * others if row_layout.cls_last else others - 1
         return cls(
             row_layout=row_layout,
@@ -77,12 +75,12 @@ class Layout:
 
     @property
     def cls_positions(self):
-        """int64 `[W]`, where [CLS] stands in each window."""
+        """int64 `[W]`, the position of [CLS] in each window."""
         return self.lengths - 1 if self.row_layout.cls_last else 0 * self.lengths
 
     @property
     def starts(self):
-        """int64 `[W]`, where each window begins in a row of them all."""
+        """int64 `[W]`, the start of each window if all are concatenated."""
         return np.cumsum(self.lengths) - self.lengths
 
     @functools.cached_property
@@ -92,30 +90,30 @@ class Layout:
 
     @functools.cached_property
     def positions(self):
-        """int64 `[tokens of all windows]`, the place of each token in its window."""
+        """int64 `[tokens of all windows]`, the position of each token in its window."""
         return np.arange(len(self.rows)) - self.starts[self.rows]
 
     @property
     def first_lengths(self):
-        """int64 `[W]`, tokens before the second of question and text."""
+        """int64 `[W]`, the number of tokens before the second of question and text."""
         layout = self.row_layout
         return self.tokens + layout.between if layout.cls_last else self.before
 
     def of_questions(self, kept):
-        """Finds the tokens of questions, as `in_texts` does those of texts.
+        """Finds the tokens of questions, as `in_texts` finds those of texts.
 
         Args:
-            kept: int array `[B]`, tokens of each text's question.
+            kept: int array `[B]`, the number of tokens in each text's question.
         """
         before = self.first_lengths[self.rows] if self.row_layout.cls_last else 1
         return self._within(before, kept[self.text[self.rows]])
 
     @functools.cached_property
     def in_texts(self):
-        """Tokens of texts, int64 `[N]` each.
+        """The text tokens in all windows, three int64 `[N]`.
 
-        They are the place among the tokens of all windows, the text, and the number in
-        it.
+        Each token's index among the tokens of all windows, its text, and its index in
+        the text.
         """
         places, text, number = self._within(
             self.before[self.rows], self.tokens[self.rows]
@@ -134,10 +132,10 @@ class Layout:
         return ids.astype(np.int32)
 
     def max_context(self):
-        """Marks tokens of texts to which no other window gives more context.
+        """Marks the text tokens that have the most context in this window.
 
-        The context of a token is the lesser number of tokens left and right of it,
-        and a hundredth of the window's length; of equal windows the first is best.
+        A token's context is the smaller number of tokens to its left or right, plus a
+        hundredth of the window's length; among equal windows the first is best.
 
         Returns:
             bool `[tokens of all windows]`.
