@@ -1,9 +1,9 @@
 """The GLUE tasks as data: columns, label order, headers, metrics, submission names.
 
-Columns, label order (it is the id order of released fine-tuned models) and task names
-follow the official `classifier_utils.py`; F1 and Spearman, which it lacks, follow the
-GLUE leaderboard. Columns are found by the names in the header, so that a file with
-another layout is an error and not a wrong column.
+Columns, label order (the id order of released fine-tuned models) and task names follow
+the official `classifier_utils.py`; F1 and Spearman, which it lacks, follow the GLUE
+leaderboard. Columns are selected by header name, so that a file with another layout
+raises an error instead of yielding a wrong column.
 """
 
 import dataclasses
@@ -26,20 +26,20 @@ _SENTENCES = ("sentence1", "sentence2")
 
 @dataclasses.dataclass(frozen=True)
 class _GlueTask:
-    directories: tuple  # names under data_dir, the usual one first
-    columns: Columns  # of the labelled files
+    directories: tuple  # names under data_dir, the usual name first
+    columns: Columns  # columns of the labelled files
     test_columns: Columns
     dev: dict  # split name: file name
     test: dict  # split name: (file name, name of the submission file)
     labels: tuple = _BINARY
     metrics: tuple = ("accuracy",)
     kind: str = "single_label"
-    # For QQP, the official code leaves out short rows and keeps empty questions.
+    # For QQP, the official code skips short rows and keeps empty questions.
     skip_bad_rows: bool = False
 
 
 def _task(directories, text, text_pair=None, label="label", **changes):
-    """Makes a `_GlueTask` whose submission has the name of its first directory."""
+    """Makes a `_GlueTask` whose submission is named after its first directory."""
     directories = directories.split()
     values = {
         "columns": Columns(text, text_pair, label),
@@ -138,11 +138,11 @@ def glue_examples(
 
     Args:
         task_name: see `glue_task`.
-        data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
-            lays them out.
-        skip_bad_rows: leave bad rows out and count them (always so for QQP).
-        roles: which files to read; they must be there.
-        unlabelled: whether to read files to predict that have no labels.
+        data_dir: folder with `CoLA/`, `SST-2/`, …, as `download_glue_data.py` creates
+            it.
+        skip_bad_rows: skip and count bad rows (always for QQP).
+        roles: the roles to read; their files must exist.
+        unlabelled: whether to read test files without labels.
 
     Returns:
         (task, examples): a `TextTask`, and a dict of `Table` by name: "train", "dev"
