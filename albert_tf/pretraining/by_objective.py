@@ -39,7 +39,7 @@ class MaskedLM:
     config_class = AlbertConfig
     model_class = AlbertForPreTraining
     learns_sentences = True
-    """Whether to train on the sentence labels if the data has any."""
+    """True to train on the sentence labels if the data has any."""
     best_metric = "masked_lm_accuracy"
     """The held-out metric that picks the best model; None to keep the newest."""
     initial_model = staticmethod(initial_model)

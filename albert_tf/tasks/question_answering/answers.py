@@ -1,7 +1,7 @@
-"""From scores of tokens to answers, as the official code ranks them.
+"""Ranks answers by token scores, as the official code does.
 
 Source: `write_predictions_v1`, `write_predictions_v2` and their helpers in
-squad_utils.py of google-research/albert. W windows, T tokens of a window.
+squad_utils.py of google-research/albert. Shapes: W windows, T tokens per window.
 """
 
 import dataclasses
@@ -16,21 +16,21 @@ from albert_tf.tasks.question_answering.windows import characters
 PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
 NULL_ODDS = "null_odds.json"
 NO_NULL_SCORE = 1000000.0
-"""The null odds of a question without a window."""
+"""The null odds of a question without windows."""
 _PADDING = -1e30
 
 
 @dataclasses.dataclass(frozen=True)
 class SpanScores:
-    """Starts and ends to combine, the best ones first.
+    """Candidate starts and ends to combine, best first.
 
     Attributes:
-        starts: int `[W, starts, 1]`, places in the window.
+        starts: int `[W, starts, 1]`, positions in the window.
         start_scores: float32 of the same shape.
         ends: int `[W, starts or 1, ends]`, for each start or for all.
         end_scores: float32 of the same shape.
-        null_scores: float32 `[W]`, high where there is no answer; None for a model
-            that always answers.
+        null_scores: float32 `[W]`, high for no answer; None for a model that always
+            answers.
     """
 
     starts: np.ndarray
@@ -41,16 +41,15 @@ class SpanScores:
 
     @classmethod
     def of_logits(cls, start_logits, end_logits, n_best_size, lengths=None):
-        """Ranks the beams of a model that scores starts and ends apart.
+        """Finds the beams of a model that scores starts and ends independently.
 
-        Of equal logits, the earlier token ranks higher.
+        Among equal logits, the earlier token ranks higher.
 
         Args:
             start_logits, end_logits: float32 `[W, T]`.
-            n_best_size: how many of each are combined.
-            lengths: int `[W]`, tokens of each window; padding behind them takes no
-                rank, so that its length does not matter. None to rank padding, too, as
-                the official code does.
+            n_best_size: the number of starts and of ends to combine.
+            lengths: int `[W]`, tokens per window; padding is not ranked, so that its
+                length does not matter. None to rank padding, as the official code does.
         """
         found = []
         for logits in (start_logits, end_logits):
@@ -69,12 +68,12 @@ class SpanScores:
 
     @classmethod
     def of_beams(cls, outputs):
-        """Returns the beams of a model that looks for ends given the start.
+        """Returns the beams of a model that predicts ends given the start.
 
         Args:
             outputs: dict of `start_top_log_probs`, `start_top_index` `[W, starts]`,
-                `end_top_log_probs`, `end_top_index` `[W, starts * ends]`, the ends of
-                the first start first, and `cls_logits` `[W]`.
+                `end_top_log_probs`, `end_top_index` `[W, starts * ends]`, grouped by
+                start, and `cls_logits` `[W]`.
         """
         starts = outputs["start_top_index"]
         grid = (*starts.shape, -1)
@@ -89,10 +88,10 @@ class SpanScores:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A stretch of the paragraph that may be the answer.
+    """A span of the paragraph that may be the answer.
 
     Attributes:
-        start, end: its first character in the paragraph, and the one after its last.
+        start, end: bounds in characters of the paragraph, end exclusive.
     """
 
     text: str
@@ -103,7 +102,7 @@ class Candidate:
 
     @property
     def score(self):
-        """The score that candidates are ranked by."""
+        """The score that ranks candidates."""
         return self.start_score + self.end_score
 
 
@@ -116,7 +115,7 @@ class Prediction:
     """The prediction for one question.
 
     Attributes:
-        candidates: the best `Candidate`s of different text, best first; at least one.
+        candidates: the n-best `Candidate`s with distinct texts; at least one.
         null_odds: the score of no answer; None for a model that always answers.
     """
 
@@ -125,14 +124,14 @@ class Prediction:
     null_odds: float | None = None
 
     def answer(self, null_score_diff_threshold=None):
-        """Returns the best candidate's text, or "" if the odds reach the threshold."""
+        """Returns the best text, or "" if the null odds reach the threshold."""
         threshold = null_score_diff_threshold
         if threshold is not None and self.null_odds >= threshold:
             return ""
         return self.candidates[0].text
 
     def probabilities(self):
-        """Computes each candidate's share of the probability of all."""
+        """Computes the softmax of the candidates' scores."""
         scores = [candidate.score for candidate in self.candidates]
         best = max(scores)
         powers = [math.exp(score - best) for score in scores]
@@ -141,16 +140,16 @@ class Prediction:
 
 
 def predict(windows, scores, n_best_size=20, max_answer_length=30):
-    """Ranks the stretches of each question's paragraph.
+    """Ranks the spans of each question's paragraph.
 
     Args:
-        windows: `Windows`, all of each of its questions.
-        scores: the `SpanScores` of these windows.
-        n_best_size: candidates of a question at most.
-        max_answer_length: tokens of an answer at most.
+        windows: `Windows`, with all windows of each question.
+        scores: the `SpanScores` of the windows.
+        n_best_size: maximum number of candidates per question.
+        max_answer_length: maximum number of tokens in an answer.
 
     Returns:
-        A `Prediction` for each of `windows.questions`, even without a window.
+        A `Prediction` for each of `windows.questions`, even without windows.
     """
     question_index, *stretches = _stretches(windows, scores, max_answer_length)
     numbers = np.arange(len(windows.questions) + 1)
@@ -172,10 +171,10 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
 
 
 def _stretches(windows, scores, max_answer_length):
-    """Lists the pairs of start and end that may be answers, by window and rank.
+    """Lists the possible pairs of start and end, by window and rank.
 
-    It returns arrays of one length: question, first character, the one after the last,
-    score of the start, score of the end.
+    Returns arrays of equal length: question, first character, end (exclusive), score of
+    the start, score of the end.
     """
     starts, ends = scores.starts, scores.ends
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
@@ -217,10 +216,10 @@ def _best_of(starts, ends, start_scores, end_scores, context, n_best_size):
 
 
 def write_answers(folder, predictions, threshold=None):
-    """Writes the answers of each question, byte by byte as the official code does.
+    """Writes the answers to each question, byte-identical to the official code.
 
-    SQuAD's scripts read `PREDICTIONS`; `NBEST` has the candidates with their scores and
-    probabilities; `NULL_ODDS`, of SQuAD 2.0, the score of giving no answer.
+    SQuAD's scripts read `PREDICTIONS`; `NBEST` has the candidates with scores and
+    probabilities; `NULL_ODDS` (SQuAD 2.0) has the scores of no answer.
 
     Args:
         folder: a `pathlib.Path`.
@@ -238,7 +237,7 @@ def write_answers(folder, predictions, threshold=None):
 
 
 def listed(prediction):
-    """Lists the candidates of a `Prediction` as they are written, dicts."""
+    """Converts the candidates of a `Prediction` to the dicts to write."""
     return [
         {
             "text": candidate.text,

@@ -1,8 +1,7 @@
-"""From questions and paragraphs to windows, and to answers, inside a TensorFlow graph.
+"""Makes windows and ranks answers inside a TensorFlow graph, for serving.
 
-The twin of `windows.py` and `answers.py`, for serving: the same windows, whatever the
-texts' lengths.
-B questions, W windows, T tokens of a window, C candidates, K answers.
+The in-graph twin of `windows.py` and `answers.py`, with the same results.
+Shapes: B questions, W windows, T tokens per window, C candidates, K answers.
 """
 
 import math
@@ -28,12 +27,12 @@ class InGraphWindows(typing.NamedTuple):
 
     Attributes:
         features: int32 `[W, T]`: input_ids, input_mask, segment_ids.
-        question: int64 `[W]`, whose window it is.
+        question: int64 `[W]`, the index of the window's question.
         is_max_context: bool `[W, T]`, as in `Windows`.
-        starts, ends: int32 `[W, T]`, the characters of the paragraph that a token stems
-            from, 0 where there is no paragraph.
+        starts, ends: int32 `[W, T]`, each token's bounds in characters of the
+            paragraph; 0 outside the paragraph.
         is_paragraph: bool `[W, T]`.
-        cls_positions: int64 `[W]`, of the token that stands for no answer.
+        cls_positions: int64 `[W]`, the position of [CLS], which means no answer.
     """
 
     features: dict
@@ -46,14 +45,14 @@ class InGraphWindows(typing.NamedTuple):
 
 
 class WindowFeatures(tf.Module):
-    """Strings to windows.
+    """Maps strings to windows.
 
     Args:
-        tokenizer: of `albert_tf.load_tokenizer`.
+        tokenizer: the result of `albert_tf.load_tokenizer`.
         sizes: a `WindowSizes`.
-        min_tokens: length to which windows are padded at least.
+        min_tokens: the minimum padded length of windows.
 
-    Call: question and context, string `[batch]`, to the windows' features, int32
+    Call: question and context, string `[batch]`. Returns the windows' features, int32
     `input_ids`, `input_mask`, `segment_ids` `[W, T]`.
     """
 
@@ -69,7 +68,7 @@ class WindowFeatures(tf.Module):
         return self.windows(question, context).features
 
     def windows(self, question, context):
-        """Makes the `InGraphWindows` of the strings of a call."""
+        """Makes `InGraphWindows` from questions and contexts."""
         asked = self.tokenizer(question)  # [B, (tokens)]
         kept = tf.minimum(asked.row_lengths(), self.sizes.max_query_length)  # [B]
         ids, starts, ends = self.tokenizer.with_offsets(context)
@@ -113,7 +112,7 @@ class WindowFeatures(tf.Module):
 def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
     """Finds the best starts and ends of each window: `[W, n, 1]` and `[W, 1, n]`.
 
-    Padding takes no rank: answers do not depend on the lengths of other texts.
+    Padding is not ranked: answers do not depend on the lengths of other texts.
 
     Returns:
         starts, start scores, ends, end scores.
@@ -141,14 +140,14 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
         windows: `InGraphWindows`.
         beams: starts, their scores, ends, their scores; see `SpanScores`.
         context: string `[B]`, valid UTF-8.
-        n_best_size: candidates of different text among which probabilities are shared.
-        max_answer_length: tokens of an answer at most.
-        top_k: answers to return, at most `n_best_size`.
+        n_best_size: number of distinct candidates in the softmax.
+        max_answer_length: maximum number of tokens in an answer.
+        top_k: number of answers to return, at most `n_best_size`.
 
     Returns:
         A dict: `answers` string, `scores` float32 (probabilities), `start` and `end`
-        int32, all `[B, top_k]`, "" and 0 where there are fewer; and `best`, float64
-        `[B]`, the score of the first, -1e30 without one.
+        int32, all `[B, top_k]`, padded with "" and 0; and `best`, float64 `[B]`, the
+        score of the first answer, -1e30 without answers.
     """
     codes = tf.strings.unicode_decode(context, "UTF-8")  # [B, (characters)]
     question, first, last, score = _ranked(windows, beams, codes, max_answer_length)
@@ -175,10 +174,10 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
 
 
 def _ranked(windows, beams, codes, max_answer_length):
-    """Lists candidates of different text, by question, best first: `[C]` each.
+    """Lists candidates with distinct texts, by question, best first: `[C]` each.
 
     Returns:
-        question int64; first and last character, int32; score.
+        Question, int64; first and last character, int32; score.
     """
     window, start, end, score = _stretches(windows, beams, max_answer_length)
     question = tf.gather(windows.question, window)
@@ -230,7 +229,7 @@ def _stretches(windows, beams, max_answer_length):
 
 
 def _is_first_of_its_kind(kind):
-    """Returns bool `[C]`: whether a number, int64, occurs for the first time."""
+    """Returns bool `[C]`: whether each int64 number occurs for the first time."""
     place = tf.range(tf.size(kind))
     kinds = tf.reduce_max(tf.concat([kind, [-1]], axis=0)) + 1
     earliest = tf.math.unsorted_segment_min(place, kind, kinds)

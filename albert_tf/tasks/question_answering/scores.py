@@ -1,10 +1,10 @@
-"""Exact match and F1, as SQuAD's own scripts compute them, or CMRC's for Chinese.
+"""Computes exact match and F1 like SQuAD's own scripts, or CMRC's for Chinese.
 
 Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
 `evaluate_v2` in squad_utils.py of google-research/albert; cmrc2018_evaluate.py of CMRC
-2018 (Cui et al., 2019), which compares characters, since Chinese puts no spaces between
-words. A run of other letters is a word: by a regular expression here, by NLTK's
-tokenizer there.
+2018 (Cui et al., 2019), which compares characters, since Chinese has no spaces between
+words. A run of other letters is a word: this module finds it by a regular expression,
+CMRC's script by NLTK's tokenizer.
 """
 
 import collections
@@ -22,7 +22,7 @@ _KANA = re.compile("[\u3041-\u30ff]")
 _SEGMENT = re.compile(
     r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:\.[^\W\u4e00-\u9fa5]+|,\d+)*|[^\w\s]"
 )
-_KANA_OF_CHINESE = 0.05  # in titles and names
+_KANA_OF_CHINESE = 0.05  # kana in Chinese texts, in titles and names
 OFFICIAL_NA_PROB_THRESH = 1.0
 """Odds above which evaluate-v2.0.py counts a question as unanswered."""
 CHOSEN_HERE = "chosen on the questions that are scored"
@@ -30,13 +30,13 @@ GIVEN = "given"
 
 
 class RawScores(typing.NamedTuple):
-    """Scores of each question by id, before any threshold.
+    """Scores by question id, before any threshold.
 
     Attributes:
         exact: dict of 0 or 1.
         f1: dict of numbers in [0, 1].
         has_answer: dict of bool.
-        missing: ids of questions without a prediction; they score 0.
+        missing: ids of questions without a prediction, whose score is 0.
     """
 
     exact: dict
@@ -46,14 +46,14 @@ class RawScores(typing.NamedTuple):
 
 
 def exact_match(gold, predicted, unit=WORDS):
-    """Returns 1 if both are the same once normalized, otherwise 0."""
+    """Returns 1 if both texts are equal after normalization, else 0."""
     return int(_NORMALIZED[unit](gold) == _NORMALIZED[unit](predicted))
 
 
 def f1(gold, predicted, unit=WORDS):
-    """Computes F1 of the words or characters that both share; 0 without any.
+    """Computes F1 of the words or characters in common; 0 without any.
 
-    Words count wherever they stand, characters in the longest run that both have.
+    Words count in any order, characters only in the longest common substring.
     """
     gold, predicted = map(_NORMALIZED[unit], (gold, predicted))
     if unit == WORDS:
@@ -71,19 +71,19 @@ def f1(gold, predicted, unit=WORDS):
 
 
 def f1_or_none(gold, predicted, unit=WORDS):
-    """Computes the F1 of SQuAD 2.0: 1 where neither text has a word."""
+    """Computes the F1 of SQuAD 2.0, which is 1 if neither text has words."""
     return f1(gold, predicted, unit) or int(
         not any(map(_NORMALIZED[unit], (gold, predicted)))
     )
 
 
 def _normalized(text):
-    """Lowers a text and drops ASCII punctuation, articles and extra spaces."""
+    """Lowercases a text and drops ASCII punctuation, articles and extra spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def _normalized_chinese(text):
-    """Lowers a text and drops the punctuation that CMRC's script ignores."""
+    """Lowercases a text and drops the punctuation that CMRC's script ignores."""
     return "".join(c for c in text.lower().strip() if c not in _PUNCTUATION)
 
 
@@ -91,9 +91,9 @@ _NORMALIZED = {WORDS: _normalized, CHARACTERS: _normalized_chinese}
 
 
 def is_chinese(texts):
-    """Returns whether most letters of some texts are Chinese characters.
+    """Returns whether most letters in the texts are Chinese characters.
 
-    Kana show that a text is Japanese, which has these characters, too.
+    Texts with many kana are Japanese, which uses these characters, too.
     """
     letters = chinese = kana = 0
     for text in texts:
@@ -104,21 +104,21 @@ def is_chinese(texts):
 
 
 def unit_of(questions):
-    """Returns the unit of F1 of `Question`s: `CHARACTERS` if they are Chinese."""
+    """Returns the F1 unit for `Question`s: `CHARACTERS` if they are Chinese."""
     texts = [q.text for q in questions]
     texts += [answer.text for q in questions for answer in q.answers]
     return CHARACTERS if is_chinese(texts) else WORDS
 
 
 def raw_scores(questions, predictions, version, unit=None):
-    """Makes the `RawScores` of questions, each by the gold answer that suits it best.
+    """Computes the `RawScores` of questions, by the best-matching gold answer.
 
     Args:
         questions: iterable of `Question`; for version 1, each with answers.
         predictions: dict of texts by question id, "" for no answer.
-        version: 1 or 2, of SQuAD.
-        unit: the unit of F1, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
-            None: `unit_of` the questions.
+        version: the SQuAD version, 1 or 2.
+        unit: the unit of F1, `WORDS` as in SQuAD's scripts or `CHARACTERS` as in
+            CMRC's; by default `unit_of` the questions.
     """
     questions = list(questions)
     unit = unit or unit_of(questions)
@@ -142,7 +142,7 @@ def raw_scores(questions, predictions, version, unit=None):
 
 
 def version_1_figures(scores):
-    """Computes `exact_match` and `f1` in per cent, as evaluate-v1.1.py."""
+    """Computes `exact_match` and `f1` in percent, like evaluate-v1.1.py."""
     return {
         "exact_match": 100.0 * sum(scores.exact.values()) / len(scores.exact),
         "f1": 100.0 * sum(scores.f1.values()) / len(scores.f1),
@@ -150,7 +150,7 @@ def version_1_figures(scores):
 
 
 def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH):
-    """Computes the figures of evaluate-v2.0.py, in per cent.
+    """Computes the scores of evaluate-v2.0.py, in percent.
 
     Args:
         scores: `RawScores`.
@@ -158,8 +158,8 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
         threshold: odds above it count as no answer.
 
     Returns:
-        A dict of exact, f1 and total, the same for questions with and without answers
-        where there are any (`HasAns_…`, `NoAns_…`).
+        A dict of exact, f1 and total; also for the questions with and without answers,
+        if there are any (`HasAns_…`, `NoAns_…`).
     """
     exact, f1_scores = (
         _after_threshold(raw, scores.has_answer, null_odds, threshold)
@@ -175,9 +175,9 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
 
 
 def best_figures(scores, predictions, null_odds):
-    """Computes the best figures that any threshold gives on these very questions.
+    """Computes the best scores that any threshold reaches on these questions.
 
-    Their names are best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
+    Returns best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
     """
     figures = {}
     for name, raw in (("exact", scores.exact), ("f1", scores.f1)):
@@ -221,27 +221,27 @@ def _best(raw, has_answer, predictions, null_odds):
 
 
 def evaluate_version_1(questions, predictions):
-    """Computes exact match and F1, in per cent, of a `Prediction` for each question."""
+    """Computes exact match and F1, in percent, of one `Prediction` per question."""
     texts = {prediction.question_id: prediction.answer() for prediction in predictions}
     return version_1_figures(raw_scores(questions, texts, version=1))
 
 
 def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
-    """Computes the figures after a threshold on the null odds, and its origin.
+    """Computes scores with a threshold on the null odds, given or chosen.
 
-    The official code always chooses the threshold with the best F1 on the very
-    questions that it then scores.
+    The official code always chooses the threshold with the best F1 on the same
+    questions that it scores.
 
     Args:
         questions: list of `Question`.
         predictions: list of `Prediction`, with null odds.
-        null_score_diff_threshold: odds from which on the answer is "", or None to
-            choose the threshold as the official code does.
+        null_score_diff_threshold: minimum odds of the answer "", or None to choose the
+            threshold as the official code does.
 
     Returns:
-        A dict of the figures of evaluate-v2.0.py for the answers that are then written,
-        best_exact, best_f1 and their thresholds, null_score_diff_threshold, and
-        threshold_is, "given" or "chosen on the questions that are scored".
+        A dict of the scores of evaluate-v2.0.py for the resulting answers, best_exact,
+        best_f1 and their thresholds, null_score_diff_threshold, and threshold_is,
+        "given" or "chosen on the questions that are scored".
     """
     odds = {p.question_id: p.null_odds for p in predictions}
     texts = {p.question_id: p.answer() for p in predictions}
