@@ -73,7 +73,7 @@ class TaggingOptions(TagFileFlags, TaskOptions):
         return run
 
     def completed(self):
-        """Names the decoder that training takes by default, which a run records."""
+        """Fills in the default decoder of training, so that a run records it."""
         if self.do_train and self.decoder is None:
             return dataclasses.replace(self, decoder=GREEDY)
         return self

@@ -1,4 +1,4 @@
-"""The result files of tagging: predictions in the form of the input, and mistakes."""
+"""The result files of tagging: predictions in the input's format, and errors."""
 
 import typing
 
@@ -10,11 +10,11 @@ from albert_tf.tasks.tagging.sentences import columns_of
 
 
 class Found(typing.NamedTuple):
-    """An entity that a model found.
+    """A predicted entity.
 
     Attributes:
-        label: its type.
-        start, end: its first character in the text, and the one after its last.
+        label: the type.
+        start, end: bounds in characters of the text, end exclusive.
         score: mean probability of the tags of its words.
     """
 
@@ -25,15 +25,15 @@ class Found(typing.NamedTuple):
 
 
 def write_predictions(path, tag_file, found, scheme):
-    """Writes predictions in the form of the file that was read.
+    """Writes predictions in the format of the input file.
 
-    CoNLL's lines get one more column, the predicted tag, as conlleval reads it; objects
-    get the predicted `tags` or `spans`.
+    CoNLL lines get an additional column with the predicted tag, the format of
+    conlleval; objects get the predicted `tags` or `spans`.
 
     Args:
         path: the file to write.
         tag_file: the `TagFile`.
-        found: for each of its sentences a list of `Found`.
+        found: for each sentence a list of `Found`.
         scheme: the scheme of the predicted tags.
     """
     lines = list(tag_file.lines)
@@ -58,13 +58,13 @@ def _json(values):
 
 
 def write_error_page(path, title, sentences, found, wrong_only=False):
-    """Writes an HTML page of the sentences in which an entity is missed or wrong.
+    """Writes an HTML page of the sentences with missed or wrong entities.
 
     Args:
         path, title: the file and the title of the page.
         sentences: list of `Sentence`, with entities.
-        found: for each of them a list of `Found`.
-        wrong_only: colour wrong entities only, as where each word is one.
+        found: for each sentence a list of `Found`.
+        wrong_only: color wrong entities only, for plain tags, where each word is one.
     """
     articles = []
     for sentence, own in zip(sentences, found, strict=True):
