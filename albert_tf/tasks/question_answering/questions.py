@@ -40,7 +40,7 @@ _UNLEARNABLE = {
     UNANSWERED: 'give "answers", or mark them with "is_impossible"',
     BLANK_ANSWER: "correct the text",
 }
-"""How training handles each oddity that makes a question unusable."""
+"""The remedy in training for each oddity that makes a question unusable."""
 
 
 @dataclasses.dataclass(frozen=True)
