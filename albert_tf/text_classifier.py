@@ -36,7 +36,7 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import lists_of_texts
 from albert_tf.tokenization.loading import tokenizer_for_model
 
-_LONGEST = 128  # tokens of a text, unless something else is asked for
+_LONGEST = 128  # default maximum number of tokens in a text
 
 
 class TextClassifier(TextModel):

@@ -52,7 +52,7 @@ class Task:
     purpose: typing.ClassVar[str]
     """The `purpose` of the models that can be fine-tuned."""
     default_metrics: typing.ClassVar[tuple] = ()
-    """The `metrics` of every task of the class; () where they differ."""
+    """The `metrics` of every task of the class; () if they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """Class of the result of `tokenize`; its fields are arrays, which can be cached."""
     row_settings: typing.ClassVar[tuple] = ()
