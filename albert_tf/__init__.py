@@ -1,8 +1,8 @@
 """ALBERT for TensorFlow 2 and Keras 3: the public API.
 
-Names are resolved on first use, so that a command line or a data worker that
-needs one of them does not import all the others. Importing the package changes nothing
-in its process, but tells Keras of its classes where Keras is imported already.
+Names are imported on first use, so that a command line or a data worker imports only
+what it needs. Importing the package has no side effects, except that it registers its
+classes with Keras if Keras is already imported.
 """
 
 import importlib
@@ -17,8 +17,8 @@ MODELS = {
     "AlbertForTextEmbedding": "albert_tf.models.text_embedding",
     "AlbertForMaskedLM": "albert_tf.models.pretraining",
     "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
-    # Before the classifier of texts, whose head has the same names in Hugging Face's
-    # files: where a file does not name its model, the last one counts.
+    # Before the text classifier, whose head has the same tensor names in Hugging Face
+    # files: if a file does not name its model, the last match wins.
     "AlbertForTokenClassification": "albert_tf.models.classification",
     "AlbertForSequenceClassification": "albert_tf.models.classification",
     "AlbertForMultipleChoice": "albert_tf.models.classification",
@@ -28,14 +28,15 @@ MODELS = {
     "XLNetForTextEmbedding": "albert_tf.xlnet.heads",
     "XLNetLMHeadModel": "albert_tf.xlnet.model",
     "XLNetForTokenClassification": "albert_tf.xlnet.heads",
-    # Before the classifier of texts, as above.
+    # Before the text classifier, as above.
     "XLNetForMultipleChoice": "albert_tf.xlnet.heads",
     "XLNetForSequenceClassification": "albert_tf.xlnet.heads",
     "XLNetForQuestionAnsweringSimple": "albert_tf.xlnet.heads",
     "XLNetForQuestionAnswering": "albert_tf.xlnet.heads",
 }
-"""The module of each of the package's models, by name, in the order in which `registry`
-tries them. Importing a module registers its models."""
+"""Maps each model's name to its module, in the order in which `registry` tries them.
+
+Importing a module registers its models."""
 CONFIGS = {
     "AlbertConfig": "albert_tf.config",
     "XLNetConfig": "albert_tf.xlnet.config",
@@ -55,7 +56,7 @@ _HOMES = {
     "register_model": "albert_tf.families.registry",
 }
 
-# The classes that a `.keras` file may name.
+# The classes that a `.keras` file may refer to.
 _OF_KERAS = {
     **MODELS,
     **optimizers.MODULES,

@@ -1,7 +1,7 @@
-"""The model folder: opened once, whatever its form, and written.
+"""Reads and writes model folders in any format; each folder is opened once.
 
-`open` reads the description of a model, `Bundle.model` builds the model,
-`Bundle.tokenizer` loads its vocabulary, and `save` writes a model in any form.
+`open` reads a model's metadata, `Bundle.model` builds the model,
+`Bundle.tokenizer` loads its vocabulary, and `save` writes a model in any format.
 """
 
 import contextlib
@@ -68,8 +68,8 @@ from albert_tf.tokenization.loading import saved_files
 from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.tokenizer import was_saved_alone
 
-# The required files of each form, the weights last, in the order in which a folder is
-# searched for them.
+# The required files of each format, weights last, in the order in which `open` looks
+# for them.
 _SEARCHED = {
     "model_directory": (WEIGHTS_FILE,),
     "huggingface": (CONFIG_FILE, HUGGINGFACE_WEIGHTS),
@@ -91,18 +91,18 @@ _MAY_DIFFER = (
 
 @dataclasses.dataclass(frozen=True)
 class Bundle:
-    """A model folder of any form, opened once; its weights are read when asked for.
+    """A model folder of any format, opened once; its weights are loaded lazily.
 
     Attributes:
-        source: the name of the folder in messages.
-        config: the `ModelConfig`; None if none lies beside the weights.
-        read: returns the float32 arrays by official name.
+        source: the folder's name in messages.
+        config: the `ModelConfig`; None if there is none beside the weights.
+        read: function that returns the float32 arrays by official name.
         family: the `ModelFamily`; None without a config.
         huggingface: the entries of Hugging Face's `config.json`.
-        saved: the model class and the head arguments that a model directory names.
-        info: the content of `training_info.json`, {} without it.
+        saved: the model class and the head arguments recorded in a model directory.
+        info: the content of `training_info.json`; {} without it.
         path: the folder, or the prefix of a TF1 checkpoint.
-        listed: the checksums of the folder's files when it was opened, by name.
+        listed: the checksums of the folder's files by name, as of when it was opened.
     """
 
     source: str
@@ -117,7 +117,7 @@ class Bundle:
 
     @property
     def facts(self):
-        """The `info` of a fine-tuned model; {} for another one."""
+        """The `info` of a fine-tuned model; {} for any other model."""
         return self.info if "task" in self.info else {}
 
     @functools.cached_property
@@ -127,11 +127,11 @@ class Bundle:
             return self.read()
 
     def release(self):
-        """Drops the arrays; they are read again when they are asked for."""
+        """Drops the arrays; the next use of `tensors` reads them again."""
         vars(self).pop("tensors", None)
 
     def digest(self):
-        """Returns a fingerprint of the weights, equal wherever they lie."""
+        """Returns a fingerprint of the weights that does not depend on their path."""
         found = hashlib.sha256()
         for name, tensor in sorted(self.tensors.items()):
             found.update(f"{name} {tensor.shape}".encode())
@@ -141,7 +141,7 @@ class Bundle:
     def head(self, otherwise=()):
         """Returns the model class and the constructor arguments of its head.
 
-        They are those that the folder names, or else follow from its tensors.
+        Both come from the folder's metadata or, without it, from the tensors.
 
         Args:
             otherwise: see `model_class`.
@@ -155,8 +155,8 @@ class Bundle:
         """Returns the registered class that fits the tensors; see `registry.recognise`.
 
         Args:
-            otherwise: Hugging Face's names of models, to decide between classes whose
-                tensors have the same names where the checkpoint names none.
+            otherwise: Hugging Face model names that decide between classes with the
+                same tensor names if the checkpoint does not name its class.
         """
         if TEXT_VECTORS in self.huggingface:
             return registry.model_for("similarity", self.family)
@@ -164,10 +164,10 @@ class Bundle:
         return registry.recognise(self.tensors, self.family, names)
 
     def check_family(self, model_class):
-        """Refuses a class of another architecture.
+        """Checks that `model_class` has the architecture of the folder.
 
         Raises:
-            UserError: it names both.
+            UserError: it does not; the message names both.
         """
         if self.family not in (None, model_class.family):
             raise UserError(
@@ -178,23 +178,23 @@ class Bundle:
             )
 
     def head_arguments(self, model_class):
-        """Returns the constructor arguments that `config.json` tells of a head.
+        """Returns the head's constructor arguments according to `config.json`.
 
-        {} if the weights lack the head of the class.
+        Returns {} if the weights lack the head of the class.
         """
         head = model_class.head_names().keys()
         if not self.huggingface or (head and not self.tensors.keys() & head):
             return {}
         told = model_class.head_config_from_huggingface(self.huggingface)
-        # A class without variables of its own needs no weights.
+        # A head without variables needs no weights.
         return model_class.resolve_arguments(told, {}, self.tensors if head else None)
 
     def task_info(self, model):
-        """Returns the task and row length of a model built from it, or None."""
+        """Returns the task and row length of a model built from here, or None."""
         saved_class, saved = self.saved or (None, {})
         info, head = {}, model.head_config()
         if saved_class is type(model):
-            # A caller may have given it other labels.
+            # A caller may have built the model with other labels.
             names = ("num_labels", "labels", "label_kind")
             if all(head.get(name) == saved.get(name) for name in names):
                 info = self.info
@@ -206,18 +206,18 @@ class Bundle:
         return {name: info[name] for name in kept if name in info} or None
 
     def brings_tokenizer(self):
-        """Returns whether the folder names its vocabulary."""
+        """Returns whether the folder contains or names its vocabulary."""
         return brings_tokenizer(self.path)
 
     def tokenizer(self, named=None, do_lower_case=None):
-        """Loads the tokenizer that the model is to be used with.
+        """Loads the model's tokenizer.
 
         Args:
-            named: a file or directory on this machine in place of the folder's own.
+            named: a local file or directory to use instead of the folder's vocabulary.
             do_lower_case: see `load_tokenizer`.
 
         Raises:
-            UserError: there is none, or the folder brings another one along.
+            UserError: there is no tokenizer, or the folder contains a different one.
         """
         with self._reading():
             tokenizer = tokenizer_of(self.path, named, do_lower_case)
@@ -229,7 +229,7 @@ class Bundle:
         Args:
             model_class: a `PretrainedModel`; by default see `head`.
             allow_missing: see `PretrainedModel.from_pretrained`.
-            **arguments: constructor arguments, and fields of the config to change.
+            **arguments: constructor arguments, and config fields to override.
 
         Returns:
             The model, with its `load_report`.
@@ -269,7 +269,7 @@ class Bundle:
 
     @contextlib.contextmanager
     def _reading(self):
-        """Compares what the block reads with the checksums of the opened folder."""
+        """Verifies what the block reads against the checksums of the opened folder."""
         if self.path is None:
             yield
             return
@@ -278,26 +278,26 @@ class Bundle:
             with checksums.reading(folder, self.listed):
                 yield
         except UserError:
-            # A folder that was replaced meanwhile does not fit its old checksums.
+            # A folder that was replaced meanwhile does not match its old checksums.
             checksums.check_unchanged(folder, self.listed)
             raise
 
 
 def open(path, revision=None):
-    """Opens a model folder, whatever its form.
+    """Opens a model folder of any format.
 
     Args:
         path: a model directory, an unpacked official archive or TF-Hub module, a
             TF1 checkpoint prefix, or a Hugging Face directory; or the name of a model
             to download, see `hub.names.local_directory`; or a `Bundle`.
-        revision: of an "hf://" model: a branch, a tag or a commit.
+        revision: branch, tag or commit of an "hf://" model.
 
     Returns:
-        A `Bundle`. It reads its weights once, when they are asked for, and may
-        find them damaged then.
+        A `Bundle`. It reads its weights once, on first use, which raises if they are
+        damaged.
 
     Raises:
-        UserError: there is no model, or its description is damaged.
+        UserError: there is no model, or its metadata is damaged.
     """
     if isinstance(path, Bundle):
         return path
@@ -308,7 +308,7 @@ def open(path, revision=None):
 
 
 def _folder_of(path):
-    """Returns the folder of a model, which may be named by a checkpoint's prefix."""
+    """Returns the folder of a model path, which may be a checkpoint prefix."""
     return path if storage.is_folder(path) else os.path.dirname(path) or "."
 
 
@@ -341,7 +341,7 @@ def _opened(path):
 
 
 def _refuse_adapter(path):
-    """Refuses weights that are to be added to others', as LoRA's are."""
+    """Refuses adapter weights such as LoRA's, which are no model by themselves."""
     for name in ADAPTER_FILES:
         if storage.exists(os.path.join(path, name)):
             raise UserError(
@@ -386,7 +386,7 @@ def _of_huggingface(path):
 
 
 def loading_arguments(*model_classes):
-    """Lists the arguments of `Bundle.model`: the constructor's and the config's."""
+    """Lists the arguments of `Bundle.model`: the constructor's and config fields."""
     found = []
     for model_class in model_classes:
         fields = dataclasses.fields(model_class.family.config_class)
@@ -395,10 +395,10 @@ def loading_arguments(*model_classes):
 
 
 def without_adapters(model):
-    """Returns the same function without depth adapters, each layer with its weights.
+    """Merges depth adapters: returns an equivalent model with unshared layers.
 
     Args:
-        model: a `PretrainedModel`; one without adapters is returned itself.
+        model: a `PretrainedModel`; a model without adapters is returned unchanged.
     """
     if not model.config.depth_adapter_rank:
         return model
@@ -418,9 +418,9 @@ def build_model(model_class, opened, allow_missing, arguments, told=None, config
         model_class: a `PretrainedModel`.
         opened: the `Bundle`.
         allow_missing: see `PretrainedModel.from_pretrained`.
-        arguments: dict of constructor arguments beside the config.
-        told: dict of those that the folder says of its head, which count less.
-        config: the `ModelConfig` in place of the folder's.
+        arguments: dict of constructor arguments except the config.
+        told: dict of head arguments from the folder; `arguments` override them.
+        config: a `ModelConfig` to use instead of the folder's.
 
     Returns:
         The model, with its `load_report`.
@@ -450,18 +450,19 @@ def warm_start(model_class, opened, config, rule, allow_missing, **arguments):
     """Builds a model of `config` with the weights of a model of another depth.
 
     The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
-    (appendix A.1). `move_layers_and_adapters` says which layer takes whose parameters.
+    (appendix A.1). `move_layers_and_adapters` maps the old layers to the new ones.
 
     Args:
         model_class: a `PretrainedModel`.
         opened: the `Bundle` of the other model.
-        config: the `AlbertConfig` of the new one.
+        config: the `AlbertConfig` of the new model.
         rule: see `move_layers`.
-        allow_missing: beginnings of official names that may be absent, and are new.
+        allow_missing: prefixes of official names that may be absent; the model then
+            initializes these variables.
         **arguments: constructor arguments of the model.
 
     Returns:
-        The model, and lines that report the origin of each part.
+        The model, and report lines with the origin of each part.
 
     Raises:
         UserError: the checkpoint does not fit, or its configuration differs in more
@@ -504,7 +505,7 @@ def _report_of_layers(load_report, source, config, origins):
 
 
 def save(model, directory, tokenizer, training_info, form):
-    """Writes a model as `PretrainedModel.save_pretrained`, and no other beside it."""
+    """Writes a model folder; see `PretrainedModel.save_pretrained`."""
     if form not in FORMATS:
         raise UserError(f"format={form!r}: expected one of {', '.join(FORMATS)}.")
     if form != "model_directory":
@@ -521,7 +522,7 @@ def save(model, directory, tokenizer, training_info, form):
     }
 
     def is_stale(name, is_listed):
-        # No checksum lists files of these names that others have put there.
+        # Checksums do not list files of these names that another program put there.
         return name in _ONLY_OURS or (is_listed and name in parts)
 
     with replacing(directory, is_stale) as folder, ChecksummedFolder(folder):
@@ -538,7 +539,7 @@ def save(model, directory, tokenizer, training_info, form):
 
 
 def _refuse_hidden(directory, form):
-    """Refuses a folder with a model of others that would be read instead."""
+    """Refuses a folder with a foreign model that `open` would read instead."""
     listed = checksums.read(directory)
     for other, names in _SEARCHED.items():
         if other == form:
@@ -552,10 +553,10 @@ def _refuse_hidden(directory, form):
 
 
 def _vocabulary_that_goes(directory, model, tokenizer):
-    """Lists the vocabulary's files that `directory` should not keep.
+    """Lists the vocabulary files to remove from `directory`.
 
-    Unless a tokenizer is saved, a folder keeps a vocabulary that was saved there by
-    itself or that the model was loaded with.
+    Without a new tokenizer, the folder keeps a vocabulary that was saved there on its
+    own or that the model was loaded with.
     """
     names = saved_files(directory)
     if tokenizer is not None or not names:

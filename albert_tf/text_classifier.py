@@ -1,4 +1,4 @@
-"""Fine-tuning on strings, in Python: from a name to an answer."""
+"""`TextClassifier`: fine-tunes a text classifier on strings in Python."""
 
 import dataclasses
 import functools
@@ -36,37 +36,37 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import lists_of_texts
 from albert_tf.tokenization.loading import tokenizer_for_model
 
-_LONGEST = 128  # tokens of a text, unless something else is asked for
+_LONGEST = 128  # default maximum number of tokens in a text
 
 
 class TextClassifier(TextModel):
-    """Learns from texts and labels, and answers texts.
+    """A text classifier or regressor that trains and predicts on strings.
 
     Args:
-        pretrained: the model that training starts from: a directory or a name, as
-            `from_pretrained` takes it. A fine-tuned one answers at once, with the
-            labels that it has, and can learn on.
-        labels: names of the labels in the order of their ids; by default the labels
-            that `fit` finds, sorted.
-        label_kind: "single_label", one of the labels for each text; "multi_label", any
-            number of them; "regression", a number. By default the kind that the model
-            was fine-tuned for, else "single_label".
-        max_length: tokens of a text or a pair at most; the longer text loses its end.
-            By default the fine-tuned model's, else 128.
-        revision: of an "hf://" model: a branch, a tag or a commit.
-        few_shot: whether to learn from few labels, one a text: `fit` brings texts with
-            the same label together, 40 pairs a text, and then fits a linear head.
-        **changes: fields of the configuration, such as `hidden_dropout_prob`.
+        pretrained: the model to start from: a directory or a name, as `from_pretrained`
+            takes it. A fine-tuned model keeps its labels, can predict at once, and can
+            be trained further.
+        labels: label names in id order; by default the labels that `fit` finds, sorted.
+        label_kind: "single_label" (one label per text), "multi_label" (any number of
+            labels) or "regression" (a number). By default the kind that the model was
+            fine-tuned for, else "single_label".
+        max_length: maximum number of tokens in a text or pair; the longer text is
+            truncated at its end. By default the fine-tuned model's, else 128.
+        revision: branch, tag or commit of an "hf://" model.
+        few_shot: whether to learn from a few texts with one label each: `fit` first
+            trains the encoder contrastively on 40 pairs per text, then fits a linear
+            head.
+        **changes: config fields to override, such as `hidden_dropout_prob`.
 
     Attributes:
         model: the `AlbertForSequenceClassification` or
-            `XLNetForSequenceClassification`, a Keras model; None until `fit` knows the
-            labels.
+            `XLNetForSequenceClassification`, a Keras model; None until `fit` has seen
+            the labels.
         tokenizer: the `Tokenizer` of the model.
 
     Raises:
-        UserError: there is no such model, it comes without a tokenizer, or the labels
-            do not fit the kind.
+        UserError: there is no such model, it has no tokenizer, or the labels do not fit
+            the kind.
 
     Example:
         classifier = TextClassifier("hf://albert/albert-base-v2")
@@ -128,22 +128,22 @@ class TextClassifier(TextModel):
         """Trains on texts, in batches of similar length.
 
         Args:
-            texts: a list, an array, a column or an iterator of str.
-            labels: the name or the number of each text's label; a list of them for
-                several labels; a number for a regression.
+            texts: a list, array, column or iterator of str.
+            labels: for each text the name or number of its label, a list of them for
+                "multi_label", or a number for "regression".
             text_pairs: the second texts of pairs, like `texts`.
-            validation_data: (texts, labels) or (texts, labels, text_pairs), which the
-                model is evaluated on after each epoch.
+            validation_data: (texts, labels) or (texts, labels, text_pairs) to evaluate
+                on after each epoch.
             epochs: passes over the texts.
-            batch_size: texts of a step.
-            learning_rate: AdamW's, after a tenth of the steps; from there it falls to
-                0.
-            optimizer: a Keras optimizer in place of AdamW.
-            seed: the seed of the new head and of the order.
-            validation_split: the share of the texts, at their end, to evaluate on in
-                place of `validation_data`.
-            sample_weight: a number for each text, the weight of its loss.
-            class_weight: weights by label, such as `{"sad": 2.0}`; 1 for others.
+            batch_size: texts per step.
+            learning_rate: AdamW's peak learning rate, reached after a tenth of the
+                steps; it then decays linearly to 0.
+            optimizer: a Keras optimizer to use instead of AdamW.
+            seed: the seed of the new head and of the shuffling.
+            validation_split: the fraction of the texts, from the end, to evaluate on
+                instead of `validation_data`.
+            sample_weight: the weight of each text's loss.
+            class_weight: weights by label, such as `{"sad": 2.0}`; 1 for the rest.
             **options: other arguments of `keras.Model.fit`, such as `callbacks` and
                 `verbose`.
 
@@ -151,12 +151,11 @@ class TextClassifier(TextModel):
             Keras' `History`.
 
         Raises:
-            UserError: texts and labels differ in number or are something else; the
-                model does not have a label, or there are fewer than two; pairs are
-                given where the model has learned from single texts, or the reverse;
-                weights do not fit.
+            UserError: texts and labels differ in number or type; the model lacks a
+                label, or there are fewer than two labels; the model takes single texts
+                but got pairs, or the reverse; weights do not fit.
         """
-        labels = list_of_labels(labels)  # an iterator is read here, once
+        labels = list_of_labels(labels)  # consumes an iterator
         if self.model is None:
             self._build(self._task_of(labels, text_pairs is not None), seed)
         if self._task.pair is None:  # other programs do not say
@@ -186,13 +185,13 @@ class TextClassifier(TextModel):
         text_pairs: Iterable[str] | None = None,
         batch_size: int = 32,
     ) -> dict[str, float]:
-        """Scores the model, as `run_classifier.py --do_eval` does.
+        """Evaluates the model, as `run_classifier.py --do_eval` does.
 
-        Takes the arguments of `fit`. Returns a dict of float by metric: the loss, and
-        accuracy and F1 of labels or the correlations of a regression.
+        The arguments are those of `fit`. Returns a dict of float by metric: the loss,
+        and accuracy and F1 for labels or correlations for regression.
 
         Raises:
-            UserError: `fit` would refuse the data; or nothing was trained.
+            UserError: the data is invalid, as in `fit`, or the model is untrained.
         """
         self._check_trained()
         data = self._examples(texts, labels, text_pairs)
@@ -206,17 +205,18 @@ class TextClassifier(TextModel):
         text_pairs: str | Iterable[str] | None = None,
         batch_size: int = 32,
     ) -> dict | list[dict]:
-        """Answers as `Predictor` does: a dict for a str, a list of dicts for a list.
+        """Predicts as `Predictor` does: a dict for a str, a list of dicts for a list.
 
         Raises:
-            UserError: `Predictor` would refuse the texts; or nothing was trained.
+            UserError: the texts are invalid, as in `Predictor`, or the model is
+                untrained.
         """
         self._check_trained()
         return self._predictor(texts, text_pair=text_pairs, batch_size=batch_size)
 
     @functools.cached_property
     def _predictor(self):
-        # Imported here: training starts sooner without serving.
+        # Imported here so that training starts sooner, without the serving code.
         from albert_tf.serving.predictor import Predictor
 
         return Predictor(self.model, self.tokenizer)
@@ -239,15 +239,15 @@ class TextClassifier(TextModel):
         if self._max_length is None:
             self._max_length = model.config.longest_row(_LONGEST)
         model.config.check_row("max_length", self._max_length)
-        self.model, self._opened = model, None  # its weights were copied
+        self.model, self._opened = model, None  # frees the copied weights
         self._set_task(task)
 
     def _set_task(self, task):
         super()._set_task(task)
-        self.__dict__.pop("_predictor", None)  # it answers by the task before
+        self.__dict__.pop("_predictor", None)  # it has the previous task
 
     def _task_of(self, labels, pair):
-        """Makes the task of the labels, for single texts or pairs."""
+        """Makes the task for the labels, for single texts or pairs."""
         kind, names = TextTask.kinds[self._kind], self._labels
         if kind.fewest_labels and names is None:
             names = label_names(kind, labels)

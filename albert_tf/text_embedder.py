@@ -1,4 +1,4 @@
-"""Vectors of texts, in Python: trained, compared, and searched."""
+"""`TextEmbedder`: computes, trains, compares and searches text embeddings in Python."""
 
 import itertools
 import math
@@ -34,25 +34,26 @@ from albert_tf.tokenization.features import lists_of_texts
 
 
 class TextEmbedder(TextModel):
-    """Turns texts into vectors, and learns from pairs of texts.
+    """Embeds texts as vectors, and trains on pairs of texts.
 
     Args:
-        pretrained: a directory or a name, as `from_pretrained` takes it; one of
-            sentence-transformers, too.
-        pooling, layer, normalize: see `AlbertForTextEmbedding`; by default those of the
-            directory, else the mean of the last layer, not normalized.
-        max_seq_length: tokens of a text at most; a longer text loses its end. By
-            default the length of training, else the positions of the model.
-        revision: of an "hf://" model: a branch, a tag or a commit.
-        **changes: fields of the configuration, such as `hidden_dropout_prob`.
+        pretrained: a directory or a name, as `from_pretrained` takes it; may be a
+            sentence-transformers model.
+        pooling, layer, normalize: see `AlbertForTextEmbedding`; by default the
+            directory's settings, else the mean of the last layer, not normalized.
+        max_seq_length: maximum number of tokens in a text; a longer text is truncated
+            at its end. By default the length used in training, else the number of
+            positions in the model.
+        revision: branch, tag or commit of an "hf://" model.
+        **changes: config fields to override, such as `hidden_dropout_prob`.
 
     Attributes:
         model: the `AlbertForTextEmbedding` or `XLNetForTextEmbedding`, a Keras model.
         tokenizer: the `Tokenizer` of the model.
 
     Raises:
-        UserError: there is no such model or tokenizer, or the model does not have the
-            pooling, the layer or so many positions.
+        UserError: there is no such model or tokenizer, or the model lacks the pooling,
+            the layer or enough positions.
 
     Example:
         embedder = TextEmbedder("hf://sentence-transformers/all-MiniLM-L6-v2")
@@ -95,18 +96,18 @@ class TextEmbedder(TextModel):
         """Computes vectors, in batches of texts of similar length.
 
         Args:
-            texts: a str, or a list, an array, a column or an iterator of str.
-            text_pairs: second texts, each read in one row with the first.
-            batch_size: texts that are computed at a time.
-            dimensions: how many numbers of a vector to keep, if the model was trained
-                for that; where the model normalizes, the shorter vectors have the
-                length 1, too.
+            texts: a str, or a list, array, column or iterator of str.
+            text_pairs: second texts, each encoded in one row with the first.
+            batch_size: texts per batch.
+            dimensions: truncates vectors to this size, for models trained with
+                `dimensions`; if the model normalizes, truncated vectors are
+                normalized, too.
 
         Returns:
-            Float32 `[texts, hidden]`, of a str `[hidden]`.
+            Float32 `[texts, hidden]`; `[hidden]` for a single str.
 
         Raises:
-            UserError: texts are something else or differ in number, there are more
+            UserError: texts have another type or differ in number, there are more
                 dimensions than the model has, or vectors are not finite.
         """
         first, second = lists_of_texts(texts, text_pairs)
@@ -124,7 +125,7 @@ class TextEmbedder(TextModel):
         return vectors[0] if isinstance(texts, str) else vectors
 
     def similarity(self, first: Any, second: Any) -> np.ndarray:
-        """Computes the cosine of each text with each: float32 `[first, second]`.
+        """Computes the cosine of each pair of texts: float32 `[first, second]`.
 
         Args:
             first, second: texts, see `encode`; or vectors `[texts, hidden]`.
@@ -134,17 +135,17 @@ class TextEmbedder(TextModel):
     def search(
         self, queries: Any, corpus: Any, k: int = 10
     ) -> list[dict] | list[list[dict]]:
-        """Finds the texts of a corpus that are most similar, exactly.
+        """Finds the most similar texts in a corpus by exact search.
 
         Args:
             queries: texts or vectors; see `similarity`.
-            corpus: texts, an iterator of them, or vectors. Some thousand texts are
-                embedded and compared at a time, so that memory holds no more vectors.
-            k: the number of answers to a query.
+            corpus: texts, an iterator of texts, or vectors. Texts are embedded and
+                compared in blocks of a few thousand to bound memory.
+            k: results per query.
 
         Returns:
-            For each query a list of dicts, the most similar first: `index`, the place
-            in the corpus, and `similarity`. For one str, its list alone.
+            For each query a list of dicts, most similar first: `index`, the position
+            in the corpus, and `similarity`. For a single str, just its list.
         """
         vectors = self._vectors(queries)
         cosines, places = search.nearest(vectors, self._blocks(corpus), k)
@@ -164,7 +165,7 @@ class TextEmbedder(TextModel):
         scores: Iterable[float],
         batch_size: int = 32,
     ) -> dict[str, float]:
-        """Correlates the cosines of pairs with their scores.
+        """Computes the correlation of the cosines of pairs with their scores.
 
         Returns:
             `{"spearman", "pearson"}`.
@@ -191,18 +192,18 @@ class TextEmbedder(TextModel):
         """Trains on pairs, in batches of similar length.
 
         Args:
-            pairs: tuples of an anchor, a positive and perhaps a negative; tuples of two
-                texts, with `scores`; or texts alone.
+            pairs: tuples of an anchor, a positive and optionally a negative; tuples of
+                two texts, with `scores`; or single texts.
             scores: the score of each pair, from 0 to 1.
             loss: see `--loss` of run_similarity.py; by default "info_nce" for pairs,
                 "cosent" for scores, "simcse" for texts.
             epochs: passes over the pairs.
-            batch_size: pairs of a step; other pairs of a batch are the negatives.
-            learning_rate: AdamW's, after a tenth of the steps; from there it falls to
-                0.
-            optimizer: a Keras optimizer in place of AdamW.
+            batch_size: pairs per step; the other pairs of a batch serve as negatives.
+            learning_rate: AdamW's peak learning rate, reached after a tenth of the
+                steps; it then decays linearly to 0.
+            optimizer: a Keras optimizer to use instead of AdamW.
             temperature, symmetric, dimensions: see `Similarity`.
-            seed: the seed of the order.
+            seed: the seed of the shuffling.
             **options: other arguments of `keras.Model.fit`.
 
         Returns:
@@ -237,7 +238,7 @@ class TextEmbedder(TextModel):
         return {"pooling": self.model.pooling, "normalize": self.model.normalize}
 
     def _vectors(self, texts):
-        """Returns the vectors of texts; returns vectors as they are."""
+        """Returns the vectors of texts; returns vectors unchanged."""
         if _are_vectors(texts):
             return np.asarray(texts, np.float32)
         return self.encode(list_of_texts("texts", texts))

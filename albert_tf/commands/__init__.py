@@ -1,1 +1,1 @@
-"""Commands of `albert-tf` on a model: a file each, with its flags and what it calls."""
+"""The `albert-tf` commands that work on a model, one file per command."""

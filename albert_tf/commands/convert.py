@@ -34,7 +34,7 @@ _AUTO = "auto"
 class ConvertOptions(ReadingFlags):
     """The flags of `albert-tf convert`."""
 
-    # "from" is a keyword, so no field can have that name.
+    # "from" is a Python keyword, so no field can have that name.
     source: str = option("Checkpoint to read.", aliases=("from",))
     to: str = option("Folder to write to.")
     to_format: str = option(
@@ -62,11 +62,11 @@ class ConvertOptions(ReadingFlags):
 
 @obeys_reading_flags
 def convert(options):
-    """Converts as the flags say, and prints the report of the loading.
+    """Converts a checkpoint and prints the load report.
 
     Raises:
-        UserError: there is no checkpoint, it does not fit the model, or `to` is no
-            place for it.
+        UserError: there is no checkpoint, it does not fit the model, or `to` is not a
+            valid target.
     """
     if options.to_format != "model_directory":
         _check_target(options)
@@ -89,7 +89,7 @@ def convert(options):
 
 
 def _check_target(options):
-    """Refuses a bucket, and a folder whose other model would be read instead."""
+    """Refuses a bucket, and a folder with another model that would be read instead."""
     storage.require_disk("to", options.to)
     hidden = is_model_directory(options.to) or (
         options.to_format == "tf1" and is_huggingface_directory(options.to)
@@ -108,7 +108,7 @@ def _tokenizer_of(folder, do_lower_case):
         folder = os.path.dirname(folder) or "."
     places = [folder, os.path.join(folder, "assets")]
     if os.path.basename(os.path.abspath(folder)) == "variables":
-        # Of a TF-Hub module, which has it beside the folder of its checkpoint.
+        # A TF-Hub module keeps its vocabulary outside the checkpoint's folder.
         places.append(os.path.join(folder, "..", "assets"))
     for place in places:
         if storage.is_folder(place) and any(map(is_tokenizer, storage.names_in(place))):

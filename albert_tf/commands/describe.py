@@ -43,7 +43,7 @@ def describe(options):
     """Prints the tables.
 
     Raises:
-        UserError: there is no such configuration, or the length exceeds its positions.
+        UserError: there is no such config, or the length exceeds its positions.
     """
     classes = [getattr(albert_tf, name) for name in albert_tf.CONFIGS]
     config = read_config(options.albert_config_file, classes)

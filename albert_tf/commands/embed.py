@@ -77,7 +77,7 @@ def embed(options):
     """Writes vectors, or prints scores.
 
     Raises:
-        UserError: flags that do not fit each other, or files that cannot be read.
+        UserError: flags contradict each other, or files are unreadable.
     """
     _check(options)
     # Imported here, so that --help does not wait for TensorFlow.
@@ -133,7 +133,7 @@ def _check(options):
 
 
 def _with_progress(embedder, texts, pairs, batch_size):
-    """Embeds some thousand texts at a time, with a progress bar."""
+    """Embeds a few thousand texts at a time, with a progress bar."""
     import numpy as np
 
     from albert_tf.display.progress import Progress

@@ -19,7 +19,7 @@ from albert_tf.io.files import write_atomically
 
 @dataclasses.dataclass(frozen=True)
 class FillMaskOptions(ReadingFlags):
-    """The flags of `albert-tf fill-mask`; texts stand beside them."""
+    """The flags of `albert-tf fill-mask`; texts are positional arguments."""
 
     model_dir: str = option(
         "Model with a masked LM head, or XLNet with its LM head: the model directory "
@@ -44,11 +44,11 @@ class FillMaskOptions(ReadingFlags):
 
 @obeys_reading_flags
 def fill_mask(options, texts=()):
-    """Guesses the masks of `texts`, or of the file that the options name.
+    """Predicts the masks in `texts`, or in the input file of the options.
 
     Raises:
-        UserError: texts both given and in a file, or neither; a text without a mask; a
-            model without the head.
+        UserError: there are texts as well as a file, or neither; a text has no mask;
+            the model lacks the masked LM head.
     """
     if bool(texts) == bool(options.input_file):
         raise UserError(

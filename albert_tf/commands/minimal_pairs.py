@@ -47,7 +47,7 @@ class MinimalPairsOptions(ReadingFlags):
 
 @obeys_reading_flags
 def minimal_pairs(options):
-    """Prints the accuracies, and writes them if the options name a file."""
+    """Prints the accuracies, and writes them to the output file if there is one."""
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf import bundle
     from albert_tf.inference.loading import language_model_class

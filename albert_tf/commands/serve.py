@@ -26,9 +26,9 @@ from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.models.flags import AppliedExitFlags
 
-_BACKLOG = 128  # connections that are taken at a time, between other work
-_QUEUE = 1024  # connections that the system holds until they are taken
-_OTHER_FILES = 256  # that a server has open, beside connections
+_BACKLOG = 128  # connections accepted at a time, between other work
+_QUEUE = 1024  # connections that the system queues until they are accepted
+_OTHER_FILES = 256  # open files of a server besides connections
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,11 +113,11 @@ class ServeOptions(Limits, AppliedExitFlags, ReadingFlags):
 
 @obeys_reading_flags
 def serve(options):
-    """Answers requests until a signal ends it; running requests get their answers.
+    """Serves until a signal arrives, then finishes the running requests.
 
     Raises:
-        UserError: not one model, no address to listen at, limits that exclude each
-            other, or the packages of the server are not installed.
+        UserError: the flags do not name exactly one model, the address is unavailable,
+            limits contradict each other, or the server's packages are not installed.
     """
     if bool(options.model_dir) == bool(options.export_dir):
         raise UserError("Give either --model_dir or --export_dir.")
@@ -149,16 +149,16 @@ def _answer(options, listening):
     address = _address(options.host, listening.getsockname()[1])
     logging.info("Serving %s/v1/models/%s", address, name)
     for ended_by in (signal.SIGINT, signal.SIGTERM):
-        # uvicorn answers what it has, and then raises the signal that it got again.
+        # uvicorn finishes the running requests, then raises the signal again.
         signal.signal(ended_by, lambda *_: None)
-    gc.freeze()  # The collections that hostile bodies cause pass all this over.
+    gc.freeze()  # Garbage collections caused by hostile bodies skip all this.
     uvicorn.Server(config).run(sockets=[listening])
 
 
 def _served(options):
-    """Returns what is opened, the model's name in paths, and its version there.
+    """Returns the path to open, and the model's name and version in URLs.
 
-    The version is chosen here, before it is read: another may appear meanwhile.
+    The version is fixed before loading, since a newer one may appear meanwhile.
     """
     from albert_tf.serving.predictor import exported_version
 
@@ -172,14 +172,14 @@ def _served(options):
 
 
 class _Listening(socket.socket):
-    """A socket with a longer queue than asyncio asks for."""
+    """A socket with a longer backlog than asyncio requests."""
 
     def listen(self, backlog):
         super().listen(max(backlog, _QUEUE))
 
 
 def _bound(host, port):
-    """Binds an address before anything takes time; it does not listen yet."""
+    """Binds the address early, before the slow loading; does not listen yet."""
     if not host:
         raise UserError(
             "host= is empty: give an address, such as 127.0.0.1, or 0.0.0.0 for every "
@@ -203,8 +203,8 @@ def _address(host, port):
 
 
 def _within_open_files(limits):
-    """Raises the limit of open files, or else lowers that of connections to it."""
-    others = 4 * _BACKLOG + _OTHER_FILES  # some are taken before others are closed
+    """Raises the limit of open files, or lowers the connection limit to match it."""
+    others = 4 * _BACKLOG + _OTHER_FILES  # some are accepted before others are closed
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= limits.max_connections + others:
         return limits

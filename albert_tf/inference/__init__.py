@@ -1,1 +1,1 @@
-"""Inference on texts, without training: guesses, vectors, attention."""
+"""Inference on texts with pretrained models: masked tokens and minimal pairs."""

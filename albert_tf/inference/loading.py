@@ -1,4 +1,4 @@
-"""Inputs of inference: a model with its tokenizer, and texts from a file."""
+"""Loads the inputs of inference: a model with its tokenizer, and texts from a file."""
 
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -15,7 +15,7 @@ _TEXT, _PAIR = "text", "text_pair"
 
 
 def load(opened, model_class, **arguments):
-    """Loads the model of a `Bundle`, for texts that are read alone, and its tokenizer.
+    """Loads the model and tokenizer of a `Bundle`; the model reads each text alone.
 
     Args:
         opened: the `Bundle`.
@@ -23,7 +23,7 @@ def load(opened, model_class, **arguments):
         **arguments: constructor arguments of the model.
 
     Raises:
-        UserError: one of them is missing, or they do not fit each other.
+        UserError: the model or tokenizer is missing, or they do not match.
     """
     tokenizer = opened.tokenizer()
     model = opened.model(model_class, **{**model_class.family.alone, **arguments})
@@ -31,7 +31,7 @@ def load(opened, model_class, **arguments):
 
 
 def guessing_class(opened):
-    """Returns the class by which the model of a `Bundle` guesses hidden tokens."""
+    """Returns the class that predicts masked tokens with the model of a `Bundle`."""
     return registry.model_for("masked_lm", opened.family)
 
 
@@ -43,17 +43,17 @@ def language_model_class(opened):
 
 
 def read_texts(path):
-    """Reads texts from a table, or a text a line from any other file.
+    """Reads texts from a table, or one text per line from any other file.
 
-    Pairs are in the columns `text` and `text_pair` of a table; in another file a tab
-    separates the two texts of a line.
+    Pairs are in the columns `text` and `text_pair` of a table; in other files a tab
+    separates the two texts on a line.
 
     Returns:
         A list of texts, and a list of second texts or None.
 
     Raises:
-        UserError: the file cannot be read or is empty, the table lacks a column, or
-            only some lines hold two texts.
+        UserError: the file is unreadable or empty, the table lacks a column, or only
+            some lines have two texts.
     """
     if is_table(path):
         pair = _PAIR if has_column(path, _PAIR) else None
@@ -74,7 +74,7 @@ def read_texts(path):
 
 
 def check_lengths(rows, config):
-    """Refuses texts, the lists of ids in `rows`, that exceed the model's positions."""
+    """Checks that each list of ids in `rows` fits into the model's positions."""
     for number, row in enumerate(rows, 1):
         positions = config.longest_row(len(row))
         if positions < len(row):

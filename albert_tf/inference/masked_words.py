@@ -1,4 +1,4 @@
-"""Hidden tokens: guesses for the masks of texts, and scores of texts."""
+"""Masked LM inference: predictions for masks, and pseudo-log-likelihoods of texts."""
 
 import numpy as np
 import tensorflow as tf
@@ -14,19 +14,19 @@ from albert_tf.tokenization.in_graph.features import mask_positions
 
 
 def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32):
-    """Guesses each `[MASK]` of each text.
+    """Predicts the tokens at each `[MASK]` of each text.
 
     Args:
         model: an `AlbertForMaskedLM` or an `XLNetLMHeadModel`.
         tokenizer: the model's.
         texts: list of str.
-        text_pairs: list of second texts, which may hold masks too, or None.
-        top_k: guesses for each mask, best first.
-        batch_size: texts computed at a time; texts of similar length meet.
+        text_pairs: list of second texts, which may contain masks too, or None.
+        top_k: tokens to return per mask.
+        batch_size: texts per batch; a batch contains texts of similar length.
 
     Returns:
         For each text a list of its masks, each a list of `top_k` dicts with `token`,
-        `token_id` and `probability`.
+        `token_id` and `probability`, best first.
 
     Raises:
         UserError: a text without a mask or with more tokens than the model has
@@ -85,28 +85,29 @@ def _guesses(tokenizer, probabilities, ids):
 
 
 def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_size=256):
-    """Returns the sum of each token's log-probability, given the rest of its text.
+    """Sums the log-probabilities of each token given the rest of its text.
 
-    See Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. For an
-    XLNet a permutation hides the token: its query sees all others. A discriminator of
-    replaced tokens tells at once how likely each token is the text's own.
+    See Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. In
+    XLNet, a permutation hides the token: its query sees all other tokens. A
+    replaced-token discriminator scores all tokens in one pass, by the probability that
+    each is original.
 
     Args:
         model: an `AlbertForMaskedLM`, an `XLNetLMHeadModel` or an
             `AlbertForReplacedTokens`.
         tokenizer: the model's.
         texts: list of str.
-        whole_words: hide the later tokens of a token's word, too, so that no word is
-            likelier for being cut into many (Kauf and Ivanova, arXiv 2305.10588).
-            A discriminator ignores it.
-        batch_size: number of tokens asked for at a time.
+        whole_words: also hide the later tokens of the token's word, so that words split
+            into many tokens are not favored (Kauf and Ivanova, arXiv 2305.10588).
+            Ignored by a discriminator.
+        batch_size: number of tokens scored per batch.
 
     Returns:
         float64 `[texts]`; 0 for a text without tokens.
 
     Raises:
         UserError: a text has more tokens than the model has positions, or the model
-            answers NaN.
+            outputs NaN.
     """
     features = tokenizer(texts, padding=False)
     rows = features["input_ids"]
@@ -116,7 +117,7 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
     score = _scorer(model, tokenizer.mask_id)
     scores = np.zeros(len(rows))
     with Progress(sum(map(len, rows)), "tokens", "scoring") as progress:
-        # The rows of a batch have one length, so that nothing is padded.
+        # All rows of a batch have the same length, so that nothing is padded.
         lengths = np.array([len(row) for row in rows])
         for length in np.unique(lengths):
             indices = np.flatnonzero(lengths == length)
@@ -135,7 +136,7 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
 
 
 def _originality(model, tokenizer, features, batch_size):
-    """Returns the sum of the log-probabilities that tokens are no replacements."""
+    """Sums the log-probabilities that the tokens are original."""
     special = [tokenizer.cls_id, tokenizer.sep_id]
 
     def compute(features, training):
@@ -151,16 +152,16 @@ def _originality(model, tokenizer, features, batch_size):
 
 
 def _questions(ids, tokenizer, whole_words):
-    """Returns a question for each token of texts of one length, `[texts, tokens]`.
+    """Lists the tokens to score in texts of equal length, `[texts, tokens]`.
 
     Returns:
-        The texts and the places of the tokens asked for, int `[N]` each; and a function
-        from a slice of the questions to the tokens that they hide, bool `[n, tokens]`.
+        The text and the position of each token to score, int `[N]` each; and a function
+        that maps a slice of these to the tokens to hide, bool `[n, tokens]`.
     """
     special = np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id])
     text, places = np.nonzero(~special)
     columns = np.arange(ids.shape[1])
-    # To SentencePiece's rule "[SEP]" would continue the word before it.
+    # Without `special`, SentencePiece's rule would join "[SEP]" to the word before it.
     words = np.cumsum(tokenizer.word_starts()[ids] | special, axis=1)
 
     def hidden(some):
@@ -176,15 +177,15 @@ def _questions(ids, tokenizer, whole_words):
 def _scorer(model, mask_id):
     """Returns a function that computes the log-probabilities of hidden tokens.
 
-    It takes ids `[rows, tokens]`, segments `[tokens]`, which tokens are hidden, and the
-    places of those asked for `[rows, 1]`; it returns float32 `[rows]`.
+    It takes ids `[rows, tokens]`, segments `[tokens]`, a mask of the hidden tokens, and
+    the position of the token to score `[rows, 1]`; it returns float32 `[rows]`.
     """
     by_permutation = model.by_permutation
 
     def compute(ids, segments, hidden, places):
         features = {"segment_ids": tf.broadcast_to(segments, tf.shape(ids))}
         if by_permutation:
-            # A query sees tokens of a lower order than its own.
+            # A query sees only tokens that precede it in the permutation.
             order = {
                 "query_order": tf.ones_like(ids),
                 "key_order": tf.cast(hidden, "int32"),

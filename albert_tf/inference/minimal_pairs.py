@@ -1,4 +1,4 @@
-"""Minimal pairs of sentences, such as BLiMP's: read from tables and scored.
+"""Reads and scores minimal pairs of sentences, such as BLiMP's.
 
 Tables have the columns of BLiMP (Warstadt et al., arXiv 1912.00582).
 """
@@ -17,8 +17,8 @@ from albert_tf.tasks.tables import check_characters
 _SENTENCES = {"good": "sentence_good", "bad": "sentence_bad"}
 _SET = "UID"
 _GROUPS = (_SET, "linguistics_term", "field")
-# The published files have two spellings of one field, and two sets under another term
-# than the published tables.
+# The published files spell one field in two ways, and assign two sets to other terms
+# than the published tables do.
 _SPELLINGS = {
     "syntax/semantics": "syntax_semantics",
     "s-selection": "argument_structure",
@@ -26,22 +26,22 @@ _SPELLINGS = {
 
 
 def read_pairs(path, at_most=None):
-    """Reads the pairs of a file, or of all tables of a folder.
+    """Reads pairs from a file, or from all tables in a folder.
 
     Args:
-        path: a .tsv, .csv, .jsonl or .parquet table, perhaps with .gz behind it, or a
+        path: a .tsv, .csv, .jsonl or .parquet table, optionally with .gz appended, or a
             folder.
-        at_most: the number of pairs to read of each file; None for all.
+        at_most: maximum number of pairs to read per file; None for all.
 
     Returns:
-        A list of dicts: `where` the pair stands, its sentences `good` and `bad`, and
-        `groups`, `{"UID", "linguistics_term", "field"}`, each None where the file has
-        none. Without a column `UID` the file's name is the set.
+        A list of dicts: `where` (file and row of the pair), the sentences `good` and
+        `bad`, and `groups`, `{"UID", "linguistics_term", "field"}`, each None if the
+        file lacks it. Without a column `UID`, the file name is the UID.
 
     Raises:
         UserError: there is no such file, or no table in the folder; a row lacks a
-            sentence or is not UTF-8, or its group is no name; a table has no rows, or
-            two columns of one name.
+            sentence, is not UTF-8 or has an invalid group name; a table has no rows or
+            duplicate column names.
     """
     files = [path]
     if os.path.isdir(path):
@@ -105,13 +105,13 @@ def score_pairs(model, tokenizer, pairs, whole_words=False, batch_size=256):
     """Scores both sentences of each pair; see `pseudo_log_likelihoods`.
 
     Returns:
-        float64 `[pairs, 2]`: the scores of the good sentences and of the bad ones.
+        float64 `[pairs, 2]`: the scores of the good and of the bad sentences.
 
     Raises:
-        UserError: a sentence without tokens, which would win over any other; and as
+        UserError: a sentence has no tokens and would win against any other; also see
             `pseudo_log_likelihoods`.
     """
-    # Imported here, so that who only reads pairs does not wait for TensorFlow.
+    # Imported here, so that reading pairs does not wait for TensorFlow.
     from albert_tf.inference.masked_words import pseudo_log_likelihoods
 
     texts = [pair[key] for pair in pairs for key in _SENTENCES]
@@ -126,16 +126,16 @@ def score_pairs(model, tokenizer, pairs, whole_words=False, batch_size=256):
 
 
 def accuracies(pairs, good, bad):
-    """Returns the share of pairs whose acceptable sentence has the higher score.
+    """Computes the fraction of pairs whose acceptable sentence has the higher score.
 
     Args:
         pairs: the result of `read_pairs`.
-        good, bad: float `[pairs]`, the scores of their sentences.
+        good, bad: float `[pairs]`, the scores of the sentences.
 
     Returns:
-        `{"overall": share, "UID": {…}, "linguistics_term": {…}, "field": {…}}`, the
-        latter over the pairs of each set, term and field; `overall` is the mean over
-        the sets, as in BLiMP's tables. Equal scores are wrong.
+        `{"overall": share, "UID": {…}, "linguistics_term": {…}, "field": {…}}`; the
+        dicts map each set, term and field to its share. `overall` is the mean over the
+        sets, as in BLiMP's tables. Ties count as errors.
     """
     right = np.asarray(good) > np.asarray(bad)
     found = {}

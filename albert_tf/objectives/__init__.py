@@ -1,1 +1,1 @@
-"""Objectives of training: loss terms, and the objectives of pretraining."""
+"""Training objectives: loss terms, and the objectives of pretraining."""

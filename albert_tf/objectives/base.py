@@ -1,32 +1,32 @@
-"""Objectives of training: the interface between the engine and a task."""
+"""Training objectives: the interface between the engine and a task."""
 
 import tensorflow as tf
 
 EXAMPLE_WEIGHTS = "example_weights"
-"""Feature that the engine adds in evaluation: float32 `[batch]`, 0 for padded rows."""
+"""Feature that the engine adds in evaluation: float32 `[batch]`, 0 for padding rows."""
 
 
 class LossTerm:
-    """One of the means that an objective adds up, with metrics of its own."""
+    """A loss term of an objective: a weighted mean, with its own metrics."""
 
     name: str
-    """`<name>_loss` is reported."""
+    """The loss is reported as `<name>_loss`."""
     metric_names: tuple[str, ...] = ()
     """Names of the metrics, such as `masked_lm_accuracy`."""
     epsilon: float = 0.0
-    """Addend of the denominator."""
+    """Constant added to the denominator."""
     scale: float = 1.0
-    """Factor of the term in the sum; the reported loss is without it."""
+    """Factor of the term in the total loss; the reported loss is unscaled."""
 
     def weights(self, batch):
-        """Returns each label's weight, float32, 0 for padding; by default the row's."""
+        """Returns float32 label weights, 0 for padding; by default the row weights."""
         return example_weights(batch)
 
     def sums(self, outputs, batch):
         """Compares the result of `Objective.outputs` with the labels of a batch.
 
         Returns:
-            losses: float32 `[]`, the sum of the losses times `weights`.
+            losses: float32 `[]`, the weighted sum of the losses.
             metrics: `{name: (sum, weight)}`, float32.
         """
         raise NotImplementedError
@@ -36,25 +36,25 @@ class Objective:
     """A sum of loss terms, each a mean over its own weights, and some metrics.
 
     A term is `scale * sum of losses / (sum of weights + epsilon)`, where both sums
-    run over all micro-batches and replicas of a step: a mean of means would weigh a
-    masked token by how many others its replica happened to get.
+    run over all micro-batches and replicas of a step. A mean of means would make a
+    masked token's weight depend on how many others its replica happened to get.
 
     Args:
         terms: the `LossTerm`s.
     """
 
     loss_terms = ()
-    """Names of the terms; `<term>_loss` is reported."""
+    """Names of the terms; their losses are reported as `<term>_loss`."""
     metric_names = ()
     """Names of the other metrics, such as `masked_lm_accuracy`."""
     epsilons = {}
-    """Addends of the terms' denominators."""
+    """Constants added to the terms' denominators."""
     scales = {}
-    """Factors of the terms in the sum; 1 where none is given."""
+    """Factors of the terms in the total loss; 1 by default."""
     compares_rows = False
-    """True if a row's loss depends on the outputs of the other rows of a batch."""
+    """True if a row's loss depends on the outputs of other rows in the batch."""
     compared = ("labels",)
-    """Features of a batch that `sums` reads of all rows, where rows are compared."""
+    """Batch features that `sums` needs for all rows if it compares rows."""
 
     def __init__(self, terms):
         self.terms = tuple(terms)
@@ -64,7 +64,7 @@ class Objective:
         self.scales = {term.name: term.scale for term in self.terms}
 
     def outputs(self, model, batch, training, dropout_seed):
-        """Runs `model` on a batch as `__call__`; returns the terms' inputs."""
+        """Runs `model` on a batch, as `__call__` does; returns the terms' inputs."""
         raise NotImplementedError
 
     def denominators(self, batch):
@@ -78,7 +78,7 @@ class Objective:
             model: the Keras model.
             batch: dict of features and labels, `[batch, ...]`.
             training: whether dropout is on.
-            dropout_seed: int32 `[2]`; dropout is a pure function of it.
+            dropout_seed: int32 `[2]`, which determines dropout completely.
 
         Returns:
             losses: `{term: summed float32 loss}`.
@@ -90,16 +90,16 @@ class Objective:
     def first_carried(self, model, rows):
         """Returns the state before the first batch, `{name: float32 [rows, ...]}`.
 
-        By default no state passes from batch to batch. `rows` is the global batch size.
+        By default there is no carried state. `rows` is the global batch size.
         """
         return {}
 
     def resumed(self, carried, batch):
-        """Returns the state for a batch: reset in rows that continue none."""
+        """Returns the state for a batch, reset in rows that start a new stream."""
         return carried
 
     def call_carrying(self, model, batch, training, dropout_seed):
-        """Computes as `__call__`, on a batch that holds the carried state.
+        """Computes what `__call__` does, on a batch that contains the carried state.
 
         Returns:
             losses, metrics: as `__call__`.
@@ -108,11 +108,11 @@ class Objective:
         return (*self(model, batch, training, dropout_seed), {})
 
     def derived(self, results):
-        """Computes further metrics of an evaluation from its averages."""
+        """Computes derived metrics from the averages of an evaluation."""
         return {}
 
     def sums(self, outputs, batch):
-        """Computes the losses and metrics of all terms, as `__call__`."""
+        """Computes the losses and metrics of all terms, in the form of `__call__`."""
         losses, metrics = {}, {}
         for term in self.terms:
             losses[term.name], term_metrics = term.sums(outputs, batch)
@@ -121,14 +121,14 @@ class Objective:
 
 
 def weighted_sums(losses, right, weights, metric):
-    """Sums losses and right answers, bool or float32, as `LossTerm.sums`."""
+    """Sums losses and correct answers (bool or float32), as `LossTerm.sums` returns."""
     right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
     total = tf.reduce_sum(weights)
     return tf.reduce_sum(losses * weights), {metric: (right, total)}
 
 
 def example_weights(batch):
-    """Returns float32 `[batch]`: 1 for a real row, 0 for one that is padding."""
+    """Returns float32 `[batch]`: 1 for real rows, 0 for padding rows."""
     rows = tf.shape(batch["input_ids"])[0]
     return batch.get(EXAMPLE_WEIGHTS, tf.ones([rows]))
 

@@ -1,4 +1,4 @@
-"""Learning from a teacher: its distribution of masked words, and its layers."""
+"""Distillation in pretraining: from a teacher's masked LM and its hidden states."""
 
 import dataclasses
 
@@ -16,11 +16,11 @@ _LAYERS = "hidden_states"
 
 
 def softmax_distances(logits, teacher, temperature):
-    """Computes the divergence of two distributions over the last axis, softened.
+    """Computes the KL divergence of two softened distributions over the last axis.
 
     `T² KL(softmax(teacher / T) || softmax(logits / T))` (Hinton et al., arXiv
-    1503.02531, section 2), where T is the temperature. The factor keeps the size of
-    gradients independent of T. `[…, classes]` float32 becomes `[…]`.
+    1503.02531, section 2), where T is the temperature. The factor T² makes the scale
+    of gradients independent of T. Maps float32 `[…, classes]` to `[…]`.
     """
     own = tf.nn.log_softmax(logits / temperature)
     target = tf.nn.log_softmax(teacher / temperature)
@@ -28,12 +28,12 @@ def softmax_distances(logits, teacher, temperature):
 
 
 def sigmoid_distances(logits, teacher, temperature):
-    """Computes `softmax_distances` of yes and no of each logit: float32 `[…]`."""
+    """Computes binary `softmax_distances` for each logit: float32 `[…]`."""
     return softmax_distances(two_sided(logits), two_sided(teacher), temperature)
 
 
 class TeacherWords(LossTerm):
-    """The divergence of the model's masked words from the teacher's."""
+    """Divergence of the model's masked-token distributions from the teacher's."""
 
     name = "teacher"
     epsilon = MASKED_LM.epsilon
@@ -55,7 +55,7 @@ class TeacherWords(LossTerm):
 
 
 class TeacherLayers(LossTerm):
-    """The mean squared difference, over tokens and layers, of paired hidden states."""
+    """Mean squared difference of paired hidden states, over tokens and layers."""
 
     name = "teacher_layers"
 
@@ -83,10 +83,11 @@ class TeacherLayers(LossTerm):
 
 
 class DistillationObjective(PretrainingObjective):
-    """The terms of pretraining, and those that compare the model with a teacher.
+    """The pretraining terms, plus terms that compare the model with a teacher.
 
     Args:
-        terms: the `HeadTerm`s; the masked LM's cedes `teacher_weight` to the teacher.
+        terms: the `HeadTerm`s; the masked LM term yields a share of `teacher_weight`
+            to the teacher term.
         teacher: the `AlbertForPreTraining`.
         flags: `LayersFlags`.
     """
@@ -100,7 +101,7 @@ class DistillationObjective(PretrainingObjective):
         layers = [TeacherLayers(flags)] if flags.layer_pairs() else []
         super().__init__([*own, TeacherWords(flags), *layers])
         self._teacher = teacher
-        # Without layers, both compute no more than what heads read.
+        # Without layer pairs, student and teacher compute only what the heads need.
         self._whole = {"heads_only": not layers, "hidden_states": bool(layers)}
 
     def outputs(self, model, batch, training, dropout_seed):

@@ -1,4 +1,4 @@
-"""The flags of learning from a teacher."""
+"""Flags of distillation."""
 
 import dataclasses
 
@@ -46,10 +46,10 @@ class LayersFlags(DistillationFlags):
     )
 
     def layer_pairs(self):
-        """Returns the pairs of `teacher_layers`, `(own, teacher's)` each, from 0.
+        """Parses `teacher_layers` into pairs `(own, teacher's)`, numbered from 0.
 
         Raises:
-            UserError: they are something else.
+            UserError: the flag has another form.
         """
         pairs = self.teacher_layers.split(",") if self.teacher_layers else ()
         try:

@@ -1,7 +1,7 @@
 """The pretraining objectives: their heads, and the labels that each head learns.
 
-A further head is a `HeadTerm` here, a name in `OBJECTIVES` for the data made for
-it, and its labels in `data_pipeline.records.schema`.
+To add a head, add a `HeadTerm` here, the name of its data to `OBJECTIVES`, and its
+labels to `data_pipeline.records.schema`.
 """
 
 import dataclasses
@@ -21,18 +21,18 @@ _LARGEST_EXPONENT = 700.0  # of a float64
 
 @dataclasses.dataclass(frozen=True)
 class HeadTerm(LossTerm):
-    """Cross-entropy between a head's classes and its labels, and how many are right."""
+    """Cross-entropy and accuracy of a head's classes against its labels."""
 
     name: str
-    """Of the head: the model's output is `<name>_logits`, `[..., classes]`."""
+    """The head's name: the model's output is `<name>_logits`, `[..., classes]`."""
     labels: str
-    """Feature of the batch: int32, shaped as the logits but for the classes."""
+    """Feature with the labels: int32, shaped like the logits without the class axis."""
     label_weights: str | None = None
-    """Feature with the weight of each label; without it in a batch, all count 1."""
+    """Feature with the weight of each label; without it in a batch, weights are 1."""
     epsilon: float = 0.0
     scale: float = 1.0
     num_sentence_labels: int | None = None
-    """Classes of a head on the pooled output; None for one on tokens."""
+    """Number of classes of a head on the pooled output; None for a head on tokens."""
 
     @property
     def metric_names(self):
@@ -70,10 +70,10 @@ OBJECTIVES = {
     "nsp": (MASKED_LM, SENTENCE_ORDER),
     "none": (MASKED_LM,),
 }
-"""The terms by the `--sentence_objective` that data was made for.
+"""The terms by the `--sentence_objective` of the data.
 
-Whether two segments are in order or follow each other at all (BERT's next sentence) is
-a matter of the data; head, loss and metrics are those called sentence order in both.
+Sentence order and BERT's next-sentence prediction differ only in the data: head, loss
+and metrics are the same, and are named after sentence order in both cases.
 """
 
 PERMUTATION_LM = HeadTerm("permutation_lm", "target_ids", "target_weights")
@@ -83,12 +83,12 @@ PERMUTATION_LM = HeadTerm("permutation_lm", "target_ids", "target_weights")
 class PretrainingObjective(Objective):
     """Masked LM plus sentence order, unweighted; paper section 3.1.
 
-    Official `run_pretraining.py`: the masked LM loss is a mean over masked tokens
-    (denominator + 1e-5), the sentence-order loss a mean over sequences. In packed
-    rows each pair is a sequence, so the losses equal the unpacked pairs'.
+    As in the official `run_pretraining.py`, the masked LM loss is a mean over masked
+    tokens (denominator + 1e-5), and the sentence-order loss a mean over sequences. In
+    packed rows each pair is a sequence, so packing does not change the losses.
 
     Args:
-        terms: the `HeadTerm`s, if others than these.
+        terms: the `HeadTerm`s; by default those two.
     """
 
     def __init__(self, terms=OBJECTIVES["sop"]):
@@ -104,11 +104,11 @@ class PretrainingObjective(Objective):
 
 
 class PermutationObjective(Objective):
-    """The official loss of XLNet: a mean over all predictions.
+    """The official XLNet loss: a mean over all predictions.
 
-    With `mem_len` in the model's configuration, each row of a batch passes its memory
-    on to the same row of the next. A row that begins a stream starts with zeros, which
-    attention sees, as in the official training.
+    With `mem_len` in the model's config, each row passes its memory on to the same row
+    of the next batch. A row that begins a stream starts with a memory of zeros, which
+    attention does see, as in the official training.
     """
 
     def __init__(self):
@@ -139,7 +139,7 @@ class PermutationObjective(Objective):
         return (*self.sums(outputs, batch), carried)
 
     def derived(self, results):
-        """Computes perplexity and bits of a predicted token, as the official code."""
+        """Computes perplexity and bits per predicted token, like the official code."""
         loss = results[f"{PERMUTATION_LM.name}_loss"]
         return {
             "perplexity": math.exp(min(loss, _LARGEST_EXPONENT)),
@@ -148,5 +148,5 @@ class PermutationObjective(Objective):
 
 
 def sentence_heads(terms):
-    """Returns the number of classes of each head on the pooled output, by name."""
+    """Maps the name of each head on the pooled output to its number of classes."""
     return {t.name: t.num_sentence_labels for t in terms if t.num_sentence_labels}

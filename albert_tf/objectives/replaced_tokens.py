@@ -1,4 +1,4 @@
-"""Replaced-token detection: a generator's guesses, and who finds them."""
+"""Replaced-token detection, the objective of ELECTRA."""
 
 import dataclasses
 
@@ -17,9 +17,10 @@ _GENERATOR_SEED = 7  # of the generator's dropout, apart from the discriminator'
 
 
 class ReplacedTokens(LossTerm):
-    """Binary cross-entropy of every token that is no padding: was it replaced?
+    """Binary cross-entropy of replaced or original, over all tokens except padding.
 
-    A guess that is the text's own token was not replaced (ELECTRA, section 2).
+    A token that the generator guesses correctly counts as original (ELECTRA,
+    section 2).
     """
 
     name = "replaced_tokens"
@@ -44,13 +45,13 @@ class ReplacedTokens(LossTerm):
 
 
 class ReplacedTokensObjective(Objective):
-    """The generator's masked LM loss and the discriminator's; ELECTRA, formula 3.
+    """The generator's masked LM loss plus the discriminator's; ELECTRA, formula 3.
 
     No gradient passes from the discriminator to the generator.
 
     Args:
         generator_weight, discriminator_weight: weights of the two losses.
-        temperature: divisor of the generator's logits before a token is drawn.
+        temperature: divisor of the generator's logits before sampling.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ReplacedTokensObjective(Objective):
 
     def outputs(self, model, batch, training, dropout_seed):
         features = model_inputs(batch)
-        # An evaluation draws with one seed, so that it can be repeated.
+        # Evaluation samples with a fixed seed, so that it is reproducible.
         seed = tf.zeros([2], tf.int32) if dropout_seed is None else dropout_seed
         own = None if dropout_seed is None else fold_seed(seed, _GENERATOR_SEED)
         logits = model.guesses(features, training=training, dropout_seed=own)
@@ -80,9 +81,10 @@ class ReplacedTokensObjective(Objective):
 
 
 def drawn(logits, seed):
-    """Draws tokens by their logits `[batch, predictions, vocabulary]`.
+    """Samples tokens from logits `[batch, predictions, vocabulary]`.
 
-    Returns int32 `[batch, predictions]`; equal seeds, int32 `[2]`, draw equal tokens.
+    Returns int32 `[batch, predictions]`, a deterministic function of the seed, int32
+    `[2]`.
     """
     uniform = tf.random.stateless_uniform(
         tf.shape(logits), seed, minval=1e-7, maxval=1.0
@@ -91,7 +93,7 @@ def drawn(logits, seed):
 
 
 def with_tokens(batch, tokens):
-    """Puts `tokens` `[batch, predictions]` into the masked places of `input_ids`.
+    """Writes `tokens` `[batch, predictions]` to the masked positions of `input_ids`.
 
     Positions with a weight of 0 are padding. Returns int32 `[batch, tokens]`.
     """

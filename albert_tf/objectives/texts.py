@@ -1,4 +1,4 @@
-"""Objective of fine-tuning on texts, and the losses of tasks with one label a text."""
+"""Fine-tuning objective of text tasks, and the losses of single-label tasks."""
 
 import tensorflow as tf
 
@@ -10,19 +10,19 @@ from albert_tf.row_layout import FEATURES
 
 
 class OneLabel:
-    """Losses of tasks with one label for each row: cross-entropies of its logits.
+    """Cross-entropy losses of tasks with one label per row, or one per token.
 
-    Logits are float32 `[B, L]`, labels int32 `[B]`; or of each token `[B, T, …]`.
+    Logits are float32 `[B, L]`, labels int32 `[B]`; for tokens both are `[B, T, …]`.
     """
 
     has_accuracy = True
 
     def losses(self, logits, labels):
-        """Computes the cross-entropy of each label, float32."""
+        """Computes the float32 cross-entropy of each label."""
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
     def right(self, logits, labels):
-        """Returns float32: 1 where the label has the greatest logit."""
+        """Returns float32: 1 where the label has the highest logit, else 0."""
         best = tf.argmax(logits, axis=-1, output_type=tf.int32)
         return tf.cast(tf.equal(best, labels), tf.float32)
 
@@ -35,7 +35,7 @@ class TextTerm(LossTerm):
     """The loss of a text task, a mean over the rows of the global batch.
 
     Args:
-        task: a `TextTask`, or a task with its `losses`, `right` and `has_accuracy`.
+        task: a `TextTask`, or another task with `losses`, `right` and `has_accuracy`.
     """
 
     name = "classification"
@@ -56,10 +56,10 @@ class TextTerm(LossTerm):
 
 
 class ExitsTerm(TextTerm):
-    """The losses of the heads after all layers, a mean that weighs them by depth.
+    """Mean loss of the exit heads of all layers, weighted by depth.
 
     PABEE (Zhou et al., arXiv 2006.04152), formula 3. With `early_exit_distillation`,
-    the earlier heads also learn from the last one. The metrics are the last head's.
+    the earlier heads also learn from the last head. Metrics are the last head's.
     """
 
     def sums(self, outputs, batch):
@@ -79,10 +79,10 @@ class ExitsTerm(TextTerm):
 
 
 class TextObjective(Objective):
-    """One term on the logits of a model of `FEATURES`.
+    """One term on the logits of a model that takes `FEATURES`.
 
     Args:
-        task: the task; see `TextTerm`.
+        task: see `TextTerm`.
     """
 
     term_class = TextTerm

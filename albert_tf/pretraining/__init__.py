@@ -1,1 +1,1 @@
-"""From TFRecords to a pretrained model directory."""
+"""Pretraining: from TFRecords to a model directory."""

@@ -1,4 +1,4 @@
-"""The kinds of pretraining: for each `--objective` its model, its data, its loss."""
+"""The kinds of pretraining: model, data and loss for each `--objective`."""
 
 import contextlib
 
@@ -20,9 +20,9 @@ from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.xlnet.dataset import stream_dataset
 from data_pipeline.xlnet.streams import reused_length
 
-# Beginnings of official names that another checkpoint need not hold.
+# Prefixes of official names that the initial checkpoint may lack.
 _OF_REPLACED_TOKENS = ("discriminator_predictions", "generator", "bert/pooler")
-# Neither a weight nor its meaning depends on them.
+# Config fields that affect neither the weights nor their meaning.
 _OF_A_RUN = (
     "bi_data",
     "dropatt",
@@ -34,21 +34,21 @@ _OF_A_RUN = (
 
 
 class MaskedLM:
-    """ALBERT's masked LM, with the objective that the data has for its sentences."""
+    """ALBERT's masked LM plus the sentence objective of the data."""
 
     config_class = AlbertConfig
     model_class = AlbertForPreTraining
     learns_sentences = True
     """True if the labels of the data's sentences are learned, where it has any."""
     best_metric = "masked_lm_accuracy"
-    """The held-out metric that picks the best model; None where the newest is best."""
+    """The held-out metric that picks the best model; None to keep the newest."""
     initial_model = staticmethod(initial_model)
 
     def trained_model(self, path, flags, config):
-        """Loads the model of a directory, which is evaluated where nothing is trained.
+        """Loads a trained model directory for evaluation without training.
 
         Raises:
-            UserError: it cannot be read, or has another configuration than `config`.
+            UserError: it is unreadable, or its config differs from `config`.
         """
         model = bundle.open(path).model(self.model_class, **flags.execution)
         if model.config != config:
@@ -59,16 +59,16 @@ class MaskedLM:
         return model
 
     def networks(self, model, predictions):
-        """Lists the networks of a step: of each its config and its predictions a row.
+        """Lists (config, predictions per row) of each network that a step runs.
 
         Args:
-            model: the model that is trained.
+            model: the model in training.
             predictions: number of predictions in a row of the data.
         """
         return [(model.config, predictions)]
 
     def training_flops(self, model, length, predictions):
-        """Counts a step's operations, a token, for rows of `length` tokens."""
+        """Counts the training FLOPs per token, for rows of `length` tokens."""
         rematerialize = model.execution["rematerialize"]
         forward = [
             config.costs.forward_flops(config, length, count)
@@ -77,15 +77,15 @@ class MaskedLM:
         return sum(albert.training_flops(count, rematerialize) for count in forward)
 
     def objective(self, data, flags):
-        """Makes the loss of a `PretrainingData`."""
+        """Makes the `Objective` for a `PretrainingData`."""
         return PretrainingObjective(data.sentence_terms())
 
     def dataset(self, *arguments, max_gram, **reading):
-        """Makes the dataset as `pretraining_dataset`."""
+        """Makes the dataset; see `pretraining_dataset`."""
         return pretraining_dataset(*arguments, **reading)
 
     def check_config(self, config, path, lengths):
-        """Refuses a configuration for sequences that it cannot hold."""
+        """Checks that the config can hold sequences of these lengths."""
         if config.max_position_embeddings < max(lengths):
             raise UserError(
                 f"--max_seq_length={max(lengths)} exceeds "
@@ -99,8 +99,8 @@ class ReplacedTokensDetection(MaskedLM):
 
     model_class = AlbertForReplacedTokens
     learns_sentences = False
-    # A better generator makes every score of the discriminator worse, and most tokens
-    # are not replaced: a discriminator that finds none of them is right nearly always.
+    # No metric: a better generator lowers every score of the discriminator, and since
+    # most tokens are original, always answering "original" is nearly always right.
     best_metric = None
 
     def objective(self, data, flags):
@@ -144,7 +144,7 @@ class PermutationLM(MaskedLM):
         return PermutationObjective()
 
     def initial_model(self, flags, config, terms, start=None):
-        """Builds as `MaskedLM`; a checkpoint must be of the same layers."""
+        """Builds as `MaskedLM` does; a checkpoint must have the same layers."""
         if start is None:
             return self.model_class(config, **flags.execution)
         changes = {name: getattr(config, name) for name in _OF_A_RUN}
@@ -161,7 +161,7 @@ class PermutationLM(MaskedLM):
         return model
 
     def check_config(self, config, path, lengths):
-        """Refuses a memory of other tokens than those that come before a segment."""
+        """Checks that the memory holds the tokens right before each segment."""
         for length in lengths:
             reused = reused_length(length)
             if config.mem_len and config.reuse_len != reused:
@@ -172,7 +172,7 @@ class PermutationLM(MaskedLM):
                 )
 
     def dataset(self, *arguments, max_gram, vocab_size=None, **masking):
-        """Makes the dataset as `stream_dataset`; nothing of it is masked."""
+        """Makes the dataset; see `stream_dataset`. No token is masked."""
         return stream_dataset(*arguments, max_gram=max_gram, vocab_size=vocab_size)
 
 
@@ -185,17 +185,17 @@ KINDS = {
 
 
 def load_config(objective, path, tokenizer, lengths):
-    """Reads the configuration from a file.
+    """Reads the model config from a file.
 
     Args:
         objective: a key of `KINDS`.
         path: the file.
         tokenizer: the model's, or None.
-        lengths: of the sequences to come, in tokens.
+        lengths: the sequence lengths of the run, in tokens.
 
     Raises:
-        UserError: it is none of that kind of model, or does not fit the vocabulary or
-            the sequences.
+        UserError: the config is for another kind of model, or does not fit the
+            vocabulary or the sequences.
     """
     kind = KINDS[objective]
     try:
@@ -216,7 +216,7 @@ def load_config(objective, path, tokenizer, lengths):
 
 
 def _refuse_other_kind(objective, path):
-    """Names the objective that a configuration is for, if it is for another one."""
+    """Refuses a config that is for another objective, and names that objective."""
     fitting = []
     for other, kind in KINDS.items():
         with contextlib.suppress(UserError):

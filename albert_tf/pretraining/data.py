@@ -1,4 +1,4 @@
-"""The data sets of a pretraining run: checked before anything is written."""
+"""The data sets of a pretraining run, checked before anything is written."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ from albert_tf.pretraining.by_objective import KINDS
 from data_pipeline.data_set import DataSet
 from data_pipeline.records.schema import sentence_on
 
-# What TensorFlow raises for records that are damaged, of other lengths or gone.
+# TensorFlow's errors for records that are damaged, missing, or of other lengths.
 _UNREADABLE = (
     tf.errors.DataLossError,
     tf.errors.InvalidArgumentError,
@@ -32,7 +32,7 @@ class PretrainingData:
     Args:
         flags: the `DataFlags`, with lengths.
         tokenizer: the model's tokenizer.
-        vocab_size: the model's, which ids have to be below; by default the
+        vocab_size: the model's vocabulary size, an upper bound of ids; by default the
             tokenizer's.
     """
 
@@ -44,20 +44,20 @@ class PretrainingData:
 
     @property
     def input_files(self):
-        """The files of all phases, as a comma list."""
+        """The files of all phases, separated by commas."""
         return ",".join(dict.fromkeys(phase.input_file for phase in self._phases))
 
     @property
     def eval_files(self):
-        """The files of `evaluation`, as a comma list."""
+        """The files of `evaluation`, separated by commas."""
         return self._flags.eval_file or self._phases[-1].input_file
 
     def check(self):
-        """Reads a batch of each data set; with `--verify_data`, all of it first.
+        """Reads a batch of each data set; with `--verify_data`, checks all data first.
 
         Raises:
-            UserError: a data set that cannot be read or does not fit the model, one
-                that is missing, or one that has changed since it was made.
+            UserError: a data set is missing, is unreadable, does not fit the model, or
+                has changed since it was made.
         """
         flags = self._flags
         if flags.verify_data:
@@ -76,12 +76,12 @@ class PretrainingData:
                 self._check_sentence_labels()
 
     def _check_sentence_labels(self):
-        """Refuses held-out sentence labels of another objective than training's."""
+        """Checks that held-out data has the sentence objective of the training data."""
         file, trained = self._flags.eval_file, _sentence_objectives(self.input_files)
         if None in trained:
             return
         for name in _sentence_objectives(file):
-            # Data without pairs of sentences has no labels to compare.
+            # Data without sentence pairs has no labels to compare.
             allowed = self._flags.eval_any_objective and name != _ALONE
             if name not in (None, *trained) and not allowed:
                 raise UserError(
@@ -93,10 +93,11 @@ class PretrainingData:
                 )
 
     def sentence_terms(self):
-        """Returns the `HeadTerm`s that the data was made for, or the masked LM's alone.
+        """Returns the `HeadTerm`s that the data has labels for, or the masked LM's.
 
         Raises:
-            UserError: the data sets differ in that, or are for none that is known.
+            UserError: the data sets differ in their sentence objective, or it is
+                unknown.
         """
         if self._flags.sentence_objective == _ALONE:
             return OBJECTIVES[_ALONE]
@@ -118,18 +119,18 @@ class PretrainingData:
         return OBJECTIVES[name]
 
     def digests(self):
-        """Tells these data from others, wherever they lie.
+        """Computes digests that identify the data, whatever its path.
 
         Returns:
-            The digest of the files of all phases in their order, None where nothing
-            describes them; and the digest that earlier versions recorded, of the
-            descriptions of their folders alone.
+            The digest of the files of all phases in order, None if they have no
+            metadata; and the digest that earlier versions recorded, which covers only
+            the metadata of the folders.
         """
         data = DataSet(self.input_files)
         return data.digest, data.earlier_digest
 
     def stages(self):
-        """Makes the `Stage`s of training, one a phase, each with its own order."""
+        """Makes the `Stage`s of training, one per phase, each shuffled differently."""
         starts = [0, *(phase.num_train_steps for phase in self._phases)]
         return [
             Stage(
@@ -151,8 +152,8 @@ class PretrainingData:
     def evaluation(self, on_training_data=False):
         """Makes batches of `--eval_file` in the last phase's lengths; None without it.
 
-        With `on_training_data`, the training data take its place, as in the official
-        code.
+        With `on_training_data`, uses the training data instead, as the official code
+        does.
         """
         flags = self._flags
         if not flags.eval_file:
@@ -165,9 +166,9 @@ class PretrainingData:
         return HeldOut(self._held_out().take(flags.max_eval_steps), self.eval_files)
 
     def _held_out(self):
-        """Returns the data of `evaluation`, masked at the rate that it was made for.
+        """Returns the data of `evaluation`, masked at the rate it was created with.
 
-        This makes the scores of runs with different rates comparable.
+        Scores of runs with different masking rates are therefore comparable.
         """
         phase = self._phases[-1]
         needed = [
@@ -200,7 +201,7 @@ class PretrainingData:
 
 
 class HeldOut:
-    """Batches of a dataset; errors name its files, which may be damaged."""
+    """Batches of a dataset; errors while reading name its files."""
 
     def __init__(self, dataset, files):
         self._dataset = dataset
@@ -219,18 +220,18 @@ def _check_batch(input_file, dataset):
 
 
 def _sentence_objectives(input_file):
-    """Reads each folder's sentence objective; None where no description tells it."""
+    """Reads each folder's sentence objective; None if its metadata does not say."""
     infos = DataSet(input_file).descriptions.values()
     return [info and info["sentence_objective"] for info in infos]
 
 
 @contextlib.contextmanager
 def naming_unreadable(input_file):
-    """Turns TensorFlow's errors about files of records into sentences that name them.
+    """Turns TensorFlow's errors about record files into a `UserError` that names them.
 
     Raises:
-        UserError: the files are damaged, have other lengths or are missing, or hold
-            numbers that are out of range.
+        UserError: the files are missing or damaged, have other lengths, or contain
+            numbers out of range.
     """
     try:
         yield
@@ -238,7 +239,7 @@ def naming_unreadable(input_file):
         if isinstance(error, tf.errors.DataLossError):
             logging.warning("%s is damaged; searching for the file.", input_file)
             DataSet(input_file).verify()
-        # TensorFlow's words on bytes that are no text are an error of their own.
+        # Messages with invalid UTF-8 raise UnicodeDecodeError, which has no `message`.
         reason = getattr(error, "message", str(error)).splitlines()[0]
         raise UserError(
             sentence_on(input_file, error)

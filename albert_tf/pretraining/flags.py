@@ -39,9 +39,9 @@ from albert_tf.optimizers.flags import OptimizerFlags
 
 SECOND = "second_phase_"
 """Prefix of the flags of a second phase."""
-# Official flags that only TPUEstimator needed, or that never had an effect.
+# Official flags that only TPUEstimator needed, or that never had any effect.
 _IGNORED = ("masked_lm_budget", "master", "num_tpu_cores")
-# Only a run that begins its data anew may have another value.
+# A resumed run may change these only if it restarts its data.
 _of_the_data = functools.partial(option, may_change=RESTART_DATA)
 
 
@@ -49,8 +49,8 @@ _of_the_data = functools.partial(option, may_change=RESTART_DATA)
 class PhaseFlags:
     """Data and batches.
 
-    A phase is a part of the run with one data set, one length of sequences and one
-    batch size. `num_train_steps` is its last step, counted from the start of the run.
+    A phase is a part of the run with one data set, one sequence length and one batch
+    size. `num_train_steps` is its last step, counted from the start of the run.
     """
 
     train_batch_size: int = _of_the_data(
@@ -81,11 +81,11 @@ class PhaseFlags:
 
     @property
     def lengths(self):
-        """The numbers of tokens and of predictions of a sequence."""
+        """The numbers of tokens and of predictions per sequence."""
         return self.max_seq_length, self.max_predictions_per_seq
 
 
-# A twin of each flag of a phase.
+# A second-phase twin of each flag of a phase.
 _SecondPhaseFlags = dataclasses.make_dataclass(
     "_SecondPhaseFlags",
     [
@@ -190,19 +190,19 @@ class DataFlags(PhaseFlags, _SecondPhaseFlags):
 
     @property
     def most_masked(self):
-        """The largest share of the tokens to predict at any step; None: the data's."""
+        """The largest fraction of tokens to predict at any step; None: the data's."""
         shares = self.masked_lm_prob, self.final_masked_lm_prob
         return max((share for share in shares if share is not None), default=None)
 
     def masked_share(self, first_step):
-        """Makes the rule of the share of tokens to predict, from a step on.
+        """Makes the schedule of the fraction of tokens to predict, from a step on.
 
         Args:
             first_step: number of steps before the first batch.
 
         Returns:
-            A function from the number of a batch, a float64 scalar, to a share; None
-            without `--final_masked_lm_prob`.
+            A function that maps the number of a batch, a float64 scalar, to a fraction;
+            None without `--final_masked_lm_prob`.
         """
         first, last = self.masked_lm_prob, self.final_masked_lm_prob
         if last is None:
@@ -213,13 +213,12 @@ class DataFlags(PhaseFlags, _SecondPhaseFlags):
     def phases(self):
         """Plans the phases of the run, each a `PhaseFlags`, in order.
 
-        There is one, and one more with `--first_phase_steps`. `--batch_ramp_steps`
-        splits the beginning of the first: its batches have 1, 2, 4 … micro-batches of
-        the size that `--train_batch_size` has in the end, each for an equal number of
-        steps.
+        There is one phase, or two with `--first_phase_steps`. `--batch_ramp_steps`
+        splits the beginning of the first phase into parts of equally many steps, whose
+        batches have 1, 2, 4 … micro-batches until they reach `--train_batch_size`.
 
         Raises:
-            UserError: flags that do not fit each other.
+            UserError: flags contradict each other.
         """
         first, begin = group_of(PhaseFlags, self), self.first_phase_steps
         changes = {
@@ -242,7 +241,7 @@ class DataFlags(PhaseFlags, _SecondPhaseFlags):
 
 
 def _ramp(phase, steps):
-    """Returns the phase, after `steps` of smaller batches if there are any."""
+    """Returns the phase, preceded by `steps` of smaller batches if there are any."""
     if not steps:
         return [phase]
     parts = phase.gradient_accumulation_steps
@@ -294,7 +293,7 @@ class GeneratorFlags:
     )
 
     def config_changes(self, config):
-        """Returns the fields in which the generator's `AlbertConfig` differs."""
+        """Returns the `AlbertConfig` fields in which the generator differs."""
         share = self.generator_hidden_size
         heads = max(1, round(config.num_attention_heads * share))
         layers = max(1, round(config.num_hidden_layers * self.generator_layers))
@@ -344,10 +343,10 @@ class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
 
     @property
     def init_rule(self):
-        """Rule by which `init_checkpoint` fills each layer; see `move_layers`.
+        """Rule that maps the layers of `init_checkpoint`; see `move_layers`.
 
         Raises:
-            UserError: two flags say it.
+            UserError: two flags set the rule.
         """
         if self.init_from_group0 and self.init_layers != FIRST:
             raise UserError(
@@ -430,7 +429,7 @@ class PretrainingOptions(
 
 
 def main(argv=None):
-    """Pretrains as the flags say."""
+    """Runs the command."""
     command_line.run(PretrainingOptions, _pretrain, _IGNORED, argv)
 
 

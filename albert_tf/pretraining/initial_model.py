@@ -1,4 +1,4 @@
-"""Start of a pretraining run: tokenizer, model, teacher, and the run's identity."""
+"""Initializes a pretraining run: tokenizer, model, teacher, and the run's identity."""
 
 from absl import logging
 
@@ -22,8 +22,8 @@ _BY_DESCRIPTION = (
     "data, but not which of the files it reads"
 )
 _OFFICIAL_HEADS = {"sentence_order": 2}
-# Neither a weight nor what the model computes depends on them; the paper's longest run
-# goes on without dropout after a million steps (section 4.8).
+# Config fields that affect neither the weights nor inference; the paper's longest run
+# continues without dropout after a million steps (section 4.8).
 _MAY_CHANGE = (
     "attention_probs_dropout_prob",
     "hidden_dropout_prob",
@@ -34,14 +34,14 @@ _MAY_CHANGE = (
 
 
 def load_tokenizer(flags):
-    """Loads the tokenizer of `ModelFlags`, or else of `--init_checkpoint`.
+    """Loads the tokenizer that `ModelFlags` name, or else that of `--init_checkpoint`.
 
     Returns:
-        A tokenizer, or None: the official command names none, and records that are
-        masked already can be trained on without.
+        A tokenizer, or None: the official command takes none, and training on
+        pre-masked records does not need one.
 
     Raises:
-        UserError: `--init_checkpoint` was trained with another.
+        UserError: `--init_checkpoint` was trained with another tokenizer.
     """
     named = flags.spm_model_file or flags.vocab_file
     casing = flags.do_lower_case if named else None
@@ -55,10 +55,10 @@ def load_tokenizer(flags):
 
 
 def initial_model(flags, config, terms, start=None):
-    """Builds the model before the first step, to train the `HeadTerm`s.
+    """Builds the initial model for training on the `HeadTerm`s.
 
-    A head without a term does not train, nor does the pooler if no head needs it:
-    nothing but weight decay would reach them.
+    Heads without a term are not trained, nor is the pooler if no head needs it, since
+    they would only decay.
 
     Args:
         flags, config: the `ModelFlags` and the `AlbertConfig`.
@@ -66,7 +66,7 @@ def initial_model(flags, config, terms, start=None):
         start: the `Bundle` of `--init_checkpoint`, or None.
 
     Raises:
-        UserError: a checkpoint that does not fit.
+        UserError: the checkpoint does not fit.
     """
     trained_heads = sentence_heads(terms)
     heads = {**_OFFICIAL_HEADS, **trained_heads}
@@ -81,16 +81,16 @@ def initial_model(flags, config, terms, start=None):
 
 
 def first_model(model_class, flags, config, start, allow_missing, **arguments):
-    """Returns a model that begins anew, or with the weights of a checkpoint.
+    """Builds a model with random weights, or with the weights of a checkpoint.
 
     Args:
         model_class: a `PretrainedModel` of ALBERT's family.
-        flags, config, start: as for `initial_model`.
-        allow_missing: beginnings of official names that the checkpoint may lack.
+        flags, config, start: see `initial_model`.
+        allow_missing: prefixes of official names that the checkpoint may lack.
         **arguments: further constructor arguments.
 
     Raises:
-        UserError: a checkpoint that does not fit.
+        UserError: the checkpoint does not fit.
     """
     arguments |= flags.execution
     if start is None:
@@ -103,14 +103,14 @@ def first_model(model_class, flags, config, start, allow_missing, **arguments):
 
 
 def load_teacher(flags, config, tokenizer):
-    """Loads the model that a run learns from; returns None without one.
+    """Loads the teacher of a run; returns None without `--teacher`.
 
     Args:
         flags: the `ModelFlags`.
-        config, tokenizer: the student's; the latter may be None.
+        config, tokenizer: the student's; the tokenizer may be None.
 
     Raises:
-        UserError: it cannot be read, or does not fit the student.
+        UserError: the teacher is unreadable or does not fit the student.
     """
     if flags.teacher is None:
         return None
@@ -140,11 +140,11 @@ def load_teacher(flags, config, tokenizer):
 
 
 def run_identity(options, config, tokenizer, terms, data, start=None, teacher=None):
-    """Makes the `IdentityEntry`s of a run: its flags, and the contents they name.
+    """Makes the `IdentityEntry`s of a run: its flags, and the contents they refer to.
 
     Args:
         options: the resolved `PretrainingOptions`.
-        config, tokenizer: of the model; the tokenizer may be None.
+        config, tokenizer: the model's; the tokenizer may be None.
         terms: the `HeadTerm`s.
         data: the `PretrainingData`.
         start: the `Bundle` of `--init_checkpoint`, or None.

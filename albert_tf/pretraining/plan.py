@@ -1,4 +1,4 @@
-"""Plan of a run, reported before it begins: its costs, its steps by a budget."""
+"""Plans a run: reports its costs, and derives its steps from a time budget."""
 
 import os
 import time
@@ -18,17 +18,17 @@ from albert_tf.io.files import write_json
 from albert_tf.optimizers import scaled_learning_rate
 
 STORED = "train_minutes.json"
-"""The file of an output directory that keeps the number of steps."""
+"""The file in the output directory that stores the number of steps."""
 
 _GIBIBYTE = 2**30
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _MEASURED_STEPS = 3
-_LOOP_SECONDS = 5.0  # of the loops that a budget measures
+_LOOP_SECONDS = 5.0  # duration of the loops that measure the seconds per step
 _LOOPS = 2
 
 
 def plan_lines(options, trainer, kind):
-    """Describes the plan: devices, phases, costs, learning rate, the decayed weights.
+    """Describes the plan: devices, phases, costs, learning rate, decayed weights.
 
     Args:
         options: the resolved `PretrainingOptions`.
@@ -100,7 +100,7 @@ def _phase_lines(kind, model, phase, begin, replicas):
 
 
 def measured_lines(trainer, stages):
-    """Measures some steps of each stage: seconds a step, and of the whole run."""
+    """Measures a few steps of each stage: seconds per step, and for the whole run."""
     lines, total, begin = [], 0.0, 0
     for stage in stages:
         seconds = trainer.seconds_per_step(stage, _MEASURED_STEPS)
@@ -118,24 +118,24 @@ def measured_lines(trainer, stages):
 
 
 def steps_of_budget(options, make_trainer):
-    """Returns the number of steps of a budget: the stored one, else a measured one.
+    """Returns the number of steps of a time budget, stored or newly measured.
 
-    The run is then one of that many steps: from its first checkpoint on, it resumes
-    exactly, on any machine. The budget holds the measurement and compiling, but not
+    The number is fixed once measured: from its first checkpoint on, the run resumes
+    exactly, on any machine. The budget includes measuring and compiling, but not
     evaluation and checkpoints.
 
     Args:
         options: `PretrainingOptions`.
-        make_trainer: called without arguments for a `Trainer` and its one `Stage`;
-            the weights that it trains are thrown away.
+        make_trainer: function without arguments that returns a `Trainer` and its only
+            `Stage`; the weights that it trains are discarded.
 
     Raises:
-        UserError: the budget ends before the warm-up does, or a run with checkpoints
-            has other minutes or has lost its number.
+        UserError: the budget ends before warm-up does, or a run with checkpoints has a
+            different budget or lost its number of steps.
     """
     minutes, warmup = options.train_minutes, options.num_warmup_steps
     path = os.path.join(options.output_dir, STORED)
-    # Before the first checkpoint, model and batch may still change, and so may a step.
+    # Until the first checkpoint, model and batch may change, and so may the step time.
     if checkpoints_in(os.path.join(options.output_dir, CHECKPOINTS)):
         return _stored_steps(path, minutes)
     started = time.monotonic()
@@ -167,7 +167,7 @@ def _stored_steps(path, minutes):
 
 
 def _measure(trainer, stage):
-    """Returns seconds of a step in long loops, and of compiling the first."""
+    """Returns the seconds per step in long loops, and the seconds of compilation."""
     started = time.monotonic()
     seconds = trainer.seconds_per_step(stage, 1)
     compiling = max(0.0, time.monotonic() - started - seconds)

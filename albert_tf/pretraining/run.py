@@ -44,13 +44,16 @@ _TERA = 1e12
 
 
 def pretrain(options):
-    """Trains and evaluates as resolved `PretrainingOptions` say.
+    """Trains and evaluates a model.
+
+    Args:
+        options: the resolved `PretrainingOptions`.
 
     Returns:
-        The held-out metrics at the end; None without `--do_eval`.
+        The final held-out metrics; None without `--do_eval`.
 
     Raises:
-        UserError: a file, flag or checkpoint that does not fit, or divergence.
+        UserError: a file, flag or checkpoint does not fit, or the loss diverged.
         SystemExit: the run was asked to stop and has saved its state.
     """
     local = with_local_models(options)
@@ -76,7 +79,7 @@ def with_steps(options):
     """Returns resolved `PretrainingOptions` with the number of steps of their budget.
 
     Raises:
-        UserError: minutes that are too few.
+        UserError: the budget is too short.
     """
     if not (options.train_minutes and options.do_train):
         return options
@@ -94,7 +97,7 @@ def _prepare(options):
     keras.utils.set_random_seed(options.random_seed)
     if options.deterministic:
         tf.config.experimental.enable_op_determinism()
-    # The devices are the first thing that TensorFlow is asked for.
+    # Devices must be set up before any other use of TensorFlow.
     strategy = strategy_from(options)
     tokenizer = load_tokenizer(options)
     config = load_config(
@@ -108,7 +111,7 @@ def _prepare(options):
 
 
 def _trained_model(options):
-    """Names the folder of the model that a run evaluates without training."""
+    """Returns the folder of the model to evaluate without training."""
     return options.init_checkpoint or options.output_dir
 
 
@@ -169,7 +172,7 @@ def _xla(options, model, strategy):
 
 
 def _speeds(options, model, strategy):
-    """Makes the fields of `TrainerOptions` that tell the utilisation of the devices."""
+    """Makes the `TrainerOptions` fields for reporting device utilization."""
     kind = KINDS[options.objective]
     predictions = dict(phase.lengths for phase in options.phases())
 
@@ -183,7 +186,7 @@ def _speeds(options, model, strategy):
 
 
 def _train(trainer, data, held_out, tokenizer, info):
-    """Trains and writes the model directory, with the `training_info` `info`."""
+    """Trains and writes the model directory, with `info` as its `training_info`."""
     output_dir, stages = trainer.options.output_dir, data.stages()
     checkpoints = os.path.join(output_dir, CHECKPOINTS)
 
@@ -201,7 +204,7 @@ def _train(trainer, data, held_out, tokenizer, info):
 
 
 def _evaluate(trainer, held_out, step):
-    # Not from the history: a finished run may be evaluated on other data than before.
+    # Not from the history: a finished run may now be evaluated on other data.
     results = {**trainer.evaluate(held_out), "global_step": step}
     if trainer.writes_outputs:
         path = os.path.join(trainer.options.output_dir, "eval_results.txt")
@@ -211,9 +214,9 @@ def _evaluate(trainer, held_out, step):
 
 
 def save_best_model(model, directory, step, tokenizer, info):
-    """Writes the model of a step as `best-<step>`, and then removes earlier ones."""
+    """Writes the model of a step as `best-<step>`, then removes earlier ones."""
     path = os.path.join(directory, f"best-{step}")
-    temporary = f"{path}.tmp"  # The run's lock keeps others away.
+    temporary = f"{path}.tmp"  # The run's lock keeps other processes away.
     storage.remove_folder(temporary)
     model.save_pretrained(temporary, tokenizer, info)
     storage.replace_folder(temporary, path)
@@ -223,10 +226,10 @@ def save_best_model(model, directory, step, tokenizer, info):
 
 
 def training_info(options, input_files):
-    """Collects data, flags, versions and seed, as a dict for JSON.
+    """Collects data, flags, versions and seed in a dict for JSON.
 
-    All of it is read before training, after which nothing may fail. The step of a
-    model and the entries of `history.json` are added when the model is saved.
+    This happens before training, after which nothing may fail. Saving a model adds its
+    step and the entries of `history.json`.
     """
     return {
         "step": 0,

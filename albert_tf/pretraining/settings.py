@@ -1,4 +1,4 @@
-"""The options of a run, checked and completed once, at the top."""
+"""Validates and completes the options of a run, once, at the start."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ RESTART_ADVICE = (
     "leave --final_masked_lm_prob out, and give --masked_lm_prob the share to go on "
     "with"
 )
-"""For a run whose share of masked tokens moves, and that restarts its data."""
+"""Advice for a run with a masking schedule that restarts its data."""
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
     ("masked_lm",): (
@@ -36,7 +36,7 @@ _FLAGS_OF = {
     ),
     ("permutation_lm",): ("max_gram", "decay_relative_biases"),
 }
-# The flags that need another one.
+# Flags that require another flag.
 _NEEDS = {
     "final_masked_lm_prob": "masked_lm_prob",
     "eval_steps": "eval_file",
@@ -44,7 +44,7 @@ _NEEDS = {
     "init_layers": "init_checkpoint",
     "teacher_layers": "teacher",
 }
-# With a budget, the run has one phase, and one process measures its steps.
+# A run with a budget has one phase, and one process, which measures its steps.
 _NOT_WITH_A_BUDGET = {
     "num_train_steps": None,
     "first_phase_steps": None,
@@ -54,17 +54,17 @@ _NOT_WITH_A_BUDGET = {
 
 
 def resolve(options):
-    """Returns `PretrainingOptions` with the lengths of the data and the precision.
+    """Fills in the lengths of the data and the precision of `PretrainingOptions`.
 
     Raises:
-        UserError: flags that do not fit each other, or data that cannot be described.
+        UserError: flags contradict each other, or the data's metadata is unreadable.
     """
     _refuse_contradictions(options)
     return with_precision(with_lengths(options))
 
 
 def _refuse_contradictions(options):
-    """Refuses flags that would have no effect, or another one than they promise."""
+    """Refuses flags that would have no effect, or an unexpected one."""
     given = {
         field.name: getattr(options, field.name)
         for field in dataclasses.fields(options)
@@ -98,13 +98,13 @@ def _refuse_contradictions(options):
 
 
 def with_lengths(options):
-    """Fills lengths that `PretrainingOptions` leave open with the lengths of the data.
+    """Fills in the lengths that `PretrainingOptions` leave open from the data.
 
-    Data without a description gets the official defaults. A second phase has lengths
-    of its own only if it has data of its own.
+    Data without metadata gets the official defaults. A second phase has its own lengths
+    only if it has its own data.
 
     Raises:
-        UserError: no such data.
+        UserError: there is no such data.
     """
     first = {
         **_OFFICIAL_LENGTHS,
@@ -115,17 +115,17 @@ def with_lengths(options):
     if options.second_phase_input_file:
         file, masked = options.second_phase_input_file, options.most_masked
         found = described_lengths(file, masked).items()
-        # What is as in the first phase stays unsaid.
+        # Values equal to the first phase's stay unset.
         second = {f"second_phase_{n}": value for n, value in found if value != first[n]}
         second |= _given(options, second)
     return dataclasses.replace(options, **first, **second)
 
 
 def described_lengths(input_file, masked_lm_prob):
-    """Reads the lengths that data was made with: `{flag: value}`; {} if undescribed.
+    """Reads the lengths that the data was made with: `{flag: value}`; {} if unknown.
 
     Raises:
-        UserError: no such file, or a description that is none.
+        UserError: there is no such file, or its metadata is invalid.
     """
     for info in DataSet(input_file).described.values():
         return lengths_of(info, masked_lm_prob)

@@ -1,1 +1,1 @@
-"""Models as graphs that take strings: exported, called from Python, and served."""
+"""Serving: models as graphs that take strings, exported, called and served."""

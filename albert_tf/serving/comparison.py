@@ -1,4 +1,4 @@
-"""Quality lost by a conversion, on a labelled file."""
+"""Measures the quality lost in a conversion, on a labelled file."""
 
 import dataclasses
 
@@ -18,10 +18,10 @@ class Comparison:
         eval_file: a labelled table.
         columns: its `Columns`.
         served: the `Served` original, of a `Task` that has metrics.
-        max_seq_length: the longest length.
+        max_seq_length: maximum number of tokens in a row.
 
     Raises:
-        UserError: as `read_table`; when called: an answer is no number.
+        UserError: the table is invalid; when called: an output is NaN.
     """
 
     def __init__(self, eval_file, columns, served, max_seq_length):
@@ -36,13 +36,13 @@ class Comparison:
         """Prints the metrics of both models and the largest changes.
 
         Args:
-            original: the model, a function from a dict of features to the result of
-                `Task.numbers`, of tensors.
+            original: function of the original model that maps a dict of feature tensors
+                to the result of `Task.numbers`.
             name: the name of the converted model.
-            converted: the same function of the converted model.
+            converted: the same function for the converted model.
 
         Returns:
-            For JSON: `eval`, by metric the values of both; `largest_change` by array.
+            A dict for JSON: `eval`, both values by metric; `largest_change` by array.
         """
         numbers = {}
         for key, model in {"original": original, name: converted}.items():
@@ -79,7 +79,7 @@ class Comparison:
 
 
 def check_comparable(model_dir, task, columns):
-    """Refuses an export without a metric, or a table that does not fit it."""
+    """Refuses a task without metrics, or a table that does not fit the task."""
     if task.kind is None:
         raise UserError(
             "--eval_file needs one fine-tuned model, but this export is "

@@ -1,9 +1,9 @@
 """Files beside a SavedModel: `signature.json`, `model_card.md`, warm-up requests.
 
-TensorFlow Serving replays the requests when it loads a model. Their file is a TFRecord
-of `tensorflow_serving.PredictionLog` messages, which are encoded by hand, five nested
-fields in all, so that an export needs no serving package. The field numbers are those
-of tensorflow_serving/apis/{prediction_log,predict,model}.proto.
+TensorFlow Serving replays the warm-up requests when it loads a model. Their file is a
+TFRecord of `tensorflow_serving.PredictionLog` messages, which this module encodes by
+hand (five nested fields), so that an export needs no serving package. The field numbers
+come from tensorflow_serving/apis/{prediction_log,predict,model}.proto.
 """
 
 import base64
@@ -27,7 +27,7 @@ _COMPUTE_DTYPES = {
     "float32. `distance` says how far the answer to the example is from float32.",
     "float16": "Weights and products are float16; it is for GPUs.",
 }
-_SHOWN = 8  # numbers of a long vector that an example answer shows
+_SHOWN = 8  # numbers that an example answer shows of a long vector
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 _PREDICTION_LOG_PREDICT_LOG = 6
 _PREDICT_LOG_REQUEST = 1
@@ -38,16 +38,16 @@ _LENGTH_DELIMITED = 2  # the wire type of messages and strings
 
 
 def describe_signatures(signatures, examples, meaning):
-    """Describes signatures and answers an example with each.
+    """Describes signatures, each with an example request and its answer.
 
     Args:
         signatures: concrete functions by name.
         examples: dict of example inputs (dict of arrays) by signature name.
-        meaning: a line for each output.
+        meaning: a line of text for each output.
 
     Returns:
         A dict for JSON by signature name: `inputs` and `outputs` with dtype and shape
-        (null: any size), and an example request with its answer for REST and gRPC.
+        (null for any size), and an example request with its answer for REST and gRPC.
     """
     return {
         name: _describe(name, signatures[name], inputs, meaning)
@@ -92,13 +92,13 @@ def _spec(spec):
 
 
 def _rest_outputs(answers):
-    """Returns answers in the form of REST, which omits the name of an only output."""
+    """Returns answers in REST form, which omits the name of a single output."""
     outputs = {key: _json(value, _SHOWN) for key, value in answers.items()}
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
 
 def _predict_request(name, inputs):
-    """Writes the text form of a `tensorflow_serving.PredictRequest`."""
+    """Formats a `tensorflow_serving.PredictRequest` as text."""
     lines = ["model_spec {", f'  signature_name: "{name}"', "}"]
     for key, value in inputs.items():
         lines += ["inputs {", f'  key: "{key}"', "  value {"]
@@ -110,7 +110,7 @@ def _predict_request(name, inputs):
 
 
 def _json(value, most=None):
-    """Converts arrays, lists and bytes to JSON; keeps `most` items of a list."""
+    """Converts arrays, lists and bytes to JSON values; keeps `most` items of a list."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list):
@@ -126,7 +126,7 @@ def _json(value, most=None):
 
 
 def model_card(facts, signatures):
-    """Returns the text of `model_card.md`: a list of facts, and the signatures."""
+    """Returns the text of `model_card.md`: a list of facts and the signatures."""
     lines = [f"# {facts['name']}", ""]
     lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]
     if facts.get("compute_dtype") in _COMPUTE_DTYPES:
@@ -154,7 +154,7 @@ def _plain(value):
 
 
 def write_warmup_requests(saved_model_dir, model_name, requests):
-    """Writes warm-up requests, pairs of a signature's name and its arrays by input."""
+    """Writes warm-up requests: pairs of a signature name and a dict of input arrays."""
     path = pathlib.Path(saved_model_dir) / WARMUP_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:

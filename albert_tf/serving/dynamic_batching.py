@@ -1,4 +1,4 @@
-"""Dynamic batching: concurrent requests are answered in one call of the model."""
+"""Dynamic batching: one call of the model answers several concurrent requests."""
 
 import asyncio
 import concurrent.futures
@@ -11,18 +11,18 @@ from albert_tf.serving.inputs import lengths_of
 from albert_tf.tasks.prediction import joined
 
 _SPECIAL_TOKENS = 8  # bytes of text that cost as much as [CLS] and [SEP]
-_MOST_PADDED = 1.25  # the padded length of a batch, relative to the length of its texts
+_MOST_PADDED = 1.25  # maximum ratio of a batch's padded length to its texts' length
 
 
 class Busy(Exception):
-    """More rows wait than the server takes."""
+    """The queue is full: more rows wait than the server accepts."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Request:
-    """Rows that wait for their answers."""
+    """Queued rows that wait for their answers."""
 
-    columns: dict  # a list for each input by name
+    columns: dict  # lists by input name
     lengths: np.ndarray  # bytes of each row, `[rows]`
     future: asyncio.Future  # gets the outputs: a dict of arrays `[rows, …]`
 
@@ -32,22 +32,22 @@ class _Request:
 
 
 class DynamicBatcher:
-    """Batches requests of similar length that wait at the same time.
+    """Batches queued requests of similar length.
 
-    Calling it with the columns of a request returns the request's outputs. A request of
-    more than `max_rows` rows is split into parts that queue one after the other, so
-    that it does not delay the requests of others. Cancelling a call removes its rows
-    from the queue.
+    Calling it with the columns of a request returns the request's outputs. A request
+    with more than `max_rows` rows is split into parts that queue one after the other,
+    so that it does not delay other clients. Cancelling a call removes its rows from the
+    queue.
 
     Args:
-        answer: maps columns, a list for each input by name, to a dict of arrays
+        answer: function that maps columns, lists by input name, to a dict of arrays
             `[rows, …]`; it runs in threads.
-        workers: number of calls of `answer` at a time.
+        workers: number of concurrent calls of `answer`.
         limits: the `Limits` of `albert-tf serve`.
 
     Raises:
-        Exception: what `answer` raises, for the request that causes it and no other.
-        Busy: too many rows wait.
+        Exception: whatever `answer` raises, only for the request that causes it.
+        Busy: the queue is full.
     """
 
     def __init__(self, answer, workers, limits):
@@ -84,11 +84,11 @@ class DynamicBatcher:
                 self._waiting.remove(request)
 
     def rows(self):
-        """Counts the rows in the queue, without the later parts of large requests."""
+        """Counts the queued rows, except later parts of large requests."""
         return sum(request.rows for request in self._waiting)
 
     async def run(self):
-        """Answers requests until it is cancelled."""
+        """Answers requests until cancelled."""
         await asyncio.gather(*(self._work() for _ in range(self._workers)))
 
     async def _work(self):
@@ -112,7 +112,7 @@ class DynamicBatcher:
                     request.future.set_result(outputs)
 
     def _take_batch(self):
-        """Removes from the queue the oldest request and others of similar length."""
+        """Takes the oldest request and others of similar length from the queue."""
         oldest, taken = self._waiting[0], []
         longest = oldest.lengths.max(initial=0)
         rows = real = 0
@@ -132,7 +132,7 @@ class DynamicBatcher:
         return taken
 
     def _answers(self, requests):
-        """Returns for each request its outputs, or the error that it causes."""
+        """Returns the outputs of each request, or the error that it causes."""
         columns = {
             name: [value for request in requests for value in request.columns[name]]
             for name in requests[0].columns

@@ -25,7 +25,7 @@ OPTIMIZATIONS = ("latency", "throughput")
 
 @dataclasses.dataclass(frozen=True)
 class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
-    """Model, form and place of an export."""
+    """Model, format and target of an export."""
 
     model_dir: str = option(
         "Model directory to export, fine-tuned or pretrained; or several, separated "
@@ -88,8 +88,8 @@ def export(options):
         The folder of the version, a `pathlib.Path`.
 
     Raises:
-        UserError: no model or tokenizer in `model_dir`, a task or length that does
-            not fit the model, or options that do not go together.
+        UserError: `model_dir` lacks a model or tokenizer, the task or length does not
+            fit the model, or options contradict each other.
     """
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.serving.writing import write_version

@@ -1,4 +1,4 @@
-"""The strings of a call: sorted into a column for each input, answered in batches."""
+"""Arranges the strings of a call in one column per input, and answers in batches."""
 
 import dataclasses
 import re
@@ -19,20 +19,20 @@ from albert_tf.tokenization.normalization import repaired
 class Inputs:
     """The string inputs of a model."""
 
-    ranks: dict  # by name: 1 where an input is a str, 2 where it is a list of str, …
-    order: tuple | None  # the names in the order of a call; None if it is unknown
-    optional: tuple = ()  # names that may be left out
+    ranks: dict  # by name: 1 if an input is a str, 2 if it is a list of str, …
+    order: tuple | None  # names in positional order; None if it is unknown
+    optional: tuple = ()  # names that may be omitted
 
     def columns(self, texts, named):
-        """Sorts the arguments of a call into columns.
+        """Arranges the arguments of a call in columns.
 
         Args:
             texts: positional arguments.
-            named: arguments by name; None counts as not given.
+            named: keyword arguments; None counts as not given.
 
         Returns:
-            A list of bytes (or of lists of bytes) for each input by name, and whether
-            one input was given instead of many.
+            A dict of columns, lists of bytes (or of lists of bytes) by input name, and
+            a bool: whether the call has a single input instead of many.
 
         Raises:
             UserError: the texts do not fit the model's inputs.
@@ -88,7 +88,7 @@ def _and(names):
 
 
 def _read_once(place, values, depth):
-    """Turns iterators, arrays and columns into lists, down to some depth."""
+    """Turns iterators, arrays and columns into lists, down to `depth`."""
     values = as_python(values)
     if isinstance(values, str | bytes) or not (depth and hasattr(values, "__iter__")):
         return values
@@ -106,7 +106,7 @@ def _depth(values):
 
 
 def _encoded(values, rank, place):
-    """Encodes lists of str, nested as deep as the rank says, as UTF-8."""
+    """Encodes lists of str, nested to depth `rank`, as UTF-8."""
     if rank == 0:
         if isinstance(values, bytes):
             return values
@@ -123,16 +123,16 @@ def outputs_of(signature, columns, batch_size):
 
     Args:
         signature: a concrete function of string tensors `[batch, …]`.
-        columns: a list of bytes (or of lists of bytes) for each of them by name.
-        batch_size: inputs answered at a time; those of similar length are batched.
+        columns: lists of bytes (or of lists of bytes) by input name.
+        batch_size: inputs per batch; a batch contains inputs of similar length.
 
     Returns:
-        Dict of arrays `[inputs, …]` in the order of the columns, strings as str.
-        Outputs that are as long as the text are padded with 0 or "".
+        Dict of arrays `[inputs, …]` in the order of the columns; strings are str.
+        Outputs as long as the text are padded with 0 or "".
 
     Raises:
-        UserError: a batch size below 1, inputs that the model refuses, or an answer of
-            NaN.
+        UserError: the batch size is below 1, the model refuses an input, or an output
+            is NaN.
     """
     if batch_size < 1:
         raise UserError(f"batch_size={batch_size}: expected at least 1.")
@@ -149,14 +149,15 @@ def outputs_of(signature, columns, batch_size):
 
 
 def lengths_of(columns):
-    """Counts the bytes of each input of the columns; returns an array `[inputs]`."""
+    """Counts the bytes of each input over all columns: an array `[inputs]`."""
     return np.sum([[*map(_size, column)] for column in columns.values()], axis=0)
 
 
 def _batches(order, lengths, batch_size):
-    """Yields lists of inputs for a batch, the shortest first, within the limits.
+    """Yields lists of inputs for a batch, shortest first, within the limits.
 
-    Each input counts as long as the longest of its batch: some answers are padded.
+    Each input counts with the length of the longest in its batch, since some answers
+    are padded.
     """
     batch = []
     for row in order:
@@ -165,7 +166,7 @@ def _batches(order, lengths, batch_size):
             yield batch
             batch = []
         batch.append(row)
-    yield batch  # An empty one, too: its outputs have their names.
+    yield batch  # even if empty: the outputs have their names
 
 
 def _asked(signature, batch):
@@ -183,7 +184,7 @@ def _size(value):
 
 
 def _tensor(values):
-    """Makes a string tensor; lists that are shorter than others are padded with ""."""
+    """Makes a string tensor; pads shorter lists with ""."""
     if any(isinstance(value, list) for value in values):
         return tf.ragged.constant(values, dtype=tf.string).to_tensor(b"")
     return tf.constant(values, dtype=tf.string)

@@ -1,4 +1,4 @@
-"""From a model directory to the module that is served."""
+"""Builds the served module from a model directory."""
 
 import dataclasses
 import pathlib
@@ -35,23 +35,24 @@ def build_module(
     exit_rule=None,
     **serving_options,
 ):
-    """Builds the `ServingModule` of a model, the `Served` model, and their facts.
+    """Builds the `ServingModule` of a model, the `Served` model, and their metadata.
 
     Args:
-        bundles: a list of the `Bundle` of the model, or of several with one encoder.
+        bundles: a list with the `Bundle` of the model, or with several that share one
+            encoder.
         task, max_seq_length, compute_dtype: see `ExportOptions`.
-        depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
-            loaded and compiled sooner.
+        depth_loop: see `TransformerStack`; makes the graph ten times smaller and faster
+            to load and compile.
         tokenizer: by default the one in the directory.
         exit_rule: see `exit_rule.asked_rule`.
         **serving_options: arguments of `ServingModule`.
 
     Raises:
-        UserError: as `export`.
+        UserError: see `export`.
     """
     execution = {"depth_loop": depth_loop}
     if compute_dtype == "bfloat16":
-        # The variables have it, too: no request has to cast a kernel.
+        # Variables have this type, too, so that no request has to cast a kernel.
         execution["dtype"] = compute_dtype
     first, *further = bundles
     if further:
@@ -63,7 +64,7 @@ def build_module(
 
 
 def _one(opened, task, tokenizer, execution):
-    """Returns the `Served` model, its facts, and what its training recorded."""
+    """Returns the `Served` model, its metadata, and its `training_info`."""
     tuned_for = read_task(opened)
     if tuned_for is not None:
         tuned_for = tuned_for.as_trained(opened.info.get("dev", {}))
@@ -78,13 +79,13 @@ def _one(opened, task, tokenizer, execution):
 
 
 def _served(model, answers, tokenizer):
-    """Makes the `Served` model of a `Task`, or of the class of one that only serves."""
+    """Makes the `Served` model for a `Task`, or for a serving-only `Task` class."""
     task = answers if isinstance(answers, Task) else bound(answers, tokenizer)
     return Served(model, task, tokenizer)
 
 
 def _several(bundles, tokenizer, execution):
-    """Returns what `_one` does, of several models with one encoder."""
+    """Returns what `_one` does, for several models with one encoder."""
     tokenizer = tokenizer or bundles[0].tokenizer()
     tasks, infos = _tasks_by_name(bundles)
     model = SharedEncoder(models_of_one_encoder(bundles, tasks, **execution))
@@ -95,10 +96,9 @@ def _several(bundles, tokenizer, execution):
 
 
 def build_module_of(model, tokenizer, task="auto", exit_rule=None):
-    """Builds as `build_module`, of a `PretrainedModel` in memory.
+    """Builds what `build_module` does, for a `PretrainedModel` in memory.
 
-    The module computes with the model's own variables: it answers as the model does
-    that is trained further.
+    The module shares the model's variables, so later training changes its answers.
 
     Raises:
         UserError: the model does not fit the task or the tokenizer.
@@ -126,7 +126,7 @@ def build_module_of(model, tokenizer, task="auto", exit_rule=None):
 def build_module_of_file(path, facts):
     """Builds the `ServingModule` of a file that takes token ids, and its tokenizer.
 
-    `facts` are in the `signature.json` beside the file.
+    `facts` is the content of the `signature.json` beside the file.
 
     Raises:
         UserError: the file does not load, or its runtime is not installed.
@@ -137,7 +137,7 @@ def build_module_of_file(path, facts):
         served.compute = TokenFile(path).in_graph
     except UserError:
         raise
-    except Exception as error:  # which one is the runtime's choice
+    except Exception as error:  # its class depends on the runtime
         reason = str(error).partition("\n")[0]
         raise UserError(
             f"{path} is damaged, or keeps weights in other files ({reason}); export "
@@ -148,12 +148,12 @@ def build_module_of_file(path, facts):
 
 
 def task_served(facts, tokenizer=None):
-    """Makes the `Task` whose outputs an export has.
+    """Makes the `Task` of an export's outputs.
 
     Args:
-        facts: the dict of the export's `signature.json`; {} without it. Outputs of a
-            task that this version does not know stay as they are.
-        tokenizer: the export's; None where only `answer` is asked.
+        facts: the dict of the export's `signature.json`; {} without it. Outputs of an
+            unknown task stay as they are.
+        tokenizer: the export's; None if only `answer` is needed.
     """
     if "tasks" in facts:
         known = {n: _known_task({"task": own}) for n, own in facts["tasks"].items()}
@@ -168,18 +168,18 @@ def task_served(facts, tokenizer=None):
 def _known_task(facts):
     try:
         return task_of(facts, "the exported model")
-    except UserError:  # a task of another version; its outputs are readable without it
+    except UserError:  # a task of another version; its outputs can be read without it
         return None
 
 
 def _choose(model_class, known, tuned_for, task, source):
-    """Chooses the class of model, and the task or its class, that answers as asked."""
+    """Chooses the model class, and the task or its class, for the requested answer."""
     own = usual_answer(model_class)
     own_models = () if tuned_for is None else tuned_for.model_classes().values()
     if issubclass(model_class, tuple(own_models)):
         own = tuned_for.serves
         answers = {own: (model_class, tuned_for)}
-        known = {**answers, **known, **answers}  # its own, though the encoder has such
+        known = {**answers, **known, **answers}  # its own before the encoder's
     if not known:
         raise UserError(
             f"{source} is an {model_class.__name__}, which cannot be served; export a "
@@ -200,7 +200,7 @@ def _choose(model_class, known, tuned_for, task, source):
 
 
 def _choose_exit(served, asked, source, serving_options=()):
-    """Sets the rule by which texts leave early; `source` is for messages."""
+    """Sets the early-exit rule; `source` is for messages."""
     exit_heads = getattr(served.model, "exit_heads", None)
     if asked not in (None, "none") and exit_heads is None:
         raise UserError(
@@ -237,7 +237,7 @@ def _module(served, facts, infos, max_seq_length=None, serving_options=()):
 
 
 def _tasks_by_name(bundles):
-    """Returns the tasks by the last part of their folders' paths, and the infos."""
+    """Returns the tasks by the names of their folders, and the `training_info`s."""
     tasks, infos = {}, []
     for opened in bundles:
         task = read_task(opened)

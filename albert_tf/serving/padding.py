@@ -1,29 +1,29 @@
-"""Padding of a batch inside the graph; the numbers are the same each way."""
+"""Ways to pad a batch inside the graph; they do not change the outputs."""
 
 import tensorflow as tf
 
 from albert_tf.row_layout import FEATURES
 
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""Lengths for which XLA compiles: the padding is at most a half of the tokens."""
+"""Lengths that XLA compiles for: at most half of the tokens are padding."""
 
-# Rows that are computed together: enough to keep a matrix product busy, few enough to
-# be of similar length (docs/decisions.md, "Sixteen rows at a time").
+# Rows per group: enough to keep a matrix product busy, few enough to have similar
+# lengths (docs/decisions.md, "Sixteen rows at a time").
 GROUP = 16
 
 
 def traced_once(served, compute, jit_compile=None):
-    """Makes one concrete function for all signatures: traced, saved, compiled once."""
+    """Makes one concrete function for all signatures: traced and compiled once."""
     function = tf.function(compute, jit_compile=jit_compile, autograph=False)
     return function.get_concrete_function(served.feature_specs())
 
 
 def compiled_for_one(served, compute):
-    """Computes a single row in a function that XLA compiled, for latency.
+    """Compiles the computation of single rows by XLA, for latency.
 
-    Lengths are padded to the next of `LENGTHS`, for each of which the function is
-    compiled once, when it is first needed; larger batches are computed as they are.
-    Returns a function like `compute`, which is as `Served.compute`.
+    A row is padded to the next of `LENGTHS`; each is compiled once, on first use.
+    Larger batches are computed as usual. Takes and returns a function like
+    `Served.compute`.
     """
     compiled = traced_once(served, compute, jit_compile=True)
     plain = traced_once(served, compute)
@@ -38,7 +38,7 @@ def compiled_for_one(served, compute):
             before = [[0, 0]] * (served.task.feature_axes - 1)
             missing = least - sizes[name]
             columns = [missing, 0] if pads_left else [0, missing]
-            # What is no feature of tokens holds places of them.
+            # All features except `FEATURES` hold token positions.
             filling = 0 if name in FEATURES else served.layout.nowhere
             padded[name] = tf.pad(values, [*before, columns], constant_values=filling)
         numbers = compiled(padded)
@@ -57,17 +57,16 @@ def compiled_for_one(served, compute):
 
 
 def compiled_lengths(longest):
-    """Lists the `LENGTHS` below the `longest` of a `Served`, and this."""
+    """Lists the `LENGTHS` below `served.longest`, and `served.longest` itself."""
     return [*(length for length in LENGTHS if length < longest), longest]
 
 
 def in_groups(served, compute):
     """Computes rows of similar length together, for throughput.
 
-    The rows of a batch are sorted by length and computed a few at a time, each group
-    without the columns that are padding in all its rows. An output along the tokens
-    is zero in the columns left out. Returns a function like `compute`, which is as
-    `Served.compute`.
+    The rows of a batch are sorted by length and computed in small groups, each without
+    the columns that are padding in all its rows. Outputs along the tokens are zero in
+    the omitted columns. Takes and returns a function like `Served.compute`.
     """
     compute = traced_once(served, compute)
     specs = compute.structured_outputs
@@ -108,7 +107,7 @@ def in_groups(served, compute):
 
 
 def _part(features, rows, columns):
-    """Takes some rows of all features, and some columns of tokens' features."""
+    """Selects rows of all features, and columns of the features with a token axis."""
     return {
         name: values[rows][..., columns] if name in FEATURES else values[rows]
         for name, values in features.items()
@@ -118,8 +117,8 @@ def _part(features, rows, columns):
 def _ends(input_mask, pads_left):
     """Counts the columns of each row of a mask `[B, T]` up to its last token.
 
-    Of rows padded on the left, the columns from the first token on. Of a mask `[B,
-    choices, T]`, the longest choice's.
+    If rows are padded on the left, counts from the first token to the end. For a mask
+    `[B, choices, T]`, returns the count of the longest choice.
     """
     if pads_left:
         input_mask = input_mask[..., ::-1]

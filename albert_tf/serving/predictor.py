@@ -1,4 +1,4 @@
-"""A client of a model in any form: strings in, answers out."""
+"""`Predictor`: strings in, answers out, for a model of any format."""
 
 import os
 import pathlib
@@ -31,29 +31,29 @@ _OPTIONAL = "optional_inputs"
 
 
 class Predictor:
-    """Answers to strings, from a model in any form.
+    """Predicts on strings with a model of any format.
 
     Args:
         model: a model directory or the name of a model to download, as
             `from_pretrained` takes them; or an export of `albert_tf.serving.export`, in
-            any format: one version, or the directory of them, whose highest is taken;
-            or a model in memory, which answers with the weights that it has when it is
-            asked.
+            any format: one version, or the directory of versions, of which the highest
+            is used; or a model in memory, which always predicts with its current
+            weights.
         tokenizer: the tokenizer of a model in memory or of a directory without one.
         task: the kind of answer, such as "encoder", "embedding" or "masked_lm"; "auto"
-            is the task that the model was made for, "encoder" if there is none.
-        revision: of an "hf://" model: a branch, a tag or a commit.
-        exit_rule: of a model that was fine-tuned with `--early_exit`, when it answers
-            before the last layer: `{"name": "patience", "threshold": 4}`, or "none"
-            for answers at full depth; by default the rule kept with the model.
+            is the task that the model was made for, or "encoder" if there is none.
+        revision: branch, tag or commit of an "hf://" model.
+        exit_rule: when a model fine-tuned with `--early_exit` answers before the last
+            layer: `{"name": "patience", "threshold": 4}`, or "none" for full depth; by
+            default the rule saved with the model.
 
-    It can be pickled and copied. A model in memory is copied, too; a folder or a name
-    is opened again where it is unpickled, and refused if a bit of its files differs.
+    A `Predictor` can be pickled and copied. A model in memory is copied with it; a
+    folder or name is opened again when unpickled, and refused if its files differ.
 
     Attributes:
-        inputs: names of the strings of one input, in the order of a call: `text`;
-            `text` and `text_pair`; `question` and `context`; or `question`, `context`
-            and `options`.
+        inputs: names of the strings of one input, in positional order: `text`; `text`
+            and `text_pair`; `question` and `context`; or `question`, `context` and
+            `options`.
 
     Raises:
         UserError: there is no model, it is damaged, it does not fit the task or the
@@ -111,40 +111,39 @@ class Predictor:
     def __call__(
         self, *texts: Any, batch_size: int = 32, **named_texts: Any
     ) -> dict[str, Any] | list[dict[str, Any]]:
-        """Answers one input or many.
+        """Predicts for one input or many.
 
         Args:
-            *texts: for each of `inputs`, in their order, a str, or a list, an array, a
-                column or an iterator of str; `options` are a list of str for one input,
-                lists of them for many. A line of an open file keeps its end, which
-                counts as white space.
-            batch_size: inputs answered at a time; those of similar length are batched.
-                Answers of an int8 export depend a little on the others of a batch.
+            *texts: for each of `inputs`, in order, a str, or a list, array, column or
+                iterator of str; `options` is a list of str for one input, and a list of
+                lists for many. Line ends count as white space.
+            batch_size: inputs per batch; a batch contains inputs of similar length. The
+                answers of an int8 export depend slightly on the rest of the batch.
             **named_texts: the same by name, such as `question` and `context`.
 
         Returns:
-            A dict for one input, a list of dicts for a list. They hold Python values,
-            and NumPy arrays for vectors:
-                with an exit rule, `exit_layer`: how many layers it took; and
+            A dict for one input, a list of dicts for a list, with Python values, and
+            NumPy arrays for vectors:
+                with an exit rule also `exit_layer`: the number of layers used
                 single_label: `label`, and `probabilities` by label
-                multi_label: `labels` that apply, and `probabilities` by label
+                multi_label: the `labels` that apply, and `probabilities` by label
                 regression: `score`
                 question_answering: `answer`, "" for none; `answers`, the best ones,
-                    each with `answer`, `score` and, in characters of the context,
-                    `start` and `end`; `no_answer_score`
-                multiple_choice: `choice`, the place of the best option, and
-                    `probabilities`, of as many options as the longest list has
-                tagging: `entities`, each with `entity` (the stretch of text), `label`,
-                    `score` and, in characters, `start` and `end`
-                masked_lm: `masks`, for each [MASK] of the text the best guesses, each
-                    with `token`, `token_id` and `probability`
+                    each with `answer`, `score`, and `start` and `end` in characters of
+                    the context; `no_answer_score`
+                multiple_choice: `choice`, the index of the best option, and
+                    `probabilities`, padded to the longest list of options
+                tagging: `entities`, each with `entity` (the span of text), `label`,
+                    `score`, and `start` and `end` in characters
+                masked_lm: `masks`, for each [MASK] a list of the best tokens, each with
+                    `token`, `token_id` and `probability`
                 embedding: `embedding` `[hidden]`, of length 1
                 encoder: `pooled_output` `[hidden]`, `sequence_output`
                     `[tokens, hidden]` and `input_ids` `[tokens]`
 
         Raises:
-            UserError: texts that are no str, or not the model's inputs, a
-                question without options, or a batch size below 1.
+            UserError: texts are not str or do not match the model's inputs, a question
+                has no options, or the batch size is below 1.
         """
         columns, is_one = self.columns(*texts, **named_texts)
         outputs = self.outputs(columns, batch_size)
@@ -158,11 +157,11 @@ class Predictor:
     def arrays(
         self, *texts: Any, batch_size: int = 32, **named_texts: Any
     ) -> dict[str, Any]:
-        """Answers as the served model gives them, for many inputs at once.
+        """Returns the raw outputs of the served model for many inputs.
 
-        It takes the arguments of a call and returns a dict of arrays `[inputs, …]`,
-        strings as str; outputs that are as long as the text are padded with 0 or "".
-        `model_card.md` of an export describes each output.
+        Takes the arguments of a call and returns a dict of arrays `[inputs, …]`, with
+        strings as str; outputs as long as the text are padded with 0 or "". An export's
+        `model_card.md` describes each output.
         """
         columns, _ = self.columns(*texts, **named_texts)
         return self.outputs(columns, batch_size)
@@ -170,25 +169,26 @@ class Predictor:
     def columns(
         self, /, *texts: Any, **named_texts: Any
     ) -> tuple[dict[str, Any], bool]:
-        """Checks the arguments of a call, and tells whether it was one input.
+        """Validates the arguments of a call.
 
         Returns:
-            A list of bytes (or of lists of bytes) for each input by name, and a bool.
+            Lists of bytes (or of lists of bytes) by input name, and a bool: whether the
+            call has a single input.
         """
         return self._inputs.columns(texts, named_texts)
 
     def outputs(self, columns: dict[str, Any], batch_size: int = 32) -> dict[str, Any]:
-        """Answers the result of `columns` as `arrays` does."""
+        """Returns the outputs of `arrays` for the result of `columns`."""
         check_process()
         return outputs_of(self._signature(columns), columns, batch_size)
 
     @property
     def signature(self) -> Any:
-        """The concrete function that answers strings."""
+        """The concrete function that takes strings."""
         return next(iter(self._signatures.values()))
 
     def _signature(self, columns):
-        """Returns the signature that takes strings of these names."""
+        """Returns the signature that takes these columns."""
         names = frozenset(columns)
         if names not in self._signatures:
             self._signatures[names] = self._served(self.inputs)
@@ -196,7 +196,7 @@ class Predictor:
 
 
 def _opened_again(predictor_class, arguments, files):
-    """Opens the source of a pickled `Predictor`, if it has the same files."""
+    """Reopens the source of a pickled `Predictor` if its files are unchanged."""
     model, _, _, revision, _ = arguments
     if checksums.of_folder(local_directory(model, revision)) != files:
         raise UserError(
@@ -207,11 +207,11 @@ def _opened_again(predictor_class, arguments, files):
 
 
 def _open(path, version, tokenizer, task, exit_rule):
-    """Opens an export's version or a model directory.
+    """Opens a version of an export, or a model directory.
 
     Returns:
-        A function from names of strings, or nothing, to the signature that takes them;
-        and a dict of facts, as in `signature.json`.
+        A function that maps names of strings, or nothing, to the signature that takes
+        them; and a dict of metadata, as in `signature.json`.
     """
     if version is not None:
         if tokenizer is not None or task != "auto" or exit_rule is not None:
@@ -243,7 +243,7 @@ def _exported(version):
     try:
         loaded = tf.saved_model.load(str(version))
         signature = loaded.signatures.get("serving_default")
-    # Each part has its own: the protocol buffer, the variables, the assets.
+    # Each part raises its own error: the protocol buffer, the variables, the assets.
     except Exception as error:
         raise UserError(
             f"{version} holds no SavedModel that can be loaded; export the model again."
@@ -262,7 +262,7 @@ def _exported(version):
 
 
 def _take(model, tokenizer, task, exit_rule):
-    """Opens a model in memory; returns as `_open`."""
+    """Opens a model in memory; returns what `_open` does."""
     if not isinstance(model, PretrainedModel):
         raise UserError(
             f"Expected a directory, a name or a model of albert_tf, not a "
@@ -277,14 +277,15 @@ def _take(model, tokenizer, task, exit_rule):
 
 
 def exported_version(path):
-    """Returns the folder of the version that the path of an export means, or None.
+    """Finds the version of an export: the path itself or its highest version.
 
-    It is the folder itself or the highest of its versions; a `pathlib.Path`.
+    Returns:
+        A `pathlib.Path`; None if the path is no export.
     """
     if token_file_in(path):
         return path
     if (path / _SAVED_MODEL).exists():
-        prefix = find_tf1_prefix(str(path))  # TF-Hub modules have such a file, too
+        prefix = find_tf1_prefix(str(path))  # TF-Hub modules have this file, too
         is_module = prefix and read_tf1_config(prefix)[0]
         return None if is_module else path
     versions = numbered_versions(path).items()
@@ -310,7 +311,7 @@ def _inputs(signature, facts):
 
 
 def _plain(value):
-    """Returns an output as a Python value, unless it is an array of numbers."""
+    """Converts an output to a Python value, unless it is an array of numbers."""
     if isinstance(value, str):
         return value
     return value.tolist() if value.dtype == object or value.ndim == 0 else value

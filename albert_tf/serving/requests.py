@@ -1,8 +1,8 @@
-"""Checks of requests, inside the graph: the model would answer wrong ones, too.
+"""Validates requests inside the graph, since a model would answer invalid ones, too.
 
-XLA compiles none of them: in compiled code nothing fails, and an id out of range takes
-the nearest row of a table. So they are the same with every optimization. Servers pass
-their sentences on.
+XLA does not compile these checks, since compiled code cannot raise errors: it clamps an
+id out of range to the nearest row of a table. The checks are therefore the same with
+every optimization. Servers pass on their error messages.
 """
 
 import tensorflow as tf
@@ -13,18 +13,18 @@ from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import moved_right
 
 MOST_CHARACTERS = 1_000_000
-"""The most of texts that are read whole: a tiny model takes 1.3 GiB for them."""
+"""Limit on the size of texts read whole; a tiny model needs 1.3 GiB for it."""
 MOST_PADDED = 4_000_000
-"""The most rows of a batch times characters of its longest text, for padded answers.
+"""Limit on rows times characters of the longest text in a batch of padded answers.
 
-There may be an answer for each character, of some sixty bytes.
+Each character may have an answer of about sixty bytes.
 """
 
 
 def string_answers(strings, answer):
-    """Answers strings `[batch, …]` by `answer`, which takes them by name.
+    """Calls `answer`, which takes strings by name, on strings `[batch, …]`.
 
-    It refuses strings that differ in number.
+    Refuses inputs whose batch sizes differ.
     """
     sizes = [tf.shape(values)[0] for values in strings.values()]
     same = [
@@ -37,12 +37,12 @@ def string_answers(strings, answer):
 
 
 def bounded(answer, name, is_padded=False):
-    """Wraps `answer`, which takes strings by name, to refuse too much to read at once.
+    """Wraps `answer`, which takes strings by name, to refuse too much text at once.
 
     Args:
         answer: a function of string tensors `[batch]`.
-        name: the name of the strings that are read whole, however long they are.
-        is_padded: whether all rows are padded to the answers of the longest.
+        name: the name of the strings that are read whole, whatever their length.
+        is_padded: whether all rows are padded to the number of answers of the longest.
     """
 
     def bounded_answer(**strings):
@@ -65,16 +65,16 @@ def bounded(answer, name, is_padded=False):
 
 
 def token_features(features, served):
-    """Makes the features, int32, of integers `[batch, …, tokens]` by name.
+    """Validates features `[batch, …, tokens]` by name, and converts them to int32.
 
     Refuses ids, masks, segments and positions out of range, features of different
     shapes, rows without tokens, more tokens than the model takes, and padding on the
-    wrong side where the model reads the last token. A batch without rows gets a column,
-    so that the model finds a token in it.
+    wrong side if the model reads the last token. An empty batch gets a column, so that
+    the model finds a token in it.
 
     Args:
-        features: `input_ids`, `input_mask`, `segment_ids`, and others that are
-            positions among the tokens.
+        features: integer `input_ids`, `input_mask`, `segment_ids`, and others, which
+            contain token positions.
         served: the `Served` model.
     """
     config, longest = served.config, served.longest
@@ -93,7 +93,7 @@ def token_features(features, served):
         *_range_checks(features, limits, served.layout.nowhere),
     ]
     if served.layout.pads_left:
-        # It reads the last token.
+        # The model reads the last token.
         ends = tf.reduce_all(features["input_mask"][..., -1:] > 0)
         message = "input_mask must end with 1: pad rows on the left."
         checks.append(require(ends, message))
@@ -104,10 +104,10 @@ def token_features(features, served):
 
 
 def _range_checks(features, limits, nowhere):
-    """Refuses features of other shapes than the ids, and values out of range.
+    """Checks that features have the shape of the ids and values in range.
 
-    Values are below the limit of their name; features without one are positions among
-    the tokens, or `nowhere`.
+    Values must be below the limit for their name; features without a limit contain
+    token positions, or `nowhere`.
     """
     shape, checks = tf.shape(features["input_ids"]), []
     for name, values in features.items():
@@ -130,10 +130,10 @@ def _range_checks(features, limits, nowhere):
 def example_features(examples, served):
     """Parses serialized `tf.Example`s to features, int32 `[batch, tokens]` by name.
 
-    The mask and the segments may be left out, as in a call of the model: the mask is
-    then ones, the segments are zeros. It refuses Examples without ids, or with a mask
-    or segments of another length, and what `token_features` refuses, before values of
-    64 bits lose half of them.
+    As in a call of the model, the mask and the segments are optional: by default the
+    mask is ones and the segments are zeros. Refuses Examples without ids, a mask or
+    segments of another length, and what `token_features` refuses; the latter before
+    64-bit values are truncated to int32.
     """
     spec = {
         name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)

@@ -1,4 +1,4 @@
-"""A model with its task and its tokenizer, as it is served."""
+"""A served model, with its task and tokenizer."""
 
 import tensorflow as tf
 
@@ -7,16 +7,15 @@ class Served:
     """The model of a `ServingModule`; its `Task` says what goes in and comes out.
 
     Args:
-        model: the `PretrainedModel`; None where a file computes.
-        task: the `Task` that answers.
+        model: the `PretrainedModel`; None if a file computes the outputs.
+        task: the `Task`, which defines inputs and outputs.
         tokenizer: the model's, as returned by `albert_tf.load_tokenizer`.
 
     Attributes:
-        variables: the Keras variables that are saved; no seeds, which are random.
-        exit_rule: the `ExitRule` by which texts leave early; None: all are answered at
-            full depth.
-        longest: tokens of a row at most: the positions of the model or, where it has no
-            table of them, the length that it is served for.
+        variables: the Keras variables to save, without random seeds.
+        exit_rule: the early-exit `ExitRule`; None for full depth.
+        longest: maximum number of tokens in a row: the model's positions or, without a
+            position table, the length that it is served for.
     """
 
     def __init__(self, model, task, tokenizer):
@@ -36,20 +35,20 @@ class Served:
         return self.task.row_layout(self.tokenizer)
 
     def compute(self, features):
-        """Maps a dict of features to a dict of named numbers `[batch, …]`."""
+        """Maps a dict of features to a dict of numeric outputs `[batch, …]`."""
         return self.task.compute(self.model, features, self.exit_rule)
 
     def feature_specs(self):
-        """Returns a `tf.TensorSpec` of any size for each feature, by name."""
+        """Returns a `tf.TensorSpec` of dynamic shape for each feature, by name."""
         shape = [None] * self.task.feature_axes
         names = self.task.features
         return {name: tf.TensorSpec(shape, tf.int32, name=name) for name in names}
 
     def text_specs(self, names=None):
-        """Returns a `tf.TensorSpec` of any size for each of the text inputs, by name.
+        """Returns a `tf.TensorSpec` of dynamic shape for each text input, by name.
 
         Args:
-            names: of the strings; by default the task's `text_inputs`.
+            names: the inputs; by default the task's `text_inputs`.
         """
         lists = self.task.text_lists
         return {

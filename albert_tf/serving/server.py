@@ -37,21 +37,21 @@ from albert_tf.tokenization.parallel import available_cores
 SIGNATURE = "serving_default"
 _MOST_LAYERS = 24  # of the released models
 _BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
-_DRAINING = 30  # seconds in which requests are answered after SIGTERM
+_DRAINING = 30  # seconds to finish requests after SIGTERM
 _LATER = {"retry-after": "1"}
-_GONE = 499  # nginx's status of a client that hung up
+_GONE = 499  # nginx's status for a client that hung up
 _SHORT = 1 << 14  # bytes of a request, or values of an answer, converted in no time
-_LONGEST_SENTENCE = 1000  # characters; an error may repeat a name of the request
-_FEW_CHUNKS, _CHUNK = 1024, 256  # chunks of any body, and bytes for each one more
+_LONGEST_SENTENCE = 1000  # characters; an error may quote a name from the request
+_FEW_CHUNKS, _CHUNK = 1024, 256  # chunks allowed in any body, and bytes per extra chunk
 
 
 class Server:
-    """The application behind the HTTP server, and its metrics.
+    """The web application of the HTTP server, and its metrics.
 
     Args:
         predictor: a `Predictor`.
-        name: the name of the model in paths.
-        version: the version of the model in paths, an int.
+        name: the model's name in URLs.
+        version: the model's version in URLs, an int.
         limits: the `Limits` of `albert-tf serve`.
     """
 
@@ -59,7 +59,7 @@ class Server:
         self._predictor, self._limits = predictor, limits
         self._name, self._version = name, version
         self._batcher = None
-        # One thread: more would compete for Python's lock with the event loop.
+        # One thread: more would compete with the event loop for the GIL.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         registry = prometheus_client.CollectorRegistry()
         self._registry = registry
@@ -135,7 +135,7 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def _running(self, application):
-        # One call at a time for each GPU or core.
+        # One concurrent call per GPU or core.
         has_gpu = tf.config.list_physical_devices("GPU")
         workers = self._limits.workers or (1 if has_gpu else available_cores())
         self._batcher = DynamicBatcher(self._outputs, workers, self._limits)
@@ -155,7 +155,7 @@ class Server:
             self._check_path(request)
             columns, by_row = await self._body(request)
             content = await _unless_gone(request, self._predicted(columns, by_row))
-        except asyncio.CancelledError as error:  # It outlasts the server's end.
+        except asyncio.CancelledError as error:  # The request outlasts the shutdown.
             raise HTTPException(503, "The server ends.", _LATER) from error
         finally:
             self._seconds.observe(time.perf_counter() - start)
@@ -163,7 +163,7 @@ class Server:
         return Response(content, media_type="application/json")
 
     async def _refused(self, request, error):
-        """Answers a request that raised an error; uvicorn logs those of the server."""
+        """Responds to a request that raised an error; uvicorn logs server errors."""
         status, headers, message = 500, {}, "The server failed; its log says why."
         if isinstance(error, HTTPException):
             status, message = error.status_code, error.detail
@@ -177,7 +177,7 @@ class Server:
         elif isinstance(error, ClientDisconnect):
             status = request.scope.get("refused", _GONE)
         self._requests.labels(status).inc()
-        # After its own errors uvicorn hangs up; an expected body may not come.
+        # uvicorn closes the connection after its own errors; the body may never arrive.
         if status == 500 or "expect" in request.headers:
             headers["connection"] = "close"
         return Response(_error(message), status, headers, "application/json")
@@ -191,7 +191,7 @@ class Server:
         return await self._aside(size, _rendered, outputs, by_row)
 
     async def _body(self, request):
-        """Reads a request: a list for each input by name, and whether it is by row."""
+        """Reads a request: lists by input name, and whether it has the row format."""
         most, headers = self._limits.max_request_bytes, request.headers
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "gzip"):
@@ -208,7 +208,7 @@ class Server:
         return await self._aside(size, self._parsed, content, coding)
 
     async def _aside(self, size, function, *arguments):
-        """Calls a function, in a thread if that may take long."""
+        """Calls a function, in a thread if it may take long."""
         if size <= _SHORT:
             return function(*arguments)
         loop = asyncio.get_running_loop()
@@ -274,23 +274,24 @@ class Server:
 
 
 class Connections:
-    """The open connections of a server, and the bytes of requests that they hold.
+    """The open connections of a server, and the request bytes that they buffer.
 
-    Where there are too many, the oldest one whose request is incomplete is ended; where
-    they hold too many bytes, the oldest of those that hold at least the average.
+    Over the connection limit, closes the oldest connection with an incomplete request.
+    Over the byte limit, closes the oldest connection that buffers at least the average.
 
     Args:
         limits: the `Limits` of `albert-tf serve`.
-        count: is called with the status of each request that a connection refuses.
+        count: function called with the status of each request that a connection
+            refuses.
     """
 
     def __init__(self, limits, count):
         self.limits, self.count = limits, count
-        self.held = 0  # bytes of requests, until they are answered
-        self.unread = {}  # by `Connection`, since when it is waited for, oldest first
+        self.held = 0  # bytes of unanswered requests
+        self.unread = {}  # waiting since, by `Connection`, oldest first
 
     async def watch(self):
-        """Ends connections that take too long; runs until it is cancelled."""
+        """Closes connections that take too long; runs until cancelled."""
         seconds = self.limits.max_read_seconds
         while True:
             await asyncio.sleep(min(seconds / 4, 1))
@@ -303,14 +304,14 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn with the limits that uvicorn lacks: time and bytes."""
+    """A uvicorn connection with limits on time and bytes, which uvicorn lacks."""
 
     def __init__(self, connections, **settings):
         super().__init__(**settings)
         self.conn = _Chunks(connections.limits.max_request_bytes)
         self._all = connections
-        self._received = 0  # bytes of requests that are not answered yet
-        self._unsent = 0  # bytes of answers that the client had not read when last seen
+        self._received = 0  # bytes of unanswered requests
+        self._unsent = 0  # bytes of answers that the client had not read at last check
         self._is_refused = False
 
     def connection_made(self, transport):
@@ -365,7 +366,7 @@ class Connection(H11Protocol):
             self.give_way("The server ends.")
 
     def take_too_long(self):
-        """Ends the connection unless its client reads or its answer is computed."""
+        """Closes the connection unless its client reads or an answer is pending."""
         unsent = self.transport.get_write_buffer_size()
         if 0 < unsent < self._unsent:
             self._wait_for_client()
@@ -376,18 +377,18 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def give_way(self, message):
-        """Refuses a request of which some bytes have come; ends the connection."""
+        """Refuses a partially received request; closes the connection."""
         if self._received:
             self.refuse(503, message)
         self._all.unread.pop(self, None)
         self.transport.abort()
 
     def refuse(self, status, message):
-        """Answers an incomplete request, and reads no more of it."""
+        """Responds to an incomplete request, and reads no more of it."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             if self.conn.our_state is h11.IDLE:
                 self._all.count(status)
-            else:  # the application counts it
+            else:  # the application counts this request
                 self.scope["refused"] = status
                 self.cycle.disconnected = True
                 self.cycle.message_event.set()
@@ -412,7 +413,7 @@ class Connection(H11Protocol):
 
 
 class _Chunks(h11.Connection):
-    """A connection of h11 that refuses bodies in tiny chunks: each costs time."""
+    """An h11 connection that refuses bodies in tiny chunks, which are slow to parse."""
 
     def __init__(self, most_bytes):
         super().__init__(h11.SERVER)
@@ -429,7 +430,7 @@ class _Chunks(h11.Connection):
 
 
 def _response(status, message):
-    """Returns the bytes of a response after which the connection ends."""
+    """Returns the bytes of a response that closes the connection."""
     content = _error(message)
     headers = {
         "content-type": "application/json",
@@ -443,7 +444,7 @@ def _response(status, message):
 
 
 async def _unless_gone(request, answer):
-    """Awaits an answer; cancels it and raises ClientDisconnect if the client goes."""
+    """Awaits an answer; if the client disconnects, cancels it and raises."""
 
     async def gone():
         while (await request.receive())["type"] != "http.disconnect":
@@ -470,7 +471,7 @@ def _too_large(most):
 
 
 def _texts(row):
-    """Counts the texts of a row; an empty list counts as one, which costs as much."""
+    """Counts the texts in a row; an empty list costs as much as one text."""
     return max(len(row), 1) if isinstance(row, list) else 1
 
 
@@ -493,7 +494,7 @@ def _unpacked(content, most):
 
 
 def _inputs(body, names):
-    """Returns the strings of a request by input, and whether they came by row."""
+    """Returns the strings of a request by input, and whether it has the row format."""
     if body.get("signature_name", SIGNATURE) != SIGNATURE:
         raise UserError(f"signature_name must be {SIGNATURE} or be left out.")
     given = [key for key in ("inputs", "instances") if key in body]
@@ -512,7 +513,7 @@ def _inputs(body, names):
 
 
 def _decoded(values):
-    """Returns the bytes that an object `{"b64": …}` stands for, or another object."""
+    """Decodes an object `{"b64": …}` to bytes; returns other objects unchanged."""
     if values.keys() != {"b64"}:
         return values
     try:
@@ -522,7 +523,7 @@ def _decoded(values):
 
 
 def _rendered(outputs, by_row):
-    """Returns the JSON of outputs; releases Python's lock after each row's value."""
+    """Returns the JSON of outputs; releases the GIL after each value of a row."""
     columns = {
         _json(name): [_json(values[i : i + 1].tolist()[0]) for i in range(len(values))]
         for name, values in outputs.items()
@@ -550,7 +551,7 @@ def _object(pairs):
 
 
 def _described(signature):
-    """Describes a signature in the form of TensorFlow Serving's metadata."""
+    """Describes a signature in the format of TensorFlow Serving's metadata."""
     _, inputs = signature.structured_input_signature
     sides = {"inputs": inputs, "outputs": signature.structured_outputs}
     described = {

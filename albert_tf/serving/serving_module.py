@@ -1,4 +1,4 @@
-"""The TensorFlow module that is saved: tokenizer, model and signatures."""
+"""The TensorFlow module to save: tokenizer, model and signatures."""
 
 import keras
 import tensorflow as tf
@@ -18,16 +18,16 @@ class ServingModule(tf.Module):
     """A `Served` model behind three signatures.
 
     `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
-    `tf.Example`s; all three give the same outputs, unless the task `reads_whole`
-    strings. Batch and length are dynamic. A model whose features have more axes than
-    batch and tokens has no `examples`.
+    `tf.Example`s; all three return the same outputs, unless the task `reads_whole`
+    strings. Batch size and length are dynamic. A model whose features have more axes
+    than batch and tokens has no `examples` signature.
 
     Args:
         served: the `Served` model.
         text_features: a module that maps strings to the model's features.
         optimize_for: a key of `OPTIMIZATIONS`, or None.
-        variables_dtype: the type in which floating point variables are kept; they are
-            computed with in float32.
+        variables_dtype: the storage type of floating point variables; computation is
+            in float32.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class ServingModule(tf.Module):
         task = served.task
         self.text_features = text_features
         self._served = served
-        # Only variables are tracked, not the Keras model: the file then holds what
-        # serving needs and nothing of Keras' own bookkeeping.
+        # Tracks only the variables, not the Keras model, so that the file contains
+        # nothing but what serving needs.
         self.weights = [variable.value for variable in served.variables]
         self._compute = self._float32_numbers
         if variables_dtype != "float32":
@@ -51,18 +51,18 @@ class ServingModule(tf.Module):
         if task.reads_whole is None:
             self._answer_strings = task.string_answers(text_features, self._compute)
         else:
-            # A few windows at a time: a text may have any number of them.
+            # A few windows at a time, since a text may have any number of windows.
             answer = task.string_answers(
                 text_features, in_groups(served, self._compute)
             )
             self._answer_strings = bounded(answer, task.reads_whole, task.pads_answers)
 
     def compute(self, features):
-        """Computes the numbers among the outputs; see `Served.compute`."""
+        """Computes the numeric outputs; see `Served.compute`."""
         return self._compute(features)
 
     def _float32_numbers(self, features):
-        """Returns the numbers of the model, in float32 whatever it computes in."""
+        """Returns the model's numeric outputs in float32, whatever its dtype."""
         return {
             name: tf.cast(values, tf.float32) if values.dtype.is_floating else values
             for name, values in self._served.compute(features).items()
@@ -82,7 +82,7 @@ class ServingModule(tf.Module):
         """Makes the concrete function that takes strings.
 
         Args:
-            names: of the strings; by default the `text_inputs` of the task.
+            names: the inputs; by default the task's `text_inputs`.
         """
         strings = self._served.text_specs(names)
         return _concrete(self._from_strings, **strings)
@@ -94,7 +94,7 @@ class ServingModule(tf.Module):
             "serving_default": self.text_signature(),
             "tokens": _concrete(self._from_tokens, **tokens),
         }
-        # The features of an Example have one axis: a row of tokens.
+        # A feature of an Example has one axis: the tokens of a row.
         if self._served.task.feature_axes == 2:
             serialized = tf.TensorSpec([None], tf.string, name="examples")
             signatures["examples"] = _concrete(self._from_examples, serialized)

@@ -1,4 +1,4 @@
-"""Several tasks of models with one encoder, answered in one pass."""
+"""Serves several tasks on one shared encoder in one pass."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ def models_of_one_encoder(bundles, tasks, **execution):
     Args:
         bundles: the `Bundle`s of models that run_classifier fine-tuned from one
             pretrained model with `--freeze_encoder`.
-        tasks: their `Task`s by name, in the same order.
+        tasks: the models' `Task`s by name, in the same order.
         **execution: constructor arguments of the models.
 
     Returns:
@@ -51,11 +51,11 @@ def models_of_one_encoder(bundles, tasks, **execution):
 
 
 class SharedEncoder:
-    """Several classifiers of texts on one encoder, which computes once.
+    """Several text classifiers on one encoder, which runs once.
 
     Args:
-        models: by name, the result of `models_of_one_encoder`; the first one's encoder
-            computes.
+        models: the result of `models_of_one_encoder`; the first model's encoder is
+            used.
 
     Call: features. Returns logits by name.
     """
@@ -79,7 +79,7 @@ class SeveralTasks(Task):
     """The outputs of several tasks, named `<task>_<output>`; answers by task.
 
     Attributes:
-        tasks: the `Task`s by the name that their outputs get.
+        tasks: the `Task`s by the name that prefixes their outputs.
     """
 
     tasks: dict
@@ -106,14 +106,14 @@ class SeveralTasks(Task):
         )
 
     def answer(self, outputs):
-        """Answers by name of the task."""
+        """Returns the answers by task name."""
         return {
             name: task.answer(_outputs_of(name, outputs))
             for name, task in self.tasks.items()
         }
 
     def _named(self, outputs_of):
-        """Names the outputs of all tasks; each name begins with its task's."""
+        """Merges the outputs of all tasks; prefixes each name with its task's name."""
         return {
             f"{name}_{key}": value
             for name, task in self.tasks.items()
@@ -122,7 +122,7 @@ class SeveralTasks(Task):
 
 
 def _outputs_of(task, outputs):
-    """Picks one task's outputs among several's, under its own names for them."""
+    """Extracts one task's outputs, and strips the prefix from their names."""
     prefix = f"{task}_"
     return {
         name.removeprefix(prefix): value

@@ -1,4 +1,4 @@
-"""The numbered folders of an export, and the folder in which the next one is made."""
+"""The version folders of an export, and the temporary folder of the next version."""
 
 import contextlib
 import os
@@ -16,20 +16,20 @@ try:
 except ImportError:  # not on Windows
     fcntl = None
 
-_PREFIX = ".exporting-"  # Servers see no version in such a folder.
-_NEW = 60  # seconds in which a folder may not be locked yet
-_WAIT = 60.0  # seconds until another process has looked at the lock
+_PREFIX = ".exporting-"  # Servers do not take such a folder for a version.
+_NEW = 60  # seconds during which a new folder may not be locked yet
+_WAIT = 60.0  # seconds for another process to finish looking at the lock
 
 
 @contextlib.contextmanager
 def exporting_folder(export_dir):
-    """Gives an empty folder beside the versions, and removes it if it is still there.
+    """Creates a temporary folder beside the versions; removes it if still there.
 
-    Folders that killed exports have left are removed as well: each is locked while it
-    is in use, and the operating system drops the lock with the process.
+    Also removes the folders of killed exports: a folder is locked while in use, and the
+    operating system releases the lock when the process ends.
 
     Raises:
-        OSError: something cannot be written; the error names a file or `export_dir`.
+        OSError: writing failed; the error names a file or `export_dir`.
     """
     for path in export_dir.glob(f"{_PREFIX}*"):
         if path.is_dir() and _is_abandoned(path):
@@ -48,7 +48,7 @@ def exporting_folder(export_dir):
 
 
 def numbered_versions(export_dir):
-    """Returns the numbered folders of a `pathlib.Path`, by number."""
+    """Returns the version folders in a `pathlib.Path`, by number."""
     if not export_dir.is_dir():
         return {}
     folders = (path for path in export_dir.iterdir() if path.is_dir())
@@ -61,7 +61,7 @@ def _is_abandoned(folder):
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # It is locked, or the file system has no locks.
+    except OSError:  # locked, or the file system has no locks
         return False
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""A version of a served model: its files, written and opened."""
+"""Writes a version of a served model, and loads it to check it."""
 
 import pathlib
 
@@ -32,8 +32,8 @@ from albert_tf.token_files import check_token_file
 from albert_tf.token_files import round_onnx
 
 SAVED_MODEL = "saved_model"
-_RENAMING_SECONDS = 60.0  # that an export waits for others to take their numbers
-# By format, the types in which an export can compute.
+_RENAMING_SECONDS = 60.0  # that an export waits for others to rename their folders
+# The compute dtypes that each format supports.
 _COMPUTE_DTYPES = {
     SAVED_MODEL: ("float32", "bfloat16"),
     "onnx": ("float32", "int8", "float16"),
@@ -89,7 +89,7 @@ def _write_checksums(directory):
 
 
 def _save(module, directory):
-    """Saves the module, without TensorFlow's remarks on names inside the graph."""
+    """Saves the module without TensorFlow's warnings about names in the graph."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
@@ -97,7 +97,7 @@ def _save(module, directory):
             tf.saved_model.save(module, str(directory), signatures=module.signatures())
     finally:
         logging.set_verbosity(verbosity)
-    # Beside checksums it has a random number, by which equal exports would differ.
+    # The file also has a random number, which would make equal exports differ.
     path = directory / "fingerprint.pb"
     fingerprint = FingerprintDef.FromString(path.read_bytes())
     fingerprint.uuid = ""
@@ -105,7 +105,7 @@ def _save(module, directory):
 
 
 def _check(options):
-    """Refuses options that do not go together, and a bucket."""
+    """Refuses options that contradict each other, and a bucket."""
     require_disk("export_dir", options.export_dir)
     options.check_columns_read(options.eval_file)
     dtype, form = options.compute_dtype, options.format
@@ -137,12 +137,12 @@ def _check(options):
 
 
 def _describe(saved_model_dir, module, served, facts, compiled):
-    """Answers the example requests with the saved model; describes the results."""
+    """Runs the example requests on the saved model, and describes the results."""
     examples = _example_requests(module, served)
     loaded = tf.saved_model.load(str(saved_model_dir))
     _write_description(saved_model_dir, facts, loaded.signatures, examples, served)
     requests = list(examples.items())
-    if compiled:  # A request for each length, so that no user waits for the compiler.
+    if compiled:  # one request per length, so that no user waits for the compiler
         longest = facts["max_seq_length"]
         lengths = compiled_lengths(served.longest)
         needed = sum(length < longest for length in lengths) + 1
@@ -152,7 +152,7 @@ def _describe(saved_model_dir, module, served, facts, compiled):
 
 
 def _of_length(examples, length):
-    """Returns the example of token ids, repeated up to a length."""
+    """Repeats the example of token ids up to a length."""
     return {
         name: np.resize(values, (*values.shape[:-1], length))
         if name in FEATURES
@@ -162,7 +162,7 @@ def _of_length(examples, length):
 
 
 def _write_description(directory, facts, signatures, examples, served):
-    """Writes `signature.json` and `model_card.md`, with answers to the examples."""
+    """Writes `signature.json` and `model_card.md`, including the example answers."""
     meaning = {**served.task.meaning(), EXIT_LAYER: "how many layers the answer took"}
     described = describe_signatures(signatures, examples, meaning)
     write_json(directory / "signature.json", {**facts, "signatures": described})
@@ -171,7 +171,7 @@ def _write_description(directory, facts, signatures, examples, served):
 
 
 def _compared_with_float32(options, bundles, module, served, facts):
-    """Measures the quality that the module's type of products costs."""
+    """Measures the quality lost by the module's compute dtype."""
     comparison = _comparison(options, served, facts)
     original, _, _ = build_module(
         bundles,
@@ -183,15 +183,15 @@ def _compared_with_float32(options, bundles, module, served, facts):
 
 
 def _write_token_file(options, module, served, facts, directory):
-    """Writes the model and its tokenizer, and reports what the conversion costs."""
-    if options.eval_file is not None:  # read before the conversion, which takes longer
+    """Writes the model and its tokenizer, and reports the loss by the conversion."""
+    if options.eval_file is not None:  # read early: the conversion takes longer
         comparison = _comparison(options, served, facts)
     path = WRITERS[options.format](module, served, directory)
     dtype = options.compute_dtype if options.format == "onnx" else "int8"
     examples = _example_requests(module, served)
     request = module.compute, examples["tokens"]
     if options.format == "onnx" and dtype != "float32":
-        # A wrong graph shows here, where no rounding hides it.
+        # Detects a wrong graph before rounding can hide it.
         check_token_file(path, *request)
         round_onnx(path, dtype)
     opened = check_token_file(path, *request, dtype)
@@ -220,7 +220,7 @@ def _comparison(options, served, facts):
 
 
 def _example_requests(module, served):
-    """Makes one request for each signature, with the same content."""
+    """Makes one request with the same content for each signature."""
     example = served.task.example
     if isinstance(example, str):
         example = dict.fromkeys(served.task.text_inputs, example)

@@ -1,1 +1,1 @@
-"""Fine-tuning: the interface of a task, and the parts that all tasks share."""
+"""Fine-tuning: the interface of a task, and the code that all tasks share."""

@@ -1,4 +1,4 @@
-"""tf.data over tokenized examples: full shuffle, length buckets or one fixed length."""
+"""tf.data over tokenized examples: full shuffle, length buckets or a fixed length."""
 
 import tensorflow as tf
 
@@ -7,10 +7,10 @@ from albert_tf.tokenization.in_graph.features import numbers
 from albert_tf.tokenization.in_graph.features import segments
 
 TEACHER_LOGITS = "teacher_logits"
-"""Feature of a batch: float32 `[B, …]`, as `Task.distilled` gives it."""
+"""Batch feature: float32 `[B, …]`, the result of `Task.distilled`."""
 
 BUCKETS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""Lengths to which batches are padded where XLA compiles a step for each."""
+"""Lengths to which batches are padded if XLA compiles a step for each length."""
 
 FINE_BUCKETS = (
     *range(4, 64, 4),
@@ -18,9 +18,9 @@ FINE_BUCKETS = (
     *range(128, 256, 16),
     *range(256, 513, 32),
 )
-"""Lengths where nothing is compiled for each of them: less padding."""
+"""Lengths to which batches are padded without compilation: less padding."""
 
-_NO_TOKEN = -1e30  # a teacher's logit of padding
+_NO_TOKEN = -1e30  # a teacher's logit for padding
 _BATCHES_OF_A_WINDOW = 64
 _SEEDS = 2**31 - 1  # TensorFlow's; it takes this number for a second seed of 0
 
@@ -37,27 +37,27 @@ def training_dataset(
 ):
     """Makes endless batches; every epoch sees every example once, in a new order.
 
-    Rows of similar length meet in a batch, which is padded to the smallest of
-    `buckets` that holds it: the shuffled rows of some 64 batches are sorted by length
-    and dealt out again, batch by batch in random order. Rows that the last such window
-    of an epoch has no room for begin the next. Questions with choices are sorted by
-    the number of choices first, and a batch has as many as one of its questions.
+    A batch contains rows of similar length, padded to the smallest bucket that fits:
+    the shuffled rows of about 64 batches are sorted by length and split into batches,
+    which come in random order. Rows left over from the last such window of an epoch
+    start the next epoch. Questions with choices are sorted by the number of choices
+    first, and a batch has no more choices than its largest question.
 
     Args:
         examples: labelled `TokenizedExamples`.
-        batch_size: rows of a batch, over all replicas.
-        max_seq_length: the longest length.
-        seed: of the order.
-        pad_to_max_length: pad every batch to `max_seq_length`, in one static shape;
-            TPUs need it.
+        batch_size: rows per batch, over all replicas.
+        max_seq_length: maximum number of tokens in a row.
+        seed: the seed of the shuffling.
+        pad_to_max_length: pad every batch to `max_seq_length`, a static shape, which
+            TPUs need.
         buckets: lengths, ascending.
-        repeat: False for one epoch, whose last batch is as short as it is: all that
-            `keras.Model.fit(dataset, epochs=3)` needs. Each pass has a new order.
+        repeat: False for a single epoch with a short last batch, for
+            `keras.Model.fit(dataset, epochs=3)`. Each pass has a new order.
 
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
         `segment_ids` `[B, T]`, or `[B, choices, T]`, and `labels` (`[B]`, `[B, L]` for
-        multi-label, or of each token `[B, T]`, -1 for padding), and with a teacher
+        multi-label, or `[B, T]` for tokens, -1 for padding), and with a teacher
         `teacher_logits`.
     """
     size = len(examples)
@@ -75,10 +75,10 @@ def training_dataset(
 
 
 def _shuffled(dataset, buffer_size, seed):
-    """Shuffles like `dataset.shuffle`, in an order that follows from the seed alone.
+    """Shuffles like `dataset.shuffle`, in an order that depends on `seed` only.
 
-    The order of `shuffle` depends on `tf.random.set_seed`, too; where both seeds are
-    equal, it is the order here.
+    The order of `shuffle` also depends on `tf.random.set_seed`; if both seeds are
+    equal, it is the order used here.
     """
     seed %= _SEEDS
     variant = tf.raw_ops.ShuffleDatasetV3(
@@ -95,7 +95,7 @@ def _shuffled(dataset, buffer_size, seed):
 
 
 def _batches_by_length(rows, examples, batch_size, seed, repeat):
-    """Yields batches of row numbers, alike in length; see `training_dataset`."""
+    """Makes batches of row numbers, similar in length; see `training_dataset`."""
     sizes = tf.constant(examples.sizes)
     count = min(max(len(examples) // batch_size, 1), _BATCHES_OF_A_WINDOW)
 
@@ -111,7 +111,7 @@ def _batches_by_length(rows, examples, batch_size, seed, repeat):
     def with_rest(number, window):
         whole = tf.size(window) // batch_size * batch_size
         batches = by_length(number, window[:whole])
-        # Rows of any length, not the longest: they weigh more than others.
+        # Leftover rows are random, not the longest, so that no length is favored.
         rest = tf.data.Dataset.from_tensors(window[whole:])
         rest = rest.filter(lambda rows: tf.size(rows) > 0)
         return tf.data.Dataset.from_tensor_slices(batches).concatenate(rest)
@@ -124,9 +124,9 @@ def _batches_by_length(rows, examples, batch_size, seed, repeat):
 def evaluation_dataset(
     examples, batch_size, max_seq_length, pad_to_max_length=False, buckets=BUCKETS
 ):
-    """Makes one pass in file order, the last batch as short as it is.
+    """Makes one pass in file order, with a short last batch.
 
-    The elements are as in `training_dataset`, without `labels` if there are none.
+    Batches are like those of `training_dataset`, without `labels` if there are none.
     """
     batches = tf.data.Dataset.range(len(examples)).batch(batch_size)
     return _features(batches, examples, max_seq_length, pad_to_max_length, buckets)
@@ -136,7 +136,7 @@ def evaluation_dataset(
 def features_and_labels(batch):
     """Splits a batch for `keras.Model.fit`: `dataset.map(features_and_labels)`.
 
-    With `example_weights` in the batch they come third.
+    If the batch has `example_weights`, they come third.
     """
     batch = dict(batch)
     labels, weights = batch.pop("labels"), batch.pop("example_weights", None)
@@ -157,7 +157,7 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
         if not pad_to_max_length:
             too_narrow = tf.reduce_max(length) > tf.constant(widths)
             width = tf.gather(widths, tf.reduce_sum(tf.cast(too_narrow, tf.int32)))
-            if length.shape.rank > 1:  # the choices that a question of the batch has
+            if length.shape.rank > 1:  # the largest number of choices in the batch
                 choices = tf.reduce_sum(tf.cast(length > 0, tf.int32), axis=1)
                 kept = (slice(None), slice(tf.reduce_max(choices)))
 

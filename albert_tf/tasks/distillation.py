@@ -1,6 +1,6 @@
 """Distillation: a student learns from the outputs of a fine-tuned teacher.
 
-The teacher's outputs for the training rows are computed once, and cached.
+The teacher's outputs on the training rows are computed once and cached.
 """
 
 import copy
@@ -27,9 +27,9 @@ from albert_tf.tasks.tokenized_examples import cached
 from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tasks.tokenized_examples import tokens_facts
 
-# The same in every run, so that a cache made again holds the same bytes.
+# The same in every run, so that a rebuilt cache has the same bytes.
 _BATCH_SIZE = 32
-_VERSION = 1  # raise it when logits are computed differently
+_VERSION = 1  # increment when logits are computed differently
 
 
 class TeacherTerm(LossTerm):
@@ -39,7 +39,7 @@ class TeacherTerm(LossTerm):
         task: the `Task`.
         of_labels: the `LossTerm` of the labels.
         temperature: see `Task.distances`.
-        scale: the factor of the term in the sum.
+        scale: the factor of the term in the total loss.
     """
 
     name = "teacher"
@@ -58,14 +58,14 @@ class TeacherTerm(LossTerm):
             task.distances(task.distilled(own), teacher, self._temperature)
             for own in layers
         ]
-        # Layers weigh as in `ExitsTerm`.
+        # Layers have the weights of `ExitsTerm`.
         depth = tf.range(1.0, len(layers) + 1)
         distances = tf.tensordot(depth / tf.reduce_sum(depth), tf.stack(distances), 1)
         return tf.reduce_sum(distances * self.weights(batch)), {}
 
 
 def with_teacher(objective, task, flags):
-    """Returns a task's `Objective` with a `TeacherTerm`, by `DistillationFlags`."""
+    """Adds a `TeacherTerm` to a task's `Objective`, as `DistillationFlags` ask."""
     found, terms = copy.copy(objective), []
     for term in map(copy.copy, objective.terms):
         term.scale *= 1 - flags.teacher_weight
@@ -79,7 +79,7 @@ def with_teacher(objective, task, flags):
 
 
 def taught(training, task, prepared, tokenizer, max_seq_length, config):
-    """Adds the logits of the teacher, if a flag names one, to a training set.
+    """Adds teacher logits to a training set, if a flag names a teacher.
 
     Args:
         training: `TrainingFlags`.
@@ -88,7 +88,7 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
         tokenizer, max_seq_length, config: the student's.
 
     Returns:
-        The `Prepared` training set, and the `IdentityEntry` of the teacher's weights.
+        The `Prepared` training set, and the `IdentityEntry` for the teacher's weights.
 
     Raises:
         UserError: the teacher does not fit the task or the student's tokens.
@@ -107,7 +107,7 @@ class Teacher:
     """A fine-tuned model from which a student learns.
 
     Args:
-        name: the flag `--teacher`, a directory that lies here.
+        name: the value of `--teacher`, a local directory.
         task: the student's `Task`.
 
     Raises:
@@ -124,22 +124,22 @@ class Teacher:
                 f"model that was fine-tuned for {task.kind}."
             )
         own.check_fits(f"--teacher={name}", task)
-        # Without training info, the flags say how rows are made.
+        # Without training info, the flags decide how rows are built.
         self._own, self._task = own, own if opened.facts else task
         self._length = opened.info.get("max_seq_length")
         self._model, self._tokenizer = load_fine_tuned(opened, own)
         self.fact = teacher_identity(self._model)
 
     def logits(self, prepared, tokenizer, max_seq_length, cache_dir):
-        """Returns the logits of the student's rows; see `TokenizedExamples.teacher`.
+        """Returns the logits for the student's rows; see `TokenizedExamples.teacher`.
 
         Args:
             prepared, tokenizer, max_seq_length: the student's; see `taught`.
             cache_dir: the folder of cached tokens and logits.
 
         Raises:
-            UserError: outputs are of tokens, and the teacher's tokens are others; or
-                the outputs hold NaN.
+            UserError: outputs are per token and the teacher's tokens differ, or outputs
+                contain NaN.
         """
         task, examples = self._task, prepared.examples
         config = self._model.config
@@ -175,7 +175,7 @@ class Teacher:
             )
 
     def _compute(self, prepared, length):
-        """Computes logits, float32 `[rows, …]`, or `[len(ids), …]` of tokens."""
+        """Computes logits, float32 `[rows, …]`, or `[len(ids), …]` per token."""
         task, tokens = self._task, prepared.tokens
         logging.info("%s teaches %d rows.", self._name, len(tokens))
         own, model = self._own, self._model
@@ -196,7 +196,7 @@ class Teacher:
 
 
 def _in_place(values, tokens, order):
-    """Moves values of tokens, in rows sorted by `order`, to their place in `ids`."""
+    """Reorders token values, in rows sorted by `order`, to the order of `ids`."""
     lengths = tokens.lengths[order]
     shifts = tokens.starts[order] - begins_of(lengths)
     places = np.arange(len(values)) + np.repeat(shifts, lengths)

@@ -1,4 +1,4 @@
-"""Examples read from the files of a task: the base class, and tables of texts."""
+"""Examples read from the files of a task: the base class and tables of texts."""
 
 import abc
 import dataclasses
@@ -12,22 +12,22 @@ from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.text_files import uncompressed
 
 ROLES = ("train", "dev", "test")
-"""Uses of examples: to learn from, to pick the best checkpoint, to predict."""
-_STEMS = {"dev": ("dev", "validation")}  # of names of files; of others the role itself
+"""Roles of examples: for training, for picking the best checkpoint, for predicting."""
+_STEMS = {"dev": ("dev", "validation")}  # of file names; by default the role itself
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples(abc.ABC):
-    """The good examples of one file or folder.
+    """The valid examples of one file or folder.
 
-    A family of tasks returns them by name, in the order in which they are to be scored
-    or predicted; the first of "dev" picks the best checkpoint.
+    The commands keep examples by name, in the order of scoring and predicting; the
+    first ones with the role "dev" pick the best checkpoint.
 
     Attributes:
-        path: where they are from.
+        path: the file or folder.
         role: one of `ROLES`.
-        num_skipped: the number of bad examples that were left out.
-        submission: name of a benchmark's file of predictions, or None.
+        num_skipped: the number of bad examples that were skipped.
+        submission: name of the prediction file for a benchmark, or None.
     """
 
     path: str
@@ -42,25 +42,25 @@ class Examples(abc.ABC):
 
     @property
     def is_labelled(self):
-        """True if they can be scored."""
+        """True if all examples have labels."""
         return self.labels is not None
 
     @abc.abstractmethod
     def digest(self):
-        """Computes SHA-256 of all that training and scores depend on, hexadecimal."""
+        """Computes the hex SHA-256 of everything that training and scores depend on."""
 
     @abc.abstractmethod
     def inputs_digest(self):
-        """Computes SHA-256 of the sources of rows of tokens, hexadecimal."""
+        """Computes the hex SHA-256 of everything that the token rows depend on."""
 
 
 def of_role(examples, role):
-    """Returns the `Examples` that have a role, a dict by name."""
+    """Returns a dict by name of the `Examples` that have a role."""
     return {name: own for name, own in examples.items() if own.role == role}
 
 
 def digest_of(values):
-    """Computes SHA-256 of the values' representations, hexadecimal."""
+    """Computes the hex SHA-256 of the `repr` of values."""
     found = hashlib.sha256()
     for value in values:
         found.update(repr(value).encode())
@@ -68,7 +68,7 @@ def digest_of(values):
 
 
 def or_error(make, *values):
-    """Calls a function, and returns its result or the ValueError that it raises."""
+    """Returns the result of a function, or the ValueError that it raises."""
     try:
         return make(*values)
     except ValueError as error:
@@ -76,18 +76,18 @@ def or_error(make, *values):
 
 
 def good_ones(found, skip_bad_rows):
-    """Collects the good examples of a file.
+    """Collects the valid examples of a file.
 
     Args:
-        found: iterable of the place in the file and the example, or the ValueError that
-            says what is wrong with it.
-        skip_bad_rows: leave bad ones out and count them, instead of stopping.
+        found: iterable of (place in the file, example); instead of a bad example, it
+            has the ValueError that says what is wrong.
+        skip_bad_rows: skip and count bad examples instead of raising.
 
     Returns:
-        A list of the good ones, and the number of the others.
+        A list of the valid examples, and the number of bad ones.
 
     Raises:
-        UserError: it names the place and the fault of the first bad one.
+        UserError: there is a bad example; the message has its place and its fault.
     """
     good, skipped = [], 0
     for where, example in found:
@@ -108,13 +108,13 @@ def files_by_role(data_dir, suffixes, required, shown=None):
 
     Args:
         data_dir: the folder.
-        suffixes: which there may be, in small letters; a name has them in any case,
-            perhaps with one of `COMPRESSED` behind.
-        required: the roles that must be there.
-        shown: the suffixes to name where a file is missing; by default all.
+        suffixes: the allowed suffixes in lower case; file names may have them in any
+            case, optionally followed by one of `COMPRESSED`.
+        required: the roles that must have a file.
+        shown: the suffixes to list if a file is missing; by default all.
 
     Raises:
-        UserError: a required file is missing, or two could be meant for a role.
+        UserError: a required file is missing, or several files match a role.
     """
     folder = pathlib.Path(data_dir)
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -138,14 +138,14 @@ def files_by_role(data_dir, suffixes, required, shown=None):
 
 @dataclasses.dataclass(frozen=True)
 class Table(Examples):
-    """The good rows of one file, column by column.
+    """The valid rows of one file, as columns.
 
     Attributes:
         texts: first (or only) text of each row.
         text_pairs: second text of each row, or None for single-text tasks.
         labels: `[N]` int32 ids or float32 values, `[N, L]` int32 for multi-label;
             None if the file has no labels.
-        rows: index of each row in the file, from 0, the header not counted.
+        rows: index of each row in the file, from 0, without the header.
         negatives: third text of each row, or None.
     """
 
@@ -163,7 +163,7 @@ class Table(Examples):
         columns = (self.texts, self.text_pairs or [])
         for texts in (*columns, self.negatives) if self.negatives else columns:
             for text in texts:
-                # A NUL cannot occur in a table's text: it separates them.
+                # NUL is a safe separator: it cannot occur in a text.
                 digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
             digest.update(b"\0")
         return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Training by `keras.Model.fit`, on strings; the losses and metrics of text tasks."""
+"""Training on strings by `keras.Model.fit`; losses and metrics of text tasks."""
 
 import math
 import os
@@ -18,7 +18,7 @@ _WARMUP = 0.1  # of all steps
 
 
 class TextModel:
-    """A Keras model that learns from strings: `TextClassifier` and `TextEmbedder`.
+    """Base class of `TextClassifier` and `TextEmbedder`: a Keras model on strings.
 
     Attributes:
         model: the model; None until it is built.
@@ -32,17 +32,17 @@ class TextModel:
     ) -> None:
         """Writes model, tokenizer and task; see `PretrainedModel.save_pretrained`.
 
-        `Predictor`, the export and the commands read them; of vectors with
-        `format="huggingface"`, sentence-transformers does, too.
+        `Predictor`, the export and the commands read the folder; sentence-transformers
+        reads an embedding model saved with `format="huggingface"`.
         """
         self._check_trained()
         self.model.save_pretrained(directory, self.tokenizer, format=format)
 
     def _check_trained(self):
-        """Refuses a model that was not built yet."""
+        """Refuses a model that has not been built yet."""
 
     def _set_task(self, task):
-        """Sets the task of the model, for all that is saved and answered."""
+        """Sets the task used for saving and predicting."""
         self._task, length = task, self._max_length
         self.model.saved_task_info = {"task": task.to_dict(), "max_seq_length": length}
 
@@ -67,11 +67,12 @@ def fit(
         model: a Keras model of `FEATURES`.
         examples: labelled `TokenizedExamples`.
         loss, metrics, epochs: see `keras.Model.compile` and `fit`.
-        max_length: tokens of a row at most.
-        batch_size: examples of a step.
-        learning_rate: AdamW's, after a tenth of the steps; from there it falls to 0.
-        optimizer: a Keras optimizer in place of AdamW.
-        seed: the seed of the order.
+        max_length: maximum number of tokens in a row.
+        batch_size: examples per step.
+        learning_rate: AdamW's peak learning rate, reached after a tenth of the steps;
+            it then decays linearly to 0.
+        optimizer: a Keras optimizer to use instead of AdamW.
+        seed: the seed of the shuffling.
         held_out: labelled `TokenizedExamples` to evaluate on after each epoch, or None.
         **options: other arguments of `keras.Model.fit`.
 
@@ -83,11 +84,11 @@ def fit(
         warmup = int(steps * _WARMUP)
         optimizer = create_optimizer("adamw", learning_rate, steps, warmup)
     model.compile(optimizer, loss, metrics=list(metrics))
-    # Variables that the first step creates would make TensorFlow trace it twice.
+    # If the first step created variables, TensorFlow would trace it twice.
     if not model.optimizer.built:
         with model.distribute_strategy.scope():
             model.optimizer.build(model.trainable_weights)
-    # On accelerators Keras uses XLA, which compiles each length anew.
+    # On accelerators Keras uses XLA, which compiles a step for each length.
     buckets = BUCKETS if tf.config.list_logical_devices("GPU") else FINE_BUCKETS
     batches = training_dataset(
         examples, batch_size, max_length, seed, buckets=buckets, repeat=False
@@ -99,13 +100,13 @@ def fit(
         batches.map(features_and_labels),
         epochs=epochs,
         validation_data=held_out,
-        shuffle=False,  # the data set shuffles, over the whole epoch
+        shuffle=False,  # the dataset shuffles the whole epoch
         **options,
     )
 
 
 class _OfTask:
-    """A loss or a metric of a task, which it keeps."""
+    """A loss or metric that stores its task."""
 
     @classmethod
     def from_config(cls, config):
@@ -114,9 +115,9 @@ class _OfTask:
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class TaskLoss(_OfTask, keras.losses.Loss):
-    """The loss of each row; files keep the task with it.
+    """The loss of each row; serialized with its task.
 
-    Where rows are compared, the others are those of a device's batch.
+    If the loss compares rows, it compares those of one device's batch.
 
     Args:
         task: a `TextTask` or a `Similarity`.
@@ -136,7 +137,7 @@ class TaskLoss(_OfTask, keras.losses.Loss):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
-    """The share of rows that are right; files keep the task with it."""
+    """The fraction of correct rows; serialized with its task."""
 
     def __init__(self, task, name="accuracy", dtype=None):
         def accuracy(y_true, y_pred):
@@ -151,5 +152,5 @@ class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
 
 
 def _labels(task, y_true):
-    """Returns labels of the task's type; Keras makes floats of them."""
+    """Casts labels back to the task's type, since Keras converts them to float."""
     return tf.cast(y_true, task.label_dtype(y_true.shape.rank))

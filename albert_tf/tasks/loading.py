@@ -1,4 +1,4 @@
-"""Models that training starts from and fine-tuned ones, with tokenizer and task."""
+"""Loads initial and fine-tuned models, with their tokenizer and task."""
 
 import os
 
@@ -18,24 +18,24 @@ from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 MODEL_DIR = "model"
-"""Folder of the fine-tuned model in the output directory of a run."""
+"""Folder of the fine-tuned model in the output directory."""
 
 
 def initial_model(start, task, told_by=None):
     """Loads the model that training starts from, and its tokenizer.
 
     Args:
-        start: `StartFlags`, whose model and vocabulary lie here.
+        start: `StartFlags` whose model and vocabulary are local.
         task: the `Task`.
-        told_by: maps the `Bundle` to constructor arguments beside the task's.
+        told_by: function that maps the `Bundle` to additional constructor arguments.
 
     Returns:
-        The model, with the checkpoint's weights, and the tokenizer that a flag names,
-        else the checkpoint's own.
+        The model with the checkpoint's weights, and the tokenizer: a flag's, or else
+        the checkpoint's.
 
     Raises:
-        UserError: there is no tokenizer; checkpoint, config and vocabulary do not fit
-            each other; no checkpoint was named and --from_scratch was not given.
+        UserError: there is no tokenizer; checkpoint, config and vocabulary do not
+            match; or there is neither a checkpoint nor --from_scratch.
     """
     _check_flags(start)
     opened = start.opened
@@ -43,13 +43,13 @@ def initial_model(start, task, told_by=None):
     arguments = {**task.model_arguments(), **start.execution}
     keeps_layers = not (start.from_scratch or start.init_layers)
     if keeps_layers:
-        _ = opened.tensors  # of a model directory it draws weights: not from the seed
+        _ = opened.tensors  # may draw random weights: before seeding
         if told_by is not None:
             arguments |= told_by(opened)
     kept = opened if keeps_layers else None
     model_class, config = _class_and_config(start, task, kept)
     _check_sizes(start, config, tokenizer, is_own)
-    # The head is new, or (after MNLI, say) has another number of labels.
+    # The head is new, or has another number of labels (after MNLI, say).
     with seeded(start.random_seed):
         if kept is not None:
             model = build_model(model_class, kept, (), arguments, config=config)
@@ -65,7 +65,7 @@ def initial_model(start, task, told_by=None):
 
 
 def _initial_tokenizer(start, opened):
-    """Returns the tokenizer, and whether it comes with the model."""
+    """Returns the tokenizer, and whether it comes from the model's folder."""
     if start.from_scratch:
         if not start.vocabulary:
             raise UserError(
@@ -84,19 +84,19 @@ def _initial_tokenizer(start, opened):
 def fine_tuned(output_dir, start=None, asked=None, task_class=Task):
     """Finds the fine-tuned model to apply: its `Bundle` and its `Task`.
 
-    It is `model/` in the output directory, else --init_checkpoint; that may also be of
-    another program, without training info, if its head tells the task. Where there are
-    both, --init_checkpoint has to be the start of the run.
+    The model is `model/` in the output directory, or else --init_checkpoint, which may
+    come from another program, without training info, if its head determines the task.
+    If there are both, the run must have started from --init_checkpoint.
 
     Args:
-        output_dir: the flag.
+        output_dir: the value of the flag.
         start: the `Bundle` of --init_checkpoint, or None.
         asked: the `Task` of the files; see `registry.read_task`.
-        task_class: the class of the tasks that the command is for.
+        task_class: the class of the command's tasks.
 
     Raises:
-        UserError: neither was fine-tuned for a task, or for one of other commands; or
-            both are, each by itself.
+        UserError: there is no fine-tuned model, it is for another command, or there are
+            two unrelated ones.
     """
     own = os.path.join(output_dir, MODEL_DIR)
     candidates = [bundle.open(own)] if storage.exists(own) else []
@@ -119,7 +119,7 @@ def fine_tuned(output_dir, start=None, asked=None, task_class=Task):
 
 
 def _refuse_second(opened, start):
-    """Refuses an --init_checkpoint that is not the start of the model in its place."""
+    """Refuses an --init_checkpoint that the fine-tuned model did not start from."""
     if storage.is_same(opened.path, start.path):
         return
     began = opened.info.get("init_checkpoint")
@@ -138,7 +138,7 @@ def load_fine_tuned(opened, task, named=None, do_lower_case=None):
 
     Args:
         opened: the `Bundle` of the model.
-        task: its `Task`, whose arguments a model without training info lacks.
+        task: its `Task`, which completes a model without training info.
         named, do_lower_case: see `Bundle.tokenizer`.
 
     Raises:
@@ -147,7 +147,7 @@ def load_fine_tuned(opened, task, named=None, do_lower_case=None):
     arguments = {} if opened.facts else task.model_arguments()
     model_class = task.model_classes().get(opened.family, task.model_class)
     model = opened.model(model_class, **arguments)
-    # A head that the checkpoint lacks is random.
+    # If the checkpoint lacks the head, the head is random.
     new = [name for name in model.load_report.new if name in model.head_variables()]
     if new:
         raise UserError(
@@ -159,12 +159,12 @@ def load_fine_tuned(opened, task, named=None, do_lower_case=None):
 
 
 def _class_and_config(start, task, opened):
-    """Returns the class of the model, and its config with the dropout asked for.
+    """Returns the model class, and its config with the dropout of the flags.
 
-    The model that is kept decides the architecture, or else the flag's file.
+    The initial model determines the architecture, or else the config file of the flags.
 
     Raises:
-        UserError: there is no configuration, or the class lacks what the flags ask for.
+        UserError: there is no config, or the class lacks a feature that the flags need.
     """
     config, classes = opened and opened.config, task.model_classes()
     if start.albert_config_file:
@@ -199,7 +199,7 @@ def _class_and_config(start, task, opened):
 
 
 def _check_flags(start):
-    """Refuses flags where one would be ignored."""
+    """Refuses combinations of flags in which one would be ignored."""
     has_weights = start.init_checkpoint or start.init_layers
     if start.from_scratch and (has_weights or not start.albert_config_file):
         raise UserError(
@@ -213,7 +213,7 @@ def _check_flags(start):
 
 
 def _check_sizes(start, config, tokenizer, is_own):
-    # A model of ours comes with its vocabulary, and may have room for more pieces.
+    # A model directory has its own vocabulary, and may have room for more pieces.
     too_large = tokenizer.vocab_size > config.vocab_size
     if too_large or (not is_own and tokenizer.vocab_size != config.vocab_size):
         raise UserError(

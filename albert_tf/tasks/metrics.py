@@ -1,9 +1,9 @@
-"""Evaluation metrics as small functions, most of them of NumPy arrays.
+"""Evaluation metrics, most of them functions of NumPy arrays.
 
-Each equals its scikit-learn or scipy namesake, degenerate inputs included: a
-quantity whose denominator is zero is 0 where scikit-learn says 0 (F1, Matthews)
-and NaN where scipy says NaN (correlations of a constant).
-Entities count as in conlleval and seqeval.
+Each equals its scikit-learn or scipy namesake, including degenerate inputs: if a
+denominator is zero, F1 and Matthews correlation are 0, as in scikit-learn, and
+correlations of a constant are NaN, as in scipy. Entities count as in conlleval and
+seqeval.
 """
 
 import collections
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def accuracy(labels, predictions):
-    """Returns the share of right rows; a multi-label row `[N, L]` only as a whole."""
+    """Computes the fraction of correct rows; in `[N, L]`, rows must match entirely."""
     right = np.asarray(labels) == np.asarray(predictions)
     if right.ndim == 2:
         right = right.all(axis=1)  # [N, L] -> [N]
@@ -27,13 +27,13 @@ def f1(labels, predictions):
 
 
 def macro_f1(labels, predictions):
-    """Averages F1 of the classes that occur in labels or predictions, unweighted."""
+    """Computes the unweighted mean F1 of the classes in labels or predictions."""
     present = np.union1d(labels, predictions)
     return float(np.mean([f1(labels == c, predictions == c) for c in present]))
 
 
 def matthews(labels, predictions):
-    """Computes Matthews correlation of integer classes `[N]`, two or more."""
+    """Computes the Matthews correlation of two or more integer classes `[N]`."""
     labels, predictions = np.asarray(labels), np.asarray(predictions)
     size = int(max(labels.max(), predictions.max())) + 1
     confusion = confusion_matrix(labels, predictions, size).astype(np.float64)
@@ -60,13 +60,13 @@ def spearman(labels, predictions):
 
 
 def mean_squared_error(labels, predictions):
-    """Computes the mean of the squared differences of `[N]` floats."""
+    """Computes the mean squared difference of `[N]` floats."""
     difference = np.asarray(labels, np.float64) - np.asarray(predictions, np.float64)
     return float(np.mean(difference**2))
 
 
 def cross_entropy(labels, logits):
-    """Averages labels' negative log probability, int `[N]`, of `[N, L]` logits."""
+    """Computes the mean cross-entropy of labels, int `[N]`, and `[N, L]` logits."""
     logits = logits.astype(np.float64)
     chosen = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
     return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
@@ -79,13 +79,13 @@ def softmax(logits):
 
 
 def log_softmax(logits):
-    """Computes the logarithms of `softmax`, however small a probability is."""
+    """Computes the logarithm of `softmax`, without underflow."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 def confusion_matrix(labels, predictions, num_labels):
-    """Counts `[num_labels, num_labels]`, rows are labels, columns predictions."""
+    """Counts `[num_labels, num_labels]`; rows are labels, columns are predictions."""
     pairs = np.asarray(labels) * num_labels + np.asarray(predictions)
     counts = np.bincount(pairs.astype(np.int64), minlength=num_labels**2)
     return counts.reshape(num_labels, num_labels)  # [C * C] -> [C, C]
@@ -119,7 +119,7 @@ METRICS = {
     "spearman": spearman,
     "MSE": mean_squared_error,
 }
-"""Metrics by the names under which results are reported, official where they exist."""
+"""Metrics by their reported names, which are the official names if there are any."""
 
 
 def task_scores(task, labels, outputs):
@@ -134,19 +134,19 @@ def task_scores(task, labels, outputs):
 
 
 def entity_scores(expected, found, types=()):
-    """Scores the entities of all types together, and of each type.
+    """Scores entities, over all types and by type.
 
-    An entity is right if its type, its beginning and its end are. Without an entity to
-    divide by, a figure is 0.
+    An entity is correct if its type, start and end are. A score is 0 if its denominator
+    is.
 
     Args:
         expected, found: for each text a list of entities, tuples whose first item is
             the type.
-        types: types that get figures even if no entity has them.
+        types: types to score even if no entity has them.
 
     Returns:
-        A dict of floats: `precision`, `recall`, `f1`, and the same as `PER_precision`
-        for a type PER.
+        A dict of floats: `precision`, `recall`, `f1`; by type, with names such as
+        `PER_precision` for the type PER.
     """
     right, answered, asked = (collections.Counter() for _ in range(3))
     for gold, predicted in zip(expected, found, strict=True):
@@ -164,14 +164,14 @@ def entity_scores(expected, found, types=()):
 def tag_scores(expected, found):
     """Computes accuracy and macro F1 of plain tags.
 
-    Macro F1 is the mean over the tags that are expected or found, as scikit-learn's.
+    As in scikit-learn, macro F1 is the mean over the tags that are expected or found.
 
     Args:
-        expected: of each word its tag; None, which does not count, where it is unknown.
-        found: of each word the tag predicted.
+        expected: the tag of each word; None for an unknown tag, which does not count.
+        found: the predicted tag of each word.
 
     Returns:
-        A dict of floats: `accuracy` and `macro_f1`, 0 without a word.
+        A dict of floats: `accuracy` and `macro_f1`, 0 without words.
     """
     pairs = [pair for pair in zip(expected, found, strict=True) if pair[0] is not None]
     right = collections.Counter(gold for gold, own in pairs if gold == own)

@@ -1,4 +1,4 @@
-"""A model's outputs and scores for many examples, also where rows leave early."""
+"""Computes a model's outputs and scores on many examples, also with early exit."""
 
 import numpy as np
 import tensorflow as tf
@@ -16,16 +16,16 @@ class OutputsPredictor:
     """Computes a model's outputs in batches of similar length.
 
     Args:
-        model: a `PretrainedModel` of `FEATURES`, or a function of them, `[batch,
-            tokens]` each, and `training`.
-        batch_size: rows of a batch.
-        max_seq_length: tokens of a row at most.
-        min_tokens: the shortest length to which a batch is padded.
+        model: a `PretrainedModel` that takes `FEATURES`, or a function of features
+            `[batch, tokens]` and `training`.
+        batch_size: rows per batch.
+        max_seq_length: maximum number of tokens in a row.
+        min_tokens: the minimum padded length of a batch.
 
     Call: `TokenizedExamples`, labelled or not. Returns an array `[rows, ...]` in the
-    order of the examples, or a dict of arrays for a model that returns a dict. An
-    output as long as its batch is padded with zeros to the longest one. A model with
-    exit heads gives `[rows, layers, ...]`, which `depths` takes.
+    order of the examples, or a dict of arrays if the model returns a dict. Outputs
+    along the tokens are padded with zeros to the longest. A model with exit heads
+    returns `[rows, layers, ...]`, the input of `depths`.
     """
 
     def __init__(self, model, batch_size, max_seq_length, min_tokens=1):
@@ -33,13 +33,13 @@ class OutputsPredictor:
         self.batch_size = batch_size
         self.max_seq_length = max_seq_length
         self.min_tokens = min_tokens
-        self._graphs = {}  # by the axes of features
+        self._graphs = {}  # by the number of axes of features
 
     def __getstate__(self):
         return {**vars(self), "_graphs": {}}  # functions cannot be pickled
 
     def _graph(self, axes):
-        # Shapes are left open: one graph serves every bucket and the last short batch.
+        # Dynamic shapes: one graph serves every bucket and the short last batch.
         if axes not in self._graphs:
             spec = tf.TensorSpec([None] * axes, tf.int32)
             self._graphs[axes] = tf.function(
@@ -66,7 +66,7 @@ def by_length(examples, batch_size, max_seq_length, min_tokens=1):
     """Batches rows of similar length; see `OutputsPredictor` for the arguments.
 
     Returns:
-        The data set, and int `[rows]`, the number of the example in each of its rows.
+        The dataset, and int `[rows]`, the example index of each of its rows.
     """
     order = np.argsort(examples.sizes, kind="stable")
     buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
@@ -75,11 +75,11 @@ def by_length(examples, batch_size, max_seq_length, min_tokens=1):
 
 
 def require_numbers(outputs):
-    """Returns a model's outputs, an array or a dict of arrays, unless they hold NaN.
+    """Returns a model's outputs, an array or a dict of arrays, if they have no NaN.
 
     Raises:
-        UserError: they do, and would make each class as probable as the others; the
-            message names the first input.
+        UserError: there is NaN, which would make all classes equally probable; the
+            message has the first input with NaN.
     """
     for values in tf.nest.flatten(outputs):
         bad = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape)
@@ -94,7 +94,7 @@ def require_numbers(outputs):
 
 
 def joined(arrays, text=b""):
-    """Joins `[batch, …]` arrays; where later sizes differ, pads with 0 or the text."""
+    """Joins `[batch, …]` arrays; if other sizes differ, pads with 0 or `text`."""
     _, *sizes = np.max([array.shape for array in arrays], axis=0)
     return np.concatenate([_padded(array, sizes, text) for array in arrays])
 
@@ -108,8 +108,8 @@ def _padded(array, sizes, text):
 class DevEvaluator:
     """Scores a model on dev sets with the task's own metrics.
 
-    It replaces the engine's evaluator, whose averages cannot express F1 or a
-    correlation.
+    This replaces the engine's evaluator, whose averages cannot express F1 or
+    correlations.
 
     Args:
         task: the `Task`.
@@ -121,10 +121,11 @@ class DevEvaluator:
         self.outputs = outputs
 
     def evaluate(self, dev_sets):
-        """Scores labelled `Prepared` examples by name, the deciding ones first.
+        """Scores labelled `Prepared` examples by name; the first ones decide.
 
         Returns:
-            `{metric: value}`; from the second set on, the set's name comes before.
+            `{metric: value}`; from the second set on, metrics have the set's name as
+            prefix.
         """
         scores = {}
         for place, (name, prepared) in enumerate(dev_sets.items()):
@@ -138,12 +139,12 @@ class DevEvaluator:
 
 
 def all_layers(model):
-    """Returns the arguments of a call that ask for the logits of all exit heads."""
+    """Returns the call arguments that request the logits of all exit heads."""
     return {"all_layers": True} if getattr(model, "exit_heads", None) else {}
 
 
 def depths(task, prepared, outputs, model):
-    """Splits outputs into those at full depth and the scores of early answers.
+    """Splits outputs into those at full depth and the scores of early exits.
 
     Args:
         task: the `Task`.
@@ -152,9 +153,8 @@ def depths(task, prepared, outputs, model):
         model: its model; with exit heads, outputs are `[rows, layers, outputs]`.
 
     Returns:
-        `[rows, outputs]`, and a dict: `exit_<metric>`, where rows leave by the model's
-        rule, and `exit_layer`, the mean number of layers. Without a rule or labels, the
-        dict is empty.
+        `[rows, outputs]`, and a dict: `exit_<metric>` for rows that exit by the model's
+        rule, and `exit_layer`, the mean number of layers; {} without a rule or labels.
     """
     if not all_layers(model):
         return outputs, {}
@@ -165,7 +165,7 @@ def depths(task, prepared, outputs, model):
 
 
 def early_scores(task, prepared, outputs, rule, kind):
-    """Computes the scores of `depths` for rows that leave by an `ExitRule`.
+    """Computes the scores of `depths` for rows that exit by an `ExitRule`.
 
     Args:
         task, prepared, outputs: see `depths`.
@@ -179,7 +179,7 @@ def early_scores(task, prepared, outputs, rule, kind):
 
 
 def exit_layers(outputs, rule, kind):
-    """Computes the number of layers after which each row leaves, int64 `[rows]`.
+    """Computes the number of layers after which each row exits, int64 `[rows]`.
 
     Args:
         outputs: float32 `[rows, layers, outputs]`.

@@ -1,6 +1,6 @@
-"""Tasks that only serve: answers of models that were not fine-tuned for a task.
+"""Serving-only tasks, for models that were not fine-tuned for a task.
 
-`register_answers` adds those of a model of your own.
+`register_answers` adds one for a model of your own.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ from albert_tf.tasks.task import Task
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.features import mark_of
 
-_GUESSES = 5  # tokens proposed for each [MASK]
+_GUESSES = 5  # tokens per [MASK]
 
 
 class EncoderOutputs(Task):
-    """The outputs of an `AlbertModel`; of an `XLNetModel` without a pooled one."""
+    """The outputs of an `AlbertModel`; an `XLNetModel` lacks the pooled one."""
 
     serves = "encoder"
     along = {"sequence_output": "input_ids"}
@@ -45,7 +45,7 @@ class EncoderOutputs(Task):
         }
 
     def answer(self, outputs):
-        """Returns the vectors, without padding's."""
+        """Returns the vectors without padding."""
         tokens = int(np.sum(outputs["input_mask"]))
         pooled = {n: value for n, value in outputs.items() if n == "pooled_output"}
         return {
@@ -56,7 +56,7 @@ class EncoderOutputs(Task):
 
 
 class MeanVectors(Similarity):
-    """A vector for each text: the mean over an encoder's tokens, of length 1."""
+    """A unit vector for each text: the mean over an encoder's tokens."""
 
     kind = None
 
@@ -67,13 +67,13 @@ class MeanVectors(Similarity):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskedWords(Task):
-    """The most probable tokens in the place of each `[MASK]`.
+    """The most probable tokens at each `[MASK]`.
 
-    The model has `best_tokens`, as `AlbertForMaskedLM`, `AlbertForPreTraining` and
-    `XLNetLMHeadModel` do.
+    The model must have a method `best_tokens`, as `AlbertForMaskedLM`,
+    `AlbertForPreTraining` and `XLNetLMHeadModel` do.
 
     Attributes:
-        tokenizer: the model's; None where only `answer` is asked.
+        tokenizer: the model's; None if only `answer` is needed.
     """
 
     tokenizer: typing.Any = None
@@ -85,7 +85,7 @@ class MaskedWords(Task):
 
     @property
     def example(self):
-        """A text with a mark, as the tokenizer reads it."""
+        """A text with the tokenizer's mask token."""
         return f"it is a very {mark_of(self.tokenizer)} one ."
 
     @property
@@ -104,7 +104,7 @@ class MaskedWords(Task):
         }
 
     def _asked(self, features):
-        """Returns bool `[B, P, 1]`: there is a [MASK]."""
+        """Returns bool `[B, P, 1]`: whether there is a [MASK]."""
         return tf.expand_dims(features["masked_lm_positions"], 2) > self._nowhere
 
     def answers(self, numbers, features):
@@ -131,7 +131,7 @@ class MaskedWords(Task):
         }
 
     def answer(self, outputs):
-        """Returns the guesses for each [MASK]."""
+        """Returns the best tokens for each [MASK]."""
         names = {
             "token": "tokens",
             "token_id": "token_ids",
@@ -141,7 +141,7 @@ class MaskedWords(Task):
             rows_of({name: outputs[name][place] for name in names.values()}, names)
             for place in range(len(outputs["tokens"]))
         ]
-        # Where a text has fewer, there is no token.
+        # Texts with fewer masks have no tokens here.
         return {"masks": [mask for mask in masks if mask[0]["token"]]}
 
 
@@ -159,7 +159,7 @@ def register_answers(model_class):
     """Registers a `Task` of your own that serves a model; a decorator.
 
     Args:
-        model_class: the `PretrainedModel` class, registered with `register_model`.
+        model_class: a `PretrainedModel` class registered with `register_model`.
     """
 
     def register(task_class):
@@ -176,21 +176,22 @@ def _answers(model_class):
 
 
 def usual_answer(model_class):
-    """Returns the name of a model's usual answer; None where only a task names one."""
+    """Returns the name of a model's default answer; None if it needs a task."""
     return _answers(model_class)[0]
 
 
 def answers_of(model_class):
-    """Returns the answers of a checkpoint of a class, without knowing its task.
+    """Returns the answers that a checkpoint of a class can give without a task.
 
-    These are its own, and those of models of its family whose head is never new, so
-    that random weights are never served.
+    These are the answers of the class, and of models of its family whose head is never
+    new, so that random weights are never served.
 
     Returns:
-        By name of the answer: the class of the model that is served, and of the `Task`.
+        A dict by the name of the answer: the model class to serve, and the `Task`
+        class.
     """
     found = {}
-    # Its own answers count where another model gives the same.
+    # The class's own answers take precedence over other models'.
     for model in (*registry.models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
@@ -200,14 +201,14 @@ def answers_of(model_class):
 
 
 def answers_named(name, tokenizer=None):
-    """Returns the `Task` that serves under a name; one of plain outputs for others."""
+    """Returns the serving-only `Task` of a name; else one that returns raw outputs."""
     tasks = (task for _, *tasks in _ANSWERS.values() for task in tasks)
     task_class = next((task for task in tasks if task.serves == name), Task)
     return bound(task_class, tokenizer)
 
 
 def bound(task_class, tokenizer):
-    """Makes a `Task` that only serves, with the tokenizer if it asks for one."""
+    """Makes a serving-only `Task`, with the tokenizer if it needs one."""
     fields = {field.name for field in dataclasses.fields(task_class)}
     own = {"tokenizer": tokenizer} if "tokenizer" in fields else {}
     return task_class(name=task_class.serves, **own)

@@ -1,4 +1,4 @@
-"""The tasks by kind: the one place that lists the modules which define them.
+"""The task registry: imports every module that defines a task.
 
 Import the module of a new task here; its class registers itself.
 """
@@ -13,15 +13,15 @@ from albert_tf.tasks.task import Task
 
 
 def create_task(kind, name, **fields):
-    """Makes a `Task` of a kind; KeyError where no class has it."""
+    """Makes a `Task` of a kind; raises KeyError if no class has that kind."""
     return Task.kinds[kind](name=name, **fields)
 
 
 def read_task(opened, asked=None):
-    """Returns the `Task` of a `Bundle`, as `task_of`.
+    """Returns the `Task` of a `Bundle`; see `task_of`.
 
-    Where two classes of models have the same tensors, and the folder names neither, the
-    `Task` that the model is to be applied to, `asked`, decides.
+    If two model classes have the same tensors and the folder names neither, the `Task`
+    that the model is to be applied to, `asked`, decides.
     """
     classes = asked.model_classes().values() if asked else ()
     names = [model_class.huggingface_architecture() for model_class in classes]
@@ -29,17 +29,17 @@ def read_task(opened, asked=None):
 
 
 def task_of(info, source, model_class=None, head=()):
-    """Returns a model's `Task`: its training's, else the one of `Task.told`, or None.
+    """Returns a model's `Task`: from its training, else by `Task.told`, or None.
 
     Args:
-        info: the dict of `training_info.json`, or of an export's description.
+        info: the dict of `training_info.json`, or of an export's metadata.
         source: the model's name in messages.
         model_class: the class of the model; None if only `info` is known.
         head: the constructor arguments of its head.
 
     Raises:
-        UserError: this version of albert_tf does not know the task, its labels make
-            no sense, or the model has another head.
+        UserError: this version of albert_tf does not know the task, its labels are
+            invalid, or the model has another head.
     """
     trained = "task" in info
     fields = info["task"] if trained else _told(model_class, head)
@@ -65,7 +65,7 @@ def task_of(info, source, model_class=None, head=()):
 
 
 def _told(model_class, head):
-    """Returns the fields of the task that a model's head tells, its kind among them."""
+    """Returns the task fields, including the kind, that a model's head determines."""
     purpose = model_class and model_class.purpose
     for kind, known in Task.kinds.items():
         told = known.told(head) if known.purpose == purpose else None

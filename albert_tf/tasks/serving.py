@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 EXIT_LAYER = "exit_layer"
-"""Name of the served number of layers that an answer took, int32 `[batch]`."""
+"""Name of the served output with the number of layers used, int32 `[batch]`."""
 
 
 def at_least(features, count, axis=-1):
@@ -20,22 +20,22 @@ def at_least(features, count, axis=-1):
 
 
 def require(condition, message):
-    """Makes an operation that fails with `message` where a bool `[]` is false."""
+    """Makes an operation that fails with `message` if a bool `[]` is false."""
     return tf.debugging.Assert(condition, [message])
 
 
 def log_shares(probabilities):
-    """Computes logits of probabilities, up to a constant; one may have become 0."""
+    """Computes logits from probabilities, up to a constant; a probability may be 0."""
     tiny = np.finfo(np.float32).tiny
     return np.log(np.maximum(np.asarray(probabilities), tiny))
 
 
 def rows_of(outputs, names):
-    """Lists a served row's items, dicts of Python's numbers and strings.
+    """Converts the outputs of a served row to a list of dicts of Python values.
 
     Args:
         outputs: the served outputs of one input, arrays or lists of the same length.
-        names: by key of the dicts, the name of the output.
+        names: maps each key of the dicts to the name of an output.
     """
     columns = [np.array(outputs[name], object).tolist() for name in names.values()]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""Reads tables of texts; a bad row is named, or counted."""
+"""Reads tables of texts; reports or counts bad rows."""
 
 import ast
 import dataclasses
@@ -20,12 +20,12 @@ from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.examples import Table
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
-_HIDDEN = ("", "-1")  # stand in a column of labels where these are hidden
-# U+200B and U+FEFF are invisible, too, but not to isspace().
+_HIDDEN = ("", "-1")  # placeholders for hidden labels
+# U+200B and U+FEFF are invisible, too, but isspace() is False for them.
 _BLANK = WHITE_SPACE + "\u200b\ufeff"
-_MAX_TEXT = 2**20  # characters; no model reads as many
+_MAX_TEXT = 2**20  # characters; more than any model reads
 _MAX_LIST = 2**16  # characters of a list in a cell
-# Python itself also reads "1_5", "nan" and the digits of all scripts.
+# float() also accepts "1_5", "nan" and the digits of all scripts.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
 
@@ -45,11 +45,11 @@ class ColumnFlags:
 
     @property
     def columns(self):
-        """The flags as `read_table` takes them."""
+        """The `Columns` for `read_table`."""
         return Columns(self.text_column, self.text_pair_column, self.label_column)
 
     def check_columns_read(self, eval_file):
-        """Refuses named columns where no file is given that would have them."""
+        """Refuses column flags without a file that they apply to."""
         if eval_file is None and self.columns != ColumnFlags().columns:
             raise UserError(
                 "--text_column, --text_pair_column and --label_column are columns of "
@@ -59,13 +59,13 @@ class ColumnFlags:
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Columns of a table by their use: names from its header, or numbers without one.
+    """Columns of a table by use: names in its header, or numbers without a header.
 
     Attributes:
         text: column of the text, or of the first text of a pair.
         text_pair: column of the second text; None for single-text tasks.
         label: column of the label; None for unlabelled files.
-        may_be_empty: whether a text may be empty; None: where there is no label.
+        may_be_empty: whether a text may be empty; None: only without a label.
         negative: column of a third text; None for none.
     """
 
@@ -82,16 +82,15 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
     Args:
         path: a `.tsv`, `.csv` or `.jsonl` file in UTF-8, or a `.parquet` file.
         columns: a `Columns`.
-        parse_label: turns a raw label into a number or vector and raises ValueError if
-            it is none; unused if `columns.label` is None.
-        skip_bad_rows: leave bad rows out and count them, instead of stopping.
-        role: of the table, one of `ROLES`.
+        parse_label: function that converts a raw label to a number or vector, or raises
+            ValueError; unused if `columns.label` is None.
+        skip_bad_rows: skip and count bad rows instead of raising.
+        role: the table's role, one of `ROLES`.
 
     Raises:
-        UserError: the file is missing, empty or lacks a column; or a row is bad: too
-            few columns, more than the header has, a NUL byte, bytes that are not
-            UTF-8, an empty text (in a labelled file; without a label an empty text is
-            a legitimate question), a value that is no label.
+        UserError: the file is missing, empty or lacks a column; or a row is bad: fewer
+            or more columns than the header, a NUL byte, invalid UTF-8, an invalid
+            label, or an empty text (unlabelled files may have empty texts).
     """
     found = dict(_examples(path, columns, parse_label, skip_bad_rows))
     good = {row: example for row, example in found.items() if example is not None}
@@ -113,14 +112,15 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
 def discover_labels(path, columns, label_names, skip_bad_rows=False):
     """Lists the sorted distinct labels of a file, as a tuple of strings.
 
-    Labels of rows that `read_table` would leave out do not count.
+    Ignores the labels of rows that `read_table` would skip.
 
     Args:
         path, columns, skip_bad_rows: see `read_table`.
-        label_names: maps a raw label to the names in it, or raises ValueError.
+        label_names: function that maps a raw label to label names, or raises
+            ValueError.
 
     Raises:
-        UserError: `read_table` would; or each row has both of the labels 0 and 1.
+        UserError: see `read_table`; or each row has both of the labels 0 and 1.
     """
     rows = _examples(path, columns, label_names, skip_bad_rows)
     names = [example[2] for _, example in rows if example is not None]
@@ -133,7 +133,7 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
 
 
 def one_spelling(names):
-    """Returns sorted names of labels, one for those that `label_key` calls the same."""
+    """Returns sorted label names, one per `label_key`."""
     spellings = {}
     for name in names:
         spellings.setdefault(label_key(name), set()).add(name)
@@ -143,15 +143,16 @@ def one_spelling(names):
 
 
 def checked_names(source, names, fewest=0):
-    """Returns the names of labels, a tuple.
+    """Validates label names, and returns them as a tuple.
 
     Args:
-        source: the beginning of a message: what has the names.
+        source: the source of the names, which begins the message.
         names: a list of str.
-        fewest: the number of labels that a task needs.
+        fewest: the minimum number of labels.
 
     Raises:
-        UserError: a name is empty or occurs twice, in any spelling; or there are fewer.
+        UserError: a name is empty or occurs twice, in any spelling; or there are too
+            few names.
     """
     keys = [label_key(name) for name in names]
     repeated = [n for n, key in zip(names, keys, strict=True) if keys.count(key) > 1]
@@ -183,7 +184,7 @@ def has_labels(path, column):
 
 
 def _examples(path, columns, parse_label, skip_bad_rows):
-    """Yields (row number, example), None for a row that is left out; see `_check`."""
+    """Yields (row number, example), None for a skipped row; see `_check`."""
     for row, (where, fields) in enumerate(_records(path, columns)):
         try:
             example = _check(fields, columns, parse_label)
@@ -198,7 +199,7 @@ def _examples(path, columns, parse_label, skip_bad_rows):
 
 
 def _check(fields, columns, parse_label):
-    """Returns (text, pair, label, negative); ValueError describes a fault in it."""
+    """Returns (text, pair, label, negative); raises ValueError if one is invalid."""
     if isinstance(fields, ValueError):
         raise fields
     label = fields[2]
@@ -214,7 +215,7 @@ def _check(fields, columns, parse_label):
 
 
 def _text(value):
-    """Returns a cell as a text; None for none."""
+    """Returns a cell as text; None for None."""
     if isinstance(value, list):
         raise ValueError(f"expected a text, not {value!r}")
     if isinstance(value, int | float):
@@ -228,10 +229,10 @@ def _text(value):
 
 
 def name_of(value):
-    """Returns the label's name in a cell: a text, a number, true or false.
+    """Returns the label name in a cell, which is a text, a number, true or false.
 
     Raises:
-        ValueError: the cell holds something else, or a text that no file could hold.
+        ValueError: the cell has another type, or characters that files cannot hold.
     """
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return json.dumps(value)
@@ -243,10 +244,10 @@ def name_of(value):
 
 
 def label_key(name):
-    """Returns a key that all spellings of a label's name share.
+    """Returns a key that all spellings of a label name share.
 
-    Tables write a label with or without ".0" (where another row has no number), as True
-    or true, and an accented letter as one character or two.
+    Tables may write a label with ".0" (if another row has no number), as True or true,
+    and an accented letter as one character or two.
     """
     name = trimmed(nfc(name))
     if whole := _WHOLE.fullmatch(name):
@@ -255,7 +256,7 @@ def label_key(name):
 
 
 def nfc(name):
-    """Joins accents with their letters in a text; returns other values as they are."""
+    """Normalizes a text to NFC; returns other values unchanged."""
     return unicodedata.normalize("NFC", name) if isinstance(name, str) else name
 
 
@@ -263,7 +264,7 @@ def number_of(value):
     """Parses a decimal number that float32 can hold.
 
     Raises:
-        ValueError: the cell holds no such number.
+        ValueError: the cell is not such a number.
     """
     own = trimmed(value)
     is_number = isinstance(own, numbers.Real) and not isinstance(own, bool)
@@ -278,10 +279,10 @@ def number_of(value):
 
 
 def listed(value):
-    """Parses a text that is a list of JSON or Python; returns other values.
+    """Parses a text that is a JSON or Python list; returns other values unchanged.
 
     Raises:
-        ValueError: the text looks like a list of several values, but is not.
+        ValueError: the text looks like a list of several values, but is invalid.
     """
     text = trimmed(value)
     if not isinstance(text, str) or (text[:1], text[-1:]) != ("[", "]"):
@@ -302,25 +303,25 @@ def _python_list(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = ast.literal_eval(text)
-    if repr(found) != text:  # NumPy's ['a' 'b'] would be the one text "ab"
+    if repr(found) != text:  # NumPy's ['a' 'b'] would be read as the text "ab"
         raise ValueError
     return found
 
 
 def trimmed(name):
-    """Strips the white space around a label; returns other values as they are."""
+    """Strips white space around a label; returns other values unchanged."""
     return name.strip(_BLANK) if isinstance(name, str) else name
 
 
 def check_characters(what, value):
-    """Refuses a text that no JSON, model or result file could hold.
+    """Refuses a text that JSON, model or result files cannot hold.
 
     Args:
-        what: "text" or "label"; a label may hold no tab or line break either.
-        value: a cell; cells that are no text pass.
+        what: "text" or "label"; a label must not contain tabs or line breaks either.
+        value: a cell; cells that are not texts pass.
 
     Raises:
-        ValueError: the text holds NUL, a forbidden character or half a character.
+        ValueError: the text contains NUL, a forbidden character or a lone surrogate.
     """
     if not isinstance(value, str):
         return
@@ -329,7 +330,7 @@ def check_characters(what, value):
     if what == "label" and not {"\t", "\n", "\r"}.isdisjoint(value):
         raise ValueError(f"the label {value!r} holds a tab or a line break")
     try:
-        # Fails on bytes that are no UTF-8, and where JSON has half a character.
+        # Fails on invalid UTF-8, and on lone surrogates from JSON.
         value.encode()
     except UnicodeEncodeError:
         raise ValueError(f"a {what} is not UTF-8") from None

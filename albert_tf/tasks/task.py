@@ -1,4 +1,4 @@
-"""The interface of a task: all that training, evaluation and serving know of it."""
+"""The interface of a task to training, evaluation and serving."""
 
 import dataclasses
 import typing
@@ -14,11 +14,11 @@ from albert_tf.tokenization.in_graph.features import TextFeatures
 
 
 class Prepared(typing.NamedTuple):
-    """Examples that were tokenized.
+    """Tokenized examples.
 
     Attributes:
-        examples: the `Examples` that were read.
-        tokens: the result of `Task.tokenize`, with its labels.
+        examples: the `Examples`.
+        tokens: the result of `Task.tokenize`, with labels.
     """
 
     examples: typing.Any
@@ -29,17 +29,16 @@ class Prepared(typing.NamedTuple):
 class Task:
     """A task, from examples to the answers of the served model.
 
-    A class that sets `kind` registers itself, can be trained, and is found again
-    through `albert_tf.tasks.registry`: a fine-tuned model's folder holds `to_dict()`.
-    A class without `kind` only serves (`albert_tf.tasks.pretrained`). The base class
-    itself gives the served outputs as they are.
+    A class that sets `kind` registers itself and can be trained; the folder of a
+    fine-tuned model stores `to_dict()`, from which `albert_tf.tasks.registry` restores
+    the task. A class without `kind` only serves (`albert_tf.tasks.pretrained`). The
+    base class returns the served outputs unchanged.
 
     Attributes:
         name: name of the task, as given by `--task_name`.
-        metrics: names of scores; the first one, higher is better, picks the best
-            checkpoint.
-        early_exit: the `EarlyExitFlags` of a model that is trained to answer before the
-            last layer, or None; the model keeps them.
+        metrics: names of scores; the highest first score picks the best checkpoint.
+        early_exit: the `EarlyExitFlags` of a model trained for early exit, or None;
+            saved with the model.
     """
 
     name: str
@@ -53,28 +52,30 @@ class Task:
     purpose: typing.ClassVar[str]
     """The `purpose` of the models that can be fine-tuned."""
     default_metrics: typing.ClassVar[tuple] = ()
-    """The `metrics` of every task of the class; () where they differ."""
+    """The `metrics` of every task of the class; () if they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """Class of `tokenize`'s result; its fields are arrays, which can be cached."""
     choices: typing.ClassVar[dict] = {}
     """The texts that fields may have, by name."""
     row_settings: typing.ClassVar[tuple] = ()
-    """Names of fields that decide, beside tokenizer and length, how examples become
-    rows; a model is applied with the values of its training."""
+    """Names of fields that, besides tokenizer and length, determine the rows.
+
+    A model is applied with the values of its training."""
     by_token: typing.ClassVar[bool] = False
-    """True if the model's outputs are of tokens: then all rows are padded after their
-    tokens, and a teacher reads the same ones."""
+    """True if the model has one output per token.
+
+    All rows are then padded on the right, and a teacher must read the same tokens."""
     min_tokens: typing.ClassVar[int] = 1
     """The fewest tokens that the model takes; shorter rows are padded."""
 
     serves: typing.ClassVar[str | None] = None
-    """Name of the served answer; a value of the export's `--task`."""
+    """Name of the served answer; a value of `albert-tf export --task`."""
     text_inputs: typing.ClassVar[tuple] = ("text",)
-    """Names of the strings that the served model takes."""
+    """Names of the served model's string inputs."""
     text_lists: typing.ClassVar[tuple] = ()
-    """Text inputs whose rows are lists: string `[batch, any]`, "" for no item."""
+    """Text inputs whose rows are lists: string `[batch, any]`, padded with ""."""
     optional_inputs: typing.ClassVar[tuple] = ()
-    """Names of strings that a model in memory takes beside them."""
+    """Names of additional string inputs of a model in memory."""
     example: typing.ClassVar[typing.Any] = "it is a very good one ."
     """An example request: one string, or a dict of strings by name."""
     features: typing.ClassVar[tuple] = FEATURES
@@ -82,9 +83,9 @@ class Task:
     feature_axes: typing.ClassVar[int] = 2
     """The number of axes of each feature; see `PretrainedModel`."""
     along: typing.ClassVar[dict] = {}
-    """Maps names of numbers whose second axis is a feature's to the feature."""
+    """Maps numeric outputs along a feature's token axis to that feature."""
     reads_whole: typing.ClassVar[str | None] = None
-    """Name of the strings that are read whole, in windows, however long they are."""
+    """Name of the text input that is read whole, in windows, whatever its length."""
     pads_answers: typing.ClassVar[bool] = False
     """True if each row has as many answers as the longest text."""
 
@@ -108,31 +109,31 @@ class Task:
     # From examples to features.
 
     def tokenize(self, examples, tokenizer, max_seq_length):
-        """Makes the `tokens_class` of the examples, without labels; it is cached."""
+        """Tokenizes examples to `tokens_class`, without labels, for the cache."""
         raise NotImplementedError
 
     def row_layout(self, tokenizer):
-        """Returns the `RowLayout` of the rows of `tokenize`."""
+        """Returns the `RowLayout` of the rows that `tokenize` makes."""
         return tokenizer.layout.padded_after if self.by_token else tokenizer.layout
 
     def targets(self, examples, tokens):
-        """Returns the labels of the objective, a row for each row of `tokens`."""
+        """Returns the labels for the objective, one row per row of `tokens`."""
         return examples.labels
 
     # The model.
 
     @property
     def model_class(self):
-        """ALBERT's model for the task."""
+        """The ALBERT model class for the task."""
         return registry.model_for(self.purpose)
 
     def model_classes(self):
-        """Returns the models for the task by their `ModelFamily`."""
+        """Returns the model classes for the task by `ModelFamily`."""
         return {f: registry.model_for(self.purpose, f) for f in registry.families()}
 
     @classmethod
     def told(cls, head):
-        """Returns the fields of the task that a head tells; None if it tells none.
+        """Returns the task fields that a head determines, or None.
 
         Args:
             head: constructor arguments of a model with the `purpose`; see `head.json`.
@@ -140,78 +141,78 @@ class Task:
         return {"name": cls.kind}
 
     def model_arguments(self):
-        """Returns arguments of models that the task decides."""
+        """Returns the model's constructor arguments that the task determines."""
         return {} if self.early_exit is None else self.early_exit.exit_arguments()
 
     def objective(self):
         """Makes the engine's `Objective`."""
         raise NotImplementedError
 
-    # Distillation: what a student learns from a teacher.
+    # Distillation from a teacher to a student.
 
     def distilled(self, outputs):
         """Returns the part of a model's outputs that a student imitates, float32.
 
-        Its shape is `[batch, …]`, or `[batch, tokens, …]` where the task is `by_token`.
+        Its shape is `[batch, …]`, or `[batch, tokens, …]` if the task is `by_token`.
         """
         return tf.cast(outputs, tf.float32)
 
     def as_wide(self, logits, config):
-        """Changes the width of a teacher's logits to that of a student's config."""
+        """Resizes a teacher's logits to the width of a student's config."""
         return logits
 
     def distances(self, logits, teacher, temperature):
-        """Computes the distance to the teacher for each weight of the labels' loss.
+        """Computes the distance to the teacher, in the shape of the labels' loss.
 
         Args:
             logits, teacher: the student's and the teacher's result of `distilled`.
-            temperature: the number by which logits are divided.
+            temperature: divisor of the logits.
         """
         raise NotImplementedError
 
-    # Scores and files. `outputs` is what the model returns for all rows: an array
+    # Scores and files. `outputs` is the model's result for all rows: an array
     # `[rows, ...]`, or a dict of arrays.
 
     def interpret(self, prepared, outputs):
-        """Computes from `outputs`, once, what scores and files are made of."""
+        """Converts `outputs` once to the form that scores and files need."""
         return outputs
 
     def score(self, prepared, interpreted):
-        """Returns `{metric: float}` with at least `metrics`."""
+        """Computes `{metric: float}` with at least `metrics`."""
         raise NotImplementedError
 
     def write_scored(self, output_dir, name, prepared, interpreted):
-        """Writes files that help to understand the scores of the examples `name`."""
+        """Writes files that help to understand the scores on the examples `name`."""
         return
 
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
-        """Writes the predictions of examples to predict.
+        """Writes predictions to files.
 
         Args:
             output_dir: a `pathlib.Path`.
-            prefix: the beginning of the names of files.
+            prefix: the prefix of file names.
             prepared: the `Prepared` examples.
             interpreted: the result of `interpret`.
-            submission: name of a benchmark's own file, or None.
+            submission: name of an additional file for a benchmark, or None.
         """
         raise NotImplementedError
 
     # Serving: from strings or features to answers, in a graph and in Python.
 
     def text_features(self, tokenizer, max_seq_length):
-        """Makes a module that maps strings to features of so many tokens at most."""
+        """Makes a module that maps strings to features of limited length."""
         return TextFeatures(tokenizer, max_seq_length, self.row_layout(tokenizer))
 
     def compute(self, model, features, exit_rule=None):
-        """Maps a dict of features to a dict of named numbers `[batch, …]`.
+        """Maps a dict of features to a dict of numeric outputs `[batch, …]`.
 
         Args:
             model: the `PretrainedModel`.
             features: int32 `[batch, …, tokens]` by name.
-            exit_rule: the `ExitRule` by which rows leave early, whose numbers then have
-                `EXIT_LAYER`, too; or None.
+            exit_rule: the `ExitRule` for early exit, which adds the output
+                `EXIT_LAYER`; or None.
         """
         if exit_rule is None:
             return self.numbers(model(features, training=False))
@@ -219,19 +220,19 @@ class Task:
         return {**self.numbers(outputs), EXIT_LAYER: layers}
 
     def numbers(self, outputs):
-        """Maps the model's outputs to a dict of named numbers `[batch, …]`."""
+        """Maps the model's outputs to a dict of numeric outputs `[batch, …]`."""
         raise NotImplementedError
 
     def answers(self, numbers, features):
-        """Maps the numbers and the features to the served outputs."""
+        """Maps the numeric outputs and the features to the served outputs."""
         return numbers
 
     def string_answers(self, text_features, compute):
         """Returns a function that maps strings to the served outputs.
 
         Args:
-            text_features: the module that `text_features` made.
-            compute: a function from features to numbers.
+            text_features: the result of the method `text_features`.
+            compute: function that maps features to numeric outputs.
         """
 
         def answer(**strings):
@@ -241,37 +242,37 @@ class Task:
         return answer
 
     def meaning(self):
-        """Describes each served output in a line, for the generated documentation."""
+        """Describes each served output in one line, for the generated documentation."""
         raise NotImplementedError
 
     def answer(self, outputs):
-        """Returns a `Predictor`'s answer for one input, a dict that is easy to read.
+        """Converts served outputs to a `Predictor`'s answer, a readable dict.
 
         Args:
-            outputs: the served outputs of the input by name: str, float and int, arrays
+            outputs: the served outputs of one input by name: str, float and int, arrays
                 of numbers, and nested lists of str.
         """
         return outputs
 
     def outputs(self, numbers):
-        """Returns the model's outputs behind `numbers`, as `interpret` takes them."""
+        """Recovers the model's outputs, the input of `interpret`, from `numbers`."""
         raise NotImplementedError
 
     def as_trained(self, scores):
-        """Returns the task as a model with these dev scores in training answers it."""
+        """Returns the task with settings chosen by a model's dev scores in training."""
         return self
 
     def to_dict(self):
-        """Returns the JSON form, which `registry.task_of` reads."""
+        """Returns the JSON form that `registry.task_of` reads."""
         fields = {"kind": self.kind, **dataclasses.asdict(self)}
         del fields["early_exit"]
         return fields
 
     def check_fits(self, directory, asked):
-        """Refuses to apply this task's model to the files of the task `asked`.
+        """Checks that this task's model fits the files of the task `asked`.
 
         Args:
-            directory: of the model, for messages.
+            directory: the model's, for messages.
             asked: the `Task` whose files are to be scored or predicted.
 
         Raises:

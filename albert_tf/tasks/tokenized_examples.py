@@ -1,4 +1,4 @@
-"""Examples as token ids, ready to be batched at any length, and a cache of them."""
+"""Tokenized examples, ready for batching at any length, and their cache."""
 
 import dataclasses
 import json
@@ -17,30 +17,29 @@ from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 _PLACED = 8192  # rows
-_VERSION = 3  # raise it when rows are built differently
-# What NumPy raises for files that were cut or are something else.
+_VERSION = 3  # increment when rows are built differently
+# NumPy's errors for files that are truncated or have another format.
 _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedExamples:
-    """Rows `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or others', of any lengths.
+    """Rows such as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, of any lengths.
 
-    An example is a row, or of multiple choice several: a row for each choice. Arrays
-    are then `[N, choices]`, and an example with fewer choices than another ends with
-    rows of length 0.
+    An example is a row; in multiple choice, it is one row per choice. Arrays are then
+    `[N, choices]`, and examples with fewer choices are padded with rows of length 0.
 
     Attributes:
         ids: int32, the ids of all rows, one row after the other.
-        starts: int64 `[N]`, where each row begins in `ids`.
-        lengths: int32 `[N]`, tokens of each row.
+        starts: int64 `[N]`, the start of each row in `ids`.
+        lengths: int32 `[N]`, the number of tokens in each row.
         first_lengths: int32 `[N]`, tokens before the second text, of `[CLS] A [SEP]`
             (XLNet: of `A [SEP]`, RoBERTa: of `<s> A </s></s>`).
-        labels: as in `Table`, or None; or int32 `[len(ids)]`, one for each token, -1
-            where there is none.
-        weights: float32 `[N]` of the loss of each example, or None for 1.
-        teacher: float32 `[N, …]` or `[len(ids), …]`, a teacher's logits of each example
-            or of each token (`Task.distilled`), or None.
+        labels: as in `Table`, or None; or int32 `[len(ids)]`, one per token, -1 for
+            none.
+        weights: float32 `[N]`, the loss weight of each example; None for 1.
+        teacher: float32 `[N, …]` or `[len(ids), …]`, a teacher's logits for each
+            example or token (`Task.distilled`), or None.
         layout: the `RowLayout`.
         pad_id: the id of padding.
     """
@@ -59,15 +58,15 @@ class TokenizedExamples:
         return len(self.starts)
 
     def are_of_tokens(self, values):
-        """Returns whether `labels` or `teacher` have a value for each token."""
-        # A row has [CLS], if nothing else, and a [SEP].
+        """Returns whether `labels` or `teacher` have one value per token."""
+        # Every row has at least [CLS] and [SEP].
         return values is not None and len(values) == len(self.ids) > len(self)
 
     @property
     def sizes(self):
-        """int `[N]`: examples of similar size share a batch with little padding.
+        """int `[N]`: sort keys; examples with similar keys need little padding.
 
-        That is the length of a row; of several, first their number, then the longest.
+        The key is a row's length; for several rows, their number, then the longest.
         """
         if self.lengths.ndim == 1:
             return self.lengths
@@ -75,12 +74,12 @@ class TokenizedExamples:
         return (self.lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
 
     def arrays(self):
-        """Returns the fields that are arrays, by name."""
+        """Returns the array fields by name."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {n: v for n, v in values.items() if isinstance(v, np.ndarray)}
 
     def take(self, rows):
-        """Returns the examples at `rows`, an int array, in that order."""
+        """Selects the examples at `rows`, an int array, in that order."""
 
         def taken(values):
             is_whole = values is None or self.are_of_tokens(values)
@@ -102,8 +101,8 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
         texts: list of strings.
         text_pairs: list of strings of the same length, or None.
         tokenizer: as returned by `albert_tf.load_tokenizer`.
-        max_seq_length: tokens of a row at most, the special ones counted.
-        labels: kept as they are.
+        max_seq_length: maximum number of tokens in a row, including special tokens.
+        labels: stored unchanged.
 
     Raises:
         UserError: `max_seq_length` leaves no room for text.
@@ -131,7 +130,7 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
 
 
 def _kept(tokenizer, ids, lengths, left):
-    """Returns texts as `assemble_rows` takes them, with `left` of their tokens."""
+    """Returns texts in the form of `assemble_rows`, truncated to `left` tokens."""
     begins = begins_of(lengths)
     if tokenizer.rules.keeps_ends:
         begins += lengths - left
@@ -139,12 +138,12 @@ def _kept(tokenizer, ids, lengths, left):
 
 
 def assemble_rows(tokenizer, first, second=None):
-    """Makes the `TokenizedExamples` of one text in each row, or of two.
+    """Makes `TokenizedExamples` with one text or two texts per row.
 
     Args:
         tokenizer: a `Tokenizer`.
-        first, second: for the texts of all rows: the ids of all tokens, where each
-            row's tokens begin there, and how many the row has.
+        first, second: the texts of all rows: the ids of all tokens, the start of each
+            row's tokens in the ids, and the number of the row's tokens.
     """
     layout, has_pairs = tokenizer.layout, second is not None
     left = first[-1]
@@ -154,7 +153,7 @@ def assemble_rows(tokenizer, first, second=None):
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
     ids[ends - 1 if layout.cls_last else starts] = tokenizer.cls_id
     place(*first, starts + layout.before, ids)
-    # Of the special tokens, one stands after the second text, or is XLNet's last.
+    # One of the special tokens follows the second text, or is XLNet's last.
     head = layout.before + left + (layout.between if has_pairs else 1)
     if has_pairs:
         place(*second, starts + head, ids)
@@ -169,7 +168,7 @@ def assemble_rows(tokenizer, first, second=None):
 
 
 def from_features(features, tokenizer):
-    """Makes `TokenizedExamples` of the result of `tokenizer(texts, padding=False)`."""
+    """Makes `TokenizedExamples` from what `tokenizer(texts, padding=False)` returns."""
     rows = features["input_ids"]
     lengths = np.array([len(row) for row in rows], np.int32)
     second = np.array([row.count(1) for row in features["segment_ids"]], np.int32)
@@ -184,13 +183,13 @@ def from_features(features, tokenizer):
 
 
 def begins_of(lengths):
-    """Returns int64 `[N]`: the beginning of each text, one after the other in a row."""
+    """Returns int64 `[N]`: the start of each text if all are concatenated."""
     return np.cumsum(lengths, dtype=np.int64) - lengths
 
 
 def place(tokens, begins, kept, starts, ids):
     """Copies `kept[i]` tokens, from `tokens[begins[i]]` on, to `ids[starts[i]:]`."""
-    # A few rows at a time: the indices take several times the memory of the tokens.
+    # A few rows at a time: the indices need several times the memory of the tokens.
     for first in range(0, len(kept), _PLACED):
         rows = slice(first, first + _PLACED)
         counts = kept[rows]
@@ -203,9 +202,9 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     """Tokenizes by `Task.tokenize`, or reads earlier results from `cache_dir`.
 
     The key is a hash of the examples, the task's kind and `row_settings`, the
-    tokenizer's fingerprint and the length, so a changed file, vocabulary or flag can
-    never meet a stale entry. Labels are not cached: they come with the examples. A
-    damaged file is made again.
+    tokenizer's fingerprint and the length, so that a changed file, vocabulary or flag
+    never hits a stale entry. Labels are not cached, since they come with the examples.
+    A damaged file is rebuilt.
 
     Returns:
         The result of `Task.tokenize`, with labels.
@@ -226,7 +225,7 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
 
 
 def tokens_facts(task, examples, tokenizer, max_seq_length):
-    """Lists what decides the rows of `cached_tokens`, for JSON."""
+    """Collects everything that determines the rows of `cached_tokens`, for JSON."""
     settings = [getattr(task, name) for name in task.row_settings]
     made_from = [task.kind, examples.inputs_digest(), *settings]
     facts = [_VERSION, made_from, tokenizer.fingerprint(), max_seq_length]
@@ -236,13 +235,13 @@ def tokens_facts(task, examples, tokenizer, max_seq_length):
 
 
 def cached(cache_dir, facts, build, make):
-    """Reads arrays from the cache, or makes them and writes them there.
+    """Reads arrays from the cache, or makes them and caches them.
 
     Args:
         cache_dir: the folder.
-        facts: all that decides the arrays, for JSON.
-        build: makes the result from the arrays, given by name.
-        make: makes `{name: array}`.
+        facts: everything that determines the arrays, for JSON.
+        build: function that makes the result from the arrays, given by name.
+        make: function that makes `{name: array}`.
 
     Returns:
         The result of `build`.
@@ -259,11 +258,11 @@ def cached(cache_dir, facts, build, make):
 
 
 def _read(path, build):
-    """Builds the result of a file's arrays; returns None if it cannot be read."""
+    """Builds the result from a file's arrays; returns None if it is unreadable."""
     if not path.exists():
         return None
     try:
-        # NumPy leaves a file that is no archive open.
+        # NumPy does not close a file that is no archive.
         with open(path, "rb") as file, np.load(file) as arrays:
             return build(**arrays)
     except _DAMAGED as error:

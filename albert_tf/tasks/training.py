@@ -1,4 +1,4 @@
-"""Fine-tuning with the training engine, whatever the task."""
+"""Fine-tunes any task with the training engine."""
 
 import dataclasses
 import math
@@ -41,25 +41,25 @@ from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tokenization.tokenizer import UNRECORDED
 
-# Version 0.1.0 kept the flags of a run in it, and nothing in its checkpoints.
+# Version 0.1.0 stored the flags of a run in this file, and none in its checkpoints.
 _EARLIER_FLAGS = "flags.json"
 
 
 def fine_tune(task, examples, options, strategy, identity):
-    """Trains on the examples of the role "train".
+    """Trains on the examples with the role "train".
 
-    `model/` in the output directory is the checkpoint with the best dev score. An
-    interrupted run continues exactly where it stopped; a finished one does nothing.
+    `model/` in the output directory becomes the checkpoint with the best dev score. An
+    interrupted run resumes exactly where it stopped; a finished run does nothing.
 
     Args:
         task: the `Task`.
-        examples: the `Examples` by name, "train" and all of "dev".
-        options: `TaskOptions`, whose models and vocabularies lie here.
+        examples: the `Examples` by name, with the roles "train" and "dev".
+        options: `TaskOptions` whose models and vocabularies are local.
         strategy: a `tf.distribute.Strategy`.
         identity: the result of `run_identity`.
 
     Returns:
-        Whether this process is the one that writes files.
+        Whether this process writes files.
 
     Raises:
         UserError: a checkpoint or flag does not fit, the best model was removed, or the
@@ -72,7 +72,7 @@ def fine_tune(task, examples, options, strategy, identity):
     length, scored = options.max_seq_length, of_role(examples, "dev")
     with strategy.scope():
         model, tokenizer = initial_model(options, task)
-    # Setting True would also train what a model leaves untrained, as XLNet's mask_emb.
+    # Setting True would also train frozen variables such as XLNet's mask_emb.
     if options.freeze_encoder:
         model.encoder().trainable = False
     train, *dev = (
@@ -90,7 +90,7 @@ def fine_tune(task, examples, options, strategy, identity):
     )
     if options.opened is not None:
         options.opened.release()
-    # Examples, as the official code counts epochs: one may have several rows.
+    # Epochs count examples, as in the official code; an example may have several rows.
     count = len(train.examples)
     trainer = _trainer(options, task, model, strategy, count, identity)
     dataset = training_dataset(
@@ -112,7 +112,7 @@ def fine_tune(task, examples, options, strategy, identity):
 
 
 def _require_best_model(output_dir):
-    """Refuses a run whose best model is gone: no later step need be as good."""
+    """Refuses a run whose best model is gone, since later steps may be worse."""
     output_dir = pathlib.Path(output_dir)
     if read_training_info(output_dir / MODEL_DIR):
         return
@@ -125,7 +125,7 @@ def _require_best_model(output_dir):
 
 
 def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
-    """Makes the `Prepared` examples of a name; logs how many bad rows were left out."""
+    """Tokenizes the examples of a name; logs the number of skipped bad rows."""
     if examples.num_skipped:
         counts = examples.num_skipped, len(examples)
         logging.warning("%s: %d bad rows left out, %d kept.", examples.path, *counts)
@@ -150,7 +150,7 @@ def _trainer(options, task, model, strategy, count, identity):
         **vars(group_of(TrainerFlags, options)),
         num_train_steps=steps,
         eval_steps=options.save_checkpoints_steps,
-        eval_at_start=False,  # so that the first step does not wait for the dev set
+        eval_at_start=False,  # so that training starts at once
         best_metric=task.metrics[0],
         patience=options.early_stopping_patience,
         identity=identity,
@@ -180,7 +180,7 @@ def _steps(options, count):
 
 def best_model_saver(options, task, tokenizer, model):
     """Returns a function of a step and its dev scores that saves the model."""
-    used = versions()  # before the first step: afterwards, nothing may fail
+    used = versions()  # read before training, after which nothing may fail
 
     def save_best(step, scores):
         info = {
@@ -201,16 +201,16 @@ def best_model_saver(options, task, tokenizer, model):
 
 
 def run_identity(options, examples):
-    """Lists the `IdentityEntry`s of a run that are known before its model is.
+    """Lists the `IdentityEntry`s of a run that are known before its model is built.
 
     Args:
         options: `TaskOptions`.
-        examples: the `Examples` by name; those to train and to choose on count.
+        examples: the `Examples` by name; only "train" and "dev" matter.
 
     Raises:
         UserError: version 0.1.0 began the run, with other flags.
     """
-    # Where no casing is given, the vocabulary decides, whose fingerprint is an entry.
+    # Without a flag, the vocabulary determines casing; its fingerprint is an entry.
     lowers = options.do_lower_case is not False
     flags = flag_identity(dataclasses.replace(options, do_lower_case=lowers))
     path = os.path.join(options.output_dir, _EARLIER_FLAGS)

@@ -1,12 +1,11 @@
-"""Texts that are longer than a row, read through windows that overlap.
+"""Splits long texts into overlapping windows.
 
-A window is a row of a `RowLayout`: `[CLS] question [SEP] text [SEP]` or, where [CLS] is
-last, `text [SEP] question [SEP] [CLS]`; without question, where only a text is read.
-`Layout` finds beginnings and ends, and the best window of each token;
-`tokenization.in_graph.windows` does so inside a TensorFlow graph, for serving.
+A window is a row of a `RowLayout`: `[CLS] question [SEP] text [SEP]` or, if [CLS] is
+last, `text [SEP] question [SEP] [CLS]`; the question is optional. `Layout` computes the
+bounds of windows, and the best window for each token; for serving,
+`tokenization.in_graph.windows` does the same inside a TensorFlow graph.
 
-B texts, W windows, T tokens of a window, N tokens of texts in windows, one after the
-other.
+Shapes: B texts, W windows, T tokens per window, N text tokens in all windows together.
 """
 
 import functools
@@ -54,12 +53,12 @@ class Layout:
 
     @property
     def cls_positions(self):
-        """int64 `[W]`, where [CLS] stands in each window."""
+        """int64 `[W]`, the position of [CLS] in each window."""
         return self.lengths - 1 if self.row_layout.cls_last else 0 * self.lengths
 
     @property
     def starts(self):
-        """int64 `[W]`, where each window begins in a row of them all."""
+        """int64 `[W]`, the start of each window if all are concatenated."""
         return np.cumsum(self.lengths) - self.lengths
 
     @functools.cached_property
@@ -69,30 +68,30 @@ class Layout:
 
     @functools.cached_property
     def positions(self):
-        """int64 `[tokens of all windows]`, the place of each token in its window."""
+        """int64 `[tokens of all windows]`, the position of each token in its window."""
         return np.arange(len(self.rows)) - self.starts[self.rows]
 
     @property
     def first_lengths(self):
-        """int64 `[W]`, tokens before the second of question and text."""
+        """int64 `[W]`, the number of tokens before the second of question and text."""
         layout = self.row_layout
         return self.tokens + layout.between if layout.cls_last else self.before
 
     def of_questions(self, kept):
-        """Finds the tokens of questions, as `in_texts` does those of texts.
+        """Finds the tokens of questions, as `in_texts` finds those of texts.
 
         Args:
-            kept: int array `[B]`, tokens of each text's question.
+            kept: int array `[B]`, the number of tokens in each text's question.
         """
         before = self.first_lengths[self.rows] if self.row_layout.cls_last else 1
         return self._within(before, kept[self.text[self.rows]])
 
     @functools.cached_property
     def in_texts(self):
-        """Tokens of texts, int64 `[N]` each.
+        """The text tokens in all windows, three int64 `[N]`.
 
-        They are the place among the tokens of all windows, the text, and the number in
-        it.
+        Each token's index among the tokens of all windows, its text, and its index in
+        the text.
         """
         places, text, number = self._within(
             self.before[self.rows], self.tokens[self.rows]
@@ -111,10 +110,10 @@ class Layout:
         return ids.astype(np.int32)
 
     def max_context(self):
-        """Marks tokens of texts to which no other window gives more context.
+        """Marks the text tokens that have the most context in this window.
 
-        The context of a token is the lesser number of tokens left and right of it,
-        and a hundredth of the window's length; of equal windows the first is best.
+        A token's context is the smaller number of tokens to its left or right, plus a
+        hundredth of the window's length; among equal windows the first is best.
 
         Returns:
             bool `[tokens of all windows]`.

@@ -1,1 +1,1 @@
-"""Labels or a number for a text, or for a pair of texts."""
+"""Classification and regression of texts or pairs of texts."""

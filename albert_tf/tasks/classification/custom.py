@@ -1,4 +1,4 @@
-"""Any folder with tables of one's own: train, dev and test as TSV, CSV or JSONL."""
+"""Custom data: a folder with train, dev and test tables as TSV, CSV or JSONL."""
 
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import SUFFIXES
@@ -22,7 +22,7 @@ def custom_examples(
     required=("train", "dev"),
     unlabelled=True,
 ):
-    """Reads the task of a folder of tables, and its `train.*`, `dev.*` and `test.*`.
+    """Reads `train.*`, `dev.*` and `test.*` in a folder, and makes their task.
 
     Args:
         data_dir: folder of the tables; each has one of `SUFFIXES`.
@@ -30,8 +30,9 @@ def custom_examples(
         kind: the kind of a `TextTask`.
         labels: label names in id order; by default the sorted labels of the training
             table, which is then required.
-        skip_bad_rows: leave bad rows out and count them.
-        roles, required: the tables to read if they are there, and those that must be.
+        skip_bad_rows: skip and count bad rows.
+        roles, required: the roles to read if their table exists; the roles that must
+            have a table.
         unlabelled: whether to read a test table without labels.
 
     Returns:

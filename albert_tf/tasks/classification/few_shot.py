@@ -1,4 +1,4 @@
-"""Learning from few labels: vectors of one label come together, then a linear head.
+"""Few-shot learning: contrastive training of the encoder, then a linear head.
 
 Source: Tunstall et al., "Efficient Few-Shot Learning Without Prompts" (SetFit, 2022),
 section 3.
@@ -19,22 +19,23 @@ from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity.task import Similarity
 
-_PARTNERS = 20  # of a text, of its own label and of others each; "R" in the paper
-_STEPS = 10_000  # of the head, at most
+_PARTNERS = 20  # positive pairs, and as many negative ones, per text; the paper's "R"
+_STEPS = 10_000  # maximum number of steps for the head
 _SMALLEST_GRADIENT = 1e-6
 
 
 def few_shot_arguments(opened, kind):
-    """Returns the constructor arguments of a classifier that learns from few labels.
+    """Returns the constructor arguments of a classifier for few-shot learning.
 
-    The classifier pools as a model of vectors does, and by the mean from others.
+    The classifier pools as the embedding model that it starts from; from other models,
+    it uses mean pooling.
 
     Args:
         opened: the `Bundle` that training starts from.
         kind: the kind of the labels.
 
     Raises:
-        UserError: texts have no label or several, or the model is an XLNet.
+        UserError: texts do not have exactly one label, or the model is an XLNet.
     """
     if kind != "single_label":
         raise UserError(
@@ -51,18 +52,18 @@ def few_shot_arguments(opened, kind):
 
 
 def learn_from_few(model, examples, **fitting):
-    """Trains the encoder of a classifier on pairs of its texts, and then its head.
+    """Trains the encoder of a classifier on pairs of texts, and then its head.
 
     Args:
         model: an `AlbertForSequenceClassification` with a `pooling`.
         examples: `TokenizedExamples` with one label each.
-        **fitting: other arguments of `tasks.fitting.fit` for the pairs, 40 a text.
+        **fitting: other arguments of `tasks.fitting.fit` for the pairs, 40 per text.
 
     Returns:
-        Keras' `History` of the encoder.
+        Keras' `History` of the encoder's training.
 
     Raises:
-        UserError: all texts have one label, or weights.
+        UserError: all texts have the same label, or texts have weights.
     """
     if examples.weights is not None:
         raise UserError("few_shot compares texts, which have no weights; give none.")
@@ -84,17 +85,17 @@ def learn_from_few(model, examples, **fitting):
 
 
 def contrastive_pairs(labels, seed):
-    """Draws partners for each text: score 1 with the same label, 0 with another one.
+    """Samples pairs of texts: score 1 for the same label, 0 for different labels.
 
     Args:
         labels: int `[texts]`.
-        seed: the seed of the choice.
+        seed: the seed of the sampling.
 
     Returns:
-        The numbers of both texts, int `[pairs, 2]`, and scores, float32 `[pairs]`.
+        The indices of both texts, int `[pairs, 2]`, and scores, float32 `[pairs]`.
 
     Raises:
-        UserError: all texts have one label.
+        UserError: all texts have the same label.
     """
     random = np.random.default_rng(seed)
     if len(np.unique(labels)) < 2:
@@ -114,23 +115,23 @@ def contrastive_pairs(labels, seed):
 
 
 def logistic_regression(vectors, labels, num_labels):
-    """Fits a linear classifier by Nesterov's accelerated gradients.
+    """Fits a linear classifier by Nesterov's accelerated gradient descent.
 
-    It minimises the sum of the cross-entropies and of half the squared weights, as
-    scikit-learn's `LogisticRegression` does.
+    Like scikit-learn's `LogisticRegression`, it minimizes the sum of the cross-entropy
+    and half the squared norm of the weights.
 
     Args:
-        vectors: float `[texts, hidden]` of length 1.
+        vectors: float `[texts, hidden]`, unit vectors.
         labels: int `[texts]`.
         num_labels: int.
 
     Returns:
-        weights `[labels, hidden]` and bias `[labels]`, float32.
+        Weights `[labels, hidden]` and bias `[labels]`, float32.
     """
     inputs = np.concatenate([vectors, np.ones((len(vectors), 1))], axis=1)
     inputs = inputs.astype(np.float64)
     expected = np.eye(num_labels)[labels]
-    # Of two labels, the one vector between them is what is penalized.
+    # With two labels, the penalty is on the single vector that separates them.
     penalty = np.full(inputs.shape[1], 2.0 if num_labels == 2 else 1.0)
     penalty[-1] = 0
     rate = 1 / (0.5 * np.linalg.norm(inputs, 2) ** 2 + penalty[0])

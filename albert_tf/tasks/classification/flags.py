@@ -27,7 +27,7 @@ from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
 from albert_tf.tasks.tables import ColumnFlags
 
-# Official flags that only TPUEstimator needed, or that this program makes needless.
+# Official flags that only TPUEstimator needed, or that are unnecessary here.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 
@@ -48,7 +48,7 @@ class RawTextFlags:
 
     @property
     def asks_raw_text(self):
-        """True if --do_predict is meant for raw text, and not for the test table."""
+        """True if --do_predict is for raw text, not for the test table."""
         return self.input_text is not None or bool(self.input_file)
 
 

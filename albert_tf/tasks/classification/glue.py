@@ -1,9 +1,9 @@
 """The GLUE tasks as data: columns, label order, headers, metrics, submission names.
 
-Columns, label order (it is the id order of released fine-tuned models) and task names
-follow the official `classifier_utils.py`; F1 and Spearman, which it lacks, follow the
-GLUE leaderboard. Columns are found by the names in the header, so that a file with
-another layout is an error and not a wrong column.
+Columns, label order (the id order of released fine-tuned models) and task names follow
+the official `classifier_utils.py`; F1 and Spearman, which it lacks, follow the GLUE
+leaderboard. Columns are selected by header name, so that a file with another layout
+raises an error instead of yielding a wrong column.
 """
 
 import dataclasses
@@ -130,11 +130,11 @@ def glue_examples(
 
     Args:
         task_name: see `glue_task`.
-        data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
-            lays them out.
-        skip_bad_rows: leave bad rows out and count them (always so for QQP).
-        roles: which files to read; they must be there.
-        unlabelled: whether to read files to predict that have no labels.
+        data_dir: folder with `CoLA/`, `SST-2/`, …, as `download_glue_data.py` creates
+            it.
+        skip_bad_rows: skip and count bad rows (always for QQP).
+        roles: the roles to read; their files must exist.
+        unlabelled: whether to read test files without labels.
 
     Returns:
         (task, examples): a `TextTask`, and a dict of `Table` by name: "train", "dev"

@@ -1,7 +1,7 @@
-"""Labels and weights as Python users give them.
+"""Labels and weights from Python users.
 
-A label is a name, the number of one, or a list of them. Beside labels, Keras' `fit`
-takes weights, and a share of the examples to hold out.
+A label is a name, the number of a label, or a list of these. Like Keras' `fit`,
+training also takes weights, and a fraction of the examples to hold out.
 """
 
 import dataclasses
@@ -18,10 +18,10 @@ from albert_tf.tokenization.features import elements
 
 
 def list_of_labels(labels):
-    """Returns the labels as a list.
+    """Converts labels to a list.
 
     Raises:
-        UserError: they are one text, whose letters are no labels, or have no order.
+        UserError: the labels are a single str, or an unordered collection.
     """
     if isinstance(labels, str | bytes):
         raise UserError(f"labels must be a list, got {labels!r}.")
@@ -29,16 +29,16 @@ def list_of_labels(labels):
 
 
 def given_names(names):
-    """Returns the names given for labels, without the white space around them.
+    """Validates label names, and strips white space around them.
 
     Args:
-        names: a list of str or int, in the order of the labels' ids.
+        names: a list of str or int, in id order.
 
     Returns:
         A tuple of str.
 
     Raises:
-        UserError: one is no name or empty, or two are the same.
+        UserError: a name is empty or has another type, or two are equal.
     """
     names = list_of_labels(names)
     found = list(_each(names, lambda name: name_of(by_name(name, None))))
@@ -46,14 +46,14 @@ def given_names(names):
 
 
 def label_names(task_type, values):
-    """Lists the names that occur in labels, sorted; numbers are sorted by their size.
+    """Lists the sorted names in labels; numbers are sorted numerically.
 
     Args:
         task_type: a `TextTask` class whose labels have names.
-        values: a list; for each text a str or an int, or a list of them.
+        values: a list; for each text a str or an int, or a list of these.
 
     Raises:
-        UserError: a value is no label, or there are fewer names than the task needs.
+        UserError: a value is not a label, or there are fewer names than the task needs.
     """
     found = list(
         _each(values, lambda value: task_type.label_names(by_name(value, None)))
@@ -69,18 +69,18 @@ def label_names(task_type, values):
 
 
 def label_array(task, values):
-    """Encodes labels as the objective of a `TextTask` takes them.
+    """Encodes labels for the objective of a `TextTask`.
 
     Args:
         task: the `TextTask`.
-        values: for each text the name of a label or its number, a list of these, or a
-            number for a task without labels.
+        values: for each text the name or number of a label, a list of these, or a
+            number for regression.
 
     Returns:
         int32 or float32 `[N, …]`.
 
     Raises:
-        UserError: a value is no label of the task.
+        UserError: a value is not a label of the task.
     """
 
     def parsed(value):
@@ -99,14 +99,14 @@ def _each(labels, parse):
 
 
 def by_name(value, names):
-    """Returns the label's name for a str or an int, or a list of names for a list.
+    """Returns the label name for a str or an int, or a list of names for a list.
 
-    `names` are in id order; None where numbers are names themselves.
+    `names` are in id order; None if numbers are names themselves.
     """
     if isinstance(value, np.ndarray | tuple | set):
         value = sorted(value) if isinstance(value, set) else list(value)
     if isinstance(value, list):
-        # A 0 or 1 for each label, it seems; of two labels also [0, 1].
+        # This looks like a 0 or 1 per label; with two labels, [0, 1] is ambiguous.
         is_vector = names and len(value) == len(names) == 2 and {*value} == {0, 1}
         if is_vector or len(set(map(str, value))) < len(value):
             raise ValueError(
@@ -128,22 +128,22 @@ def by_name(value, names):
 def training_and_held_out(
     task, examples, validation_split=0.0, sample_weight=None, class_weight=None
 ):
-    """Splits weighted examples into those to learn from and those to evaluate on.
+    """Adds weights to examples, and splits them into training and held-out examples.
 
     Args:
         task: a `TextTask`.
         examples: labelled `TokenizedExamples`.
-        validation_split: the share to evaluate on, the last ones; 0 for none.
-        sample_weight: a number for each example, the weight of its loss.
-        class_weight: a dict of numbers by the name or the number of a label; 1 for
-            others. As in Keras, it counts in training only.
+        validation_split: the fraction to hold out, from the end; 0 for none.
+        sample_weight: the loss weight of each example.
+        class_weight: dict of weights by the name or number of a label; by default 1.
+            As in Keras, class weights apply to training only.
 
     Returns:
-        Two `TokenizedExamples`; the second is None where nothing is held out.
+        Two `TokenizedExamples`; the second is None if nothing is held out.
 
     Raises:
-        UserError: the share leaves no example on one side, or weights are not finite
-            numbers of 0 or more, or do not fit the examples.
+        UserError: one side of the split is empty, or weights are negative, not finite,
+            or do not match the examples.
     """
     count = len(examples)
     kept = math.floor(count * (1 - validation_split))

@@ -1,4 +1,4 @@
-"""The run of run_classifier.py."""
+"""Implements run_classifier.py."""
 
 import dataclasses
 import functools
@@ -32,7 +32,7 @@ _CUSTOM = "custom"
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.command`."""
+    """Runs the command once; see `TaskOptions.command`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
@@ -42,7 +42,7 @@ def train_and_apply(options):
             tuned = fine_tuned(options.output_dir, options.opened, task_class=TextTask)
         task, examples = read_tables(options, tuned, predict_splits)
         if asks_raw_text:
-            # Before training; and a pipe can be read only once.
+            # Read before training, and only once, since it may be a pipe.
             texts = read_raw_texts(options, task.pair)
         if options.do_train and options.few_shot:
             _train_few_shot(options, task, examples)
@@ -55,7 +55,7 @@ def train_and_apply(options):
 
 
 def _train_few_shot(options, task, examples):
-    """Trains as `tasks.training.fine_tune`, from few labels, in one go."""
+    """Trains few-shot, in one go, in place of `tasks.training.fine_tune`."""
     length, held_out = options.max_seq_length, of_role(examples, "dev")
     told_by = functools.partial(few_shot_arguments, kind=task.kind)
     model, tokenizer = initial_model(options, task, told_by)
@@ -80,7 +80,7 @@ def _train_few_shot(options, task, examples):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.command`."""
+    """Checks the flags; see `TaskOptions.command`."""
     _check_raw_text(options)
     options.check_early_exit()
     check_steps(options)
@@ -95,7 +95,7 @@ def check_flags(options):
 
 
 def _check_raw_text(options):
-    """Refuses flags of raw text that would have no effect."""
+    """Refuses raw-text flags that would have no effect."""
     if options.input_text is not None and options.input_file:
         raise UserError(
             "A run predicts --input_text or --input_file, not both; give one of them."
@@ -120,7 +120,7 @@ def _require_tables(options):
 
 
 def _check_few_shot(options):
-    """Refuses flags that `_train_few_shot` does not follow."""
+    """Refuses flags that `_train_few_shot` does not support."""
     if options.distribution_strategy not in ("auto", "cpu"):
         raise UserError(
             f"--few_shot learns on one device; leave --distribution_strategy="
@@ -135,12 +135,12 @@ def _check_few_shot(options):
 
 
 def read_tables(options, tuned, predict):
-    """Reads the task that the flags name, and its tables, as `custom_examples`.
+    """Reads the task of the flags, and its tables; see `custom_examples`.
 
     Args:
         options: `ClassifierOptions`.
         tuned: the result of `fine_tuned` for custom tables, if nothing is trained.
-        predict: whether unlabelled test tables are to be predicted.
+        predict: whether to read unlabelled test tables.
     """
     data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
     roles = {*options.needed_roles, *(("test",) if options.do_eval else ())}
@@ -150,7 +150,7 @@ def read_tables(options, tuned, predict):
     labels = tuple(map(trimmed, options.labels.split(","))) if options.labels else ()
     if not options.do_train:
         required = ("dev",) if options.do_eval else ()
-        # The model to apply knows what the training table would tell.
+        # The fine-tuned model has the labels that the training table would provide.
         _, task = tuned
         kind, labels = task.kind, labels or task.labels
     return custom_examples(
@@ -159,15 +159,14 @@ def read_tables(options, tuned, predict):
 
 
 def read_raw_texts(flags, pair):
-    """Reads the texts and, for pair tasks, the second texts (else None), as lists.
+    """Reads lists of texts and, for pair tasks, second texts (else None).
 
     Args:
         flags: `RawTextFlags`.
-        pair: whether the task takes pairs; None: that is not known, and the flags
-            decide.
+        pair: whether the task takes pairs; None if unknown, so that the flags decide.
 
     Raises:
-        UserError: the file cannot be read or is empty, or texts do not fit the task.
+        UserError: the file is unreadable or empty, or texts do not fit the task.
     """
     if pair is None:
         pair = flags.input_text_pair is not None
@@ -196,13 +195,13 @@ def read_raw_texts(flags, pair):
 
 
 def _predict_raw_text(options, texts):
-    """Prints and writes a line for each text: the prediction, then the text.
+    """Prints and writes one line per text: the prediction, then the text.
 
     Args:
         options: `ClassifierOptions`.
         texts: the result of `read_raw_texts`; None to read them now.
     """
-    # Imported here: training starts seconds sooner without serving.
+    # Imported here so that training starts seconds sooner.
     from albert_tf.serving.predictor import Predictor
 
     opened, task = fine_tuned(options.output_dir, options.opened, task_class=TextTask)

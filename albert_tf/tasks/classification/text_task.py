@@ -29,22 +29,22 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 _SHOWN = 8  # label names in a message
 _INCHES_A_LABEL = 0.6
 _LARGEST_INCHES = 24
-# More labels than this get no numbers in the cells: they would be illegible.
+# With more labels than this, numbers in the cells would be illegible.
 _MOST_NUMBERS = 30
 LABEL_SEPARATOR = "|"
-"""Between the labels of one row of a TSV or CSV."""
+"""Separator of labels in a row of a TSV or CSV."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextTask(Task):
-    """A table of texts (or pairs), a label in each row, a linear head on [CLS].
+    """A table of texts or pairs with a label per row, and a linear head on [CLS].
 
-    Unless a subclass says otherwise, a label is a number.
+    Labels are numbers unless a subclass defines them otherwise.
 
     Attributes:
-        labels: label names in id order; empty where a label is a number.
-        pair: whether the input is a pair of texts; None: the model does not say, since
-            the command did not train it.
+        labels: label names in id order; empty if labels are numbers.
+        pair: whether the input is a pair of texts; None if unknown, for a model that
+            another program trained.
     """
 
     labels: tuple = ()
@@ -54,7 +54,7 @@ class TextTask(Task):
     serves = "regression"
     has_accuracy = False
     fewest_labels = 0
-    """Number of label names that it needs; 0 where it has none."""
+    """Minimum number of label names; 0 for a task without names."""
 
     def __post_init__(self):
         for name in ("labels", "metrics"):
@@ -80,7 +80,7 @@ class TextTask(Task):
         labels = head.get("labels")
         if cls.kind != head.get("label_kind", "single_label" if labels else None):
             return None
-        # Whether it was trained on pairs of texts, only the user knows.
+        # The head does not tell whether the model was trained on pairs of texts.
         return {"name": "custom", "pair": None, "labels": list(labels or ())}
 
     @property
@@ -102,26 +102,26 @@ class TextTask(Task):
         return len(self.output_names)
 
     def label_dtype(self, axes):
-        """Returns the type of labels as `losses` takes them."""
+        """Returns the label dtype that `losses` takes."""
         return tf.int32 if self.labels else tf.float32
 
     def parse_label(self, value):
-        """Parses the raw value of a table to a label as the objective takes it.
+        """Parses a raw value of a table to a label for the objective.
 
         Raises:
-            ValueError: the value is no label of the task; the message says why.
+            ValueError: the value is not a label of the task; the message says why.
         """
         return number_of(value)
 
     def label_id(self, name):
-        """Returns a name's place among the labels, in whichever spelling.
+        """Returns the id of a label name in any spelling.
 
-        White space around it is ignored, and what `label_key` ignores.
+        Ignores white space around the name, and differences that `label_key` ignores.
 
         Raises:
-            ValueError: it is none of them; the message shows the first few.
+            ValueError: there is no such label; the message shows the first few labels.
         """
-        if name in self.labels:  # of which two may differ in white space alone
+        if name in self.labels:  # two labels may differ in white space only
             return self.labels.index(name)
         keys, key = [label_key(label) for label in self.labels], label_key(name)
         if key not in keys:
@@ -131,19 +131,19 @@ class TextTask(Task):
         return keys.index(key)
 
     def losses(self, logits, labels):
-        """Computes each row's loss, float32 `[B]`, of float32 outputs `[B, …]`."""
+        """Computes each row's loss, float32 `[B]`, from float32 outputs `[B, …]`."""
         raise NotImplementedError
 
     def right(self, logits, labels):
-        """Returns float32 `[B]`: 1 where a row is right; if `has_accuracy`."""
+        """Returns float32 `[B]`: 1 for correct rows; only if `has_accuracy`."""
         raise NotImplementedError
 
     def predictions(self, logits):
-        """Predicts from `[N, outputs]` logits, in the form of labels."""
+        """Computes predicted labels from `[N, outputs]` logits."""
         return logits[:, 0]
 
     def probabilities(self, logits):
-        """Returns the numbers of result files for `[N, outputs]` logits."""
+        """Computes the numbers in result files from `[N, outputs]` logits."""
         return logits
 
     def mean_loss(self, labels, logits):
@@ -151,18 +151,18 @@ class TextTask(Task):
         return float(np.mean(self.losses(logits, labels)))
 
     def worth_a_look(self, labels, predictions):
-        """Returns indices of the rows that `<split>_errors.tsv` shows.
+        """Returns the indices of the rows to show in `<split>_errors.tsv`.
 
-        All, the largest error first: hardly a number is predicted exactly.
+        These are all rows, largest error first: few numbers are predicted exactly.
         """
         return np.argsort(-np.abs(labels - predictions), kind="stable")
 
     def label_text(self, label):
-        """Returns the spelling in result files of one label or prediction."""
+        """Returns the text of one label or prediction in result files."""
         return f"{label:.3f}"
 
     def answer_columns(self, answer):
-        """Writes the columns that show a result of `answer`, as strings."""
+        """Formats a result of `answer` as a list of strings, one per column."""
         return [f"{value:.4f}" for value in answer.values()]
 
     def read(self, path, columns, role="dev", skip_bad_rows=False):
@@ -184,7 +184,7 @@ class TextTask(Task):
         return TextObjective(self)
 
     def distances(self, logits, teacher, temperature):
-        """Computes squared differences, which no temperature changes."""
+        """Computes squared differences, whatever the temperature."""
         return tf.square(logits - teacher)[:, 0]
 
     def score(self, prepared, outputs):
@@ -199,7 +199,7 @@ class TextTask(Task):
     def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
         """Writes the probabilities (or the value) of each row, and its prediction.
 
-        The second file is as the GLUE server takes it.
+        The second file has the format of the GLUE server.
         """
         rows, numbers = prepared.examples.rows, self.probabilities(outputs)
         lines = [[row, *values] for row, values in zip(rows, numbers, strict=True)]
@@ -210,7 +210,7 @@ class TextTask(Task):
         for name in filter(None, (f"{prefix}submit_results", submission)):
             _write_lines(output_dir / f"{name}.tsv", lines)
 
-    # What is served: a number, by the name of the output.
+    # Served outputs: a number by the name of the output.
 
     def numbers(self, outputs):
         return {self.output_names[0]: outputs[:, 0]}  # [B, 1] -> [B]
@@ -233,7 +233,7 @@ class TextTask(Task):
 
 
 class Labelled(TextTask):
-    """Labels that have names; the probability of each is served."""
+    """Base class for tasks with label names; serves the probability of each label."""
 
     serves = "classification"
 
@@ -262,7 +262,7 @@ class Labelled(TextTask):
         return {"probabilities": f"probability of each label, in the order {order}"}
 
     def answer(self, outputs):
-        """Returns a float for each label, and the layers of an early exit."""
+        """Returns a float for each label, and the layers used by early exit."""
         shares = map(float, outputs["probabilities"])
         by_name = dict(zip(self.labels, shares, strict=True))
         early = {name: outputs[name] for name in outputs if name == EXIT_LAYER}
@@ -277,7 +277,7 @@ class SingleLabel(OneLabel, Labelled):
     fewest_labels = 2
 
     def parse_label(self, value):
-        if value in self.labels:  # as it is, with the white space around it
+        if value in self.labels:  # unchanged, with white space around it
             return self.labels.index(value)
         return self.label_id(*self.label_names(value))
 
@@ -303,7 +303,7 @@ class SingleLabel(OneLabel, Labelled):
         return metrics.cross_entropy(labels, logits)
 
     def score(self, prepared, outputs):
-        """Scores as `Task.score`, and adds `majority_accuracy`."""
+        """Computes the scores of `Task.score`, plus `majority_accuracy`."""
         labels = prepared.tokens.labels
         majority = float(np.bincount(labels).max() / len(labels))
         return {**super().score(prepared, outputs), "majority_accuracy": majority}
@@ -347,7 +347,7 @@ class SingleLabel(OneLabel, Labelled):
 
 
 class MultiLabel(Labelled):
-    """Binary cross-entropy, a mean over the labels."""
+    """Mean binary cross-entropy over the labels."""
 
     kind = "multi_label"
     has_accuracy = True
@@ -364,7 +364,7 @@ class MultiLabel(Labelled):
 
     @classmethod
     def label_names(cls, value):
-        """Names in a list, or in a text such as `"a|b"` or `'["a", "b"]'`."""
+        """Parses the names in a list, or in a text like `"a|b"` or `'["a", "b"]'`."""
         value = listed(value)
         if isinstance(value, str):
             value = value.split(LABEL_SEPARATOR)
@@ -444,7 +444,7 @@ class MultiLabel(Labelled):
 
 
 def is_vector(value, labels):
-    """Returns whether a value has a 0 or 1 for each label, and is no list of these."""
+    """Returns whether a value has a 0 or 1 per label, and is not a list of labels."""
     return (
         isinstance(value, list)
         and len(value) == len(labels)
@@ -461,7 +461,7 @@ class Regression(TextTask):
 
     @classmethod
     def told(cls, head):
-        # No task has several numbers.
+        # No task has several numbers per row.
         return super().told(head) if head.get("num_labels", 1) == 1 else None
 
     def losses(self, logits, labels):
@@ -472,7 +472,7 @@ class Regression(TextTask):
 
 
 def write_errors(path, task, table, predictions):
-    """Writes the rows that `task` finds worth a look: row, label, prediction, texts."""
+    """Writes the rows of `task.worth_a_look`: row, label, prediction, texts."""
     columns = {"text": table.texts}
     if table.text_pairs is not None:
         columns["text_pair"] = table.text_pairs
@@ -491,9 +491,9 @@ def _write_lines(path, lines):
 
 
 def write_confusion_plot(path, labels, confusion):
-    """Writes a PNG of counts; the colour is the share of the row's label.
+    """Plots counts as a PNG; the color is the fraction of the row's label.
 
-    `confusion` is int `[labels, labels]`; rows are labels, columns predictions.
+    `confusion` is int `[labels, labels]`; rows are labels, columns are predictions.
     """
     shares = confusion / confusion.sum(axis=1, keepdims=True).clip(min=1)
 
@@ -501,7 +501,7 @@ def write_confusion_plot(path, labels, confusion):
         axes = figure.add_subplot()
         image = axes.imshow(shares, cmap=HELD_OUT_SHARES, vmin=0.0, vmax=1.0)
         figure.colorbar(image, label="share of the label")
-        places, plain = range(len(labels)), {"parse_math": False}  # "$" is a letter
+        places, plain = range(len(labels)), {"parse_math": False}  # keeps "$" literal
         axes.set_xticks(places, names, rotation=45, ha="right", **plain)
         axes.set_yticks(places, names, **plain)
         axes.set_xlabel("prediction")

@@ -1,1 +1,1 @@
-"""The command of a task: the parts that all tasks share."""
+"""The code that the commands of all tasks share."""

@@ -1,4 +1,4 @@
-"""The flags that the commands of several tasks share."""
+"""The flags that several task commands share."""
 
 import dataclasses
 import functools
@@ -97,7 +97,7 @@ class StartFlags(ExecutionFlags):
 
     @property
     def vocabulary(self):
-        """The file of a vocabulary, if a flag names one."""
+        """The vocabulary file, if a flag names one."""
         return self.spm_model_file or self.vocab_file
 
 
@@ -235,17 +235,17 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
 
     @property
     def command(self):
-        """The module that follows the flags of a kind of tasks.
+        """The module that implements the command.
 
-        Its `check_flags` raises `UserError` for options that cannot be followed, or
-        that would have no effect. Its `train_and_apply` takes the options of one run,
-        whose models and vocabularies lie here, to the result of `run_task`; it is
-        called if anything but an export is asked for.
+        Its `check_flags` raises `UserError` for options that are invalid or would have
+        no effect. Its `train_and_apply` takes the options of one run, whose models and
+        vocabularies are local, and returns the result of `run_task`; it is called
+        unless only an export is requested.
         """
         raise NotImplementedError
 
     def completed(self):
-        """Returns the options with the values that other flags decide."""
+        """Fills in the values that follow from other flags."""
         return self
 
     def applied_to(self, task):
@@ -256,12 +256,12 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
 
     @property
     def reads_examples(self):
-        """True if anything but an export is asked for."""
+        """True unless only an export is requested."""
         return self.do_train or self.do_eval or self.do_predict
 
     @property
     def needed_roles(self):
-        """The roles of examples that are read, of "train", "dev" and "test".
+        """The roles of the examples to read: some of "train", "dev" and "test".
 
         The dev set picks the best checkpoint in training.
         """
@@ -275,7 +275,7 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
 
 @obeys_reading_flags
 def obey(options):
-    """Follows `TaskOptions`."""
+    """Runs a command with `TaskOptions`."""
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.tasks.commands.run import run_repeatedly
 

@@ -1,7 +1,7 @@
-"""The command of a task: checks its flags, and follows them with one seed or several.
+"""The command of a task: checks its flags, and runs it with one or several seeds.
 
-A run opens the model to start from, reads the examples, trains, evaluates, predicts and
-exports. Each step takes the options whole.
+A run opens the initial model, reads the examples, trains, evaluates, predicts and
+exports.
 """
 
 import contextlib
@@ -39,19 +39,19 @@ from albert_tf.tasks.training import prepare
 from albert_tf.tasks.training import run_identity
 
 _RESULTS = "eval_results.txt"
-# Names under which the official scripts report the first dev set.
+# The official scripts' names for the metrics of the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
 _DOWNLOADS = ("data_dir", "init_checkpoint")
 _PLACES = (*_DOWNLOADS, "output_dir", "cached_dir", "export_dir")
-_SEEDS = 2**32  # how many --random_seed may be
+_SEEDS = 2**32  # the number of values of --random_seed
 
 
 def check_steps(options, reads_folder=False):
-    """Refuses flags that ask for nothing, or that name a bucket in place of a folder.
+    """Refuses flags that request no step, or a bucket where a folder is required.
 
     Args:
         options: `TaskOptions`.
-        reads_folder: whether the examples lie in --data_dir.
+        reads_folder: whether the examples are in --data_dir.
     """
     for flag in _PLACES:
         place = getattr(options, flag, None)
@@ -66,18 +66,18 @@ def check_steps(options, reads_folder=False):
 
 
 def run_repeatedly(options):
-    """Follows the flags `--num_runs` times; the paper reports a median of 5.
+    """Runs the command `--num_runs` times; the paper reports a median of 5 runs.
 
-    Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
-    directory. There, eval_results.txt holds the median, least and greatest of each
-    value (NaN where a run has NaN), and runs.json all of them.
+    Run i has the seed `random_seed + i` and writes to `run_<i>` in the output
+    directory. In the output directory, eval_results.txt has the median, minimum and
+    maximum of each value (NaN if a run has NaN), and runs.json has all values.
 
     Returns:
-        The values of eval_results.txt; empty if nothing is scored, and in a worker
-        that leaves evaluation and files to another.
+        The values of eval_results.txt; {} without evaluation, and in workers that leave
+        evaluation to the chief.
 
     Raises:
-        UserError: flags, files or checkpoints that do not fit.
+        UserError: flags, files or checkpoints do not fit.
     """
     options.command.check_flags(options)
     options = with_precision(options).completed()
@@ -101,7 +101,7 @@ def run_repeatedly(options):
         runs.append({"random_seed": one.random_seed, **_run_once(one)})
         keras.backend.clear_session()
     if runs[0].keys() == {"random_seed"}:
-        return {}  # Another worker has the results.
+        return {}  # The chief has the results.
     values = {"num_runs": options.num_runs}
     for name in runs[0].keys() - {"random_seed"}:
         for key, value in _spread([run[name] for run in runs]).items():
@@ -116,7 +116,7 @@ def run_repeatedly(options):
 
 
 def _spread(values):
-    """Computes median, least, greatest; all NaN if a value is, for NaN has no order."""
+    """Computes median, minimum and maximum; all are NaN if any value is NaN."""
     if any(map(math.isnan, values)):
         return dict.fromkeys(("median", "min", "max"), math.nan)
     return {
@@ -127,7 +127,7 @@ def _spread(values):
 
 
 def one_model_only(flags, options):
-    """Makes the `UserError` for flags that need one model where there are several."""
+    """Makes the `UserError` for flags that need a single model."""
     return UserError(
         f"{flags} need one model, not --num_runs={options.num_runs}; give them in a "
         "second command, with --output_dir naming the folder of one run, such as "
@@ -148,7 +148,7 @@ def _run_once(options):
         if values is None:
             return {}
     if options.export_dir:
-        # Imported here: training starts seconds sooner without serving.
+        # Imported here so that training starts seconds sooner.
         from albert_tf.serving.export import ExportOptions
         from albert_tf.serving.export import export
 
@@ -158,29 +158,29 @@ def _run_once(options):
 
 
 def run_task(options, task, examples, evaluates, predicts, tuned=None):
-    """Trains if the options say so, evaluates and predicts.
+    """Trains, evaluates and predicts, as the options ask.
 
     Args:
-        options: `TaskOptions`, whose models and vocabularies lie here.
+        options: `TaskOptions` whose models and vocabularies are local.
         task: the `Task`.
-        examples: the `Examples` of all that is to be done, by name; all are read before
-            anything is done, for a bad file must not cost a training.
+        examples: all `Examples` that the steps need, by name; they are read up front,
+            so that a bad file does not waste a training.
         evaluates: whether to score the dev sets and the labelled test sets.
         predicts: whether to predict the test sets.
-        tuned: the result of `fine_tuned`, if nothing is trained and it is known.
+        tuned: the result of `fine_tuned`, if it is known and nothing is trained.
 
     Returns:
-        The values of eval_results.txt; empty without evaluation. None in a worker that
-        leaves evaluation and files to another.
+        The values of eval_results.txt; {} without evaluation. None in workers that
+        leave evaluation to the chief.
 
     Raises:
-        UserError: flags, files or checkpoints that do not fit.
+        UserError: flags, files or checkpoints do not fit.
     """
     task = options.applied_to(task)
     _check(task, examples, options.do_train, evaluates, predicts)
     if options.do_train:
         identity = run_identity(options, examples)
-        # Before TensorFlow runs anything: workers must be connected first.
+        # Before any use of TensorFlow, since workers must be connected first.
         strategy = strategy_from(group_of(DeviceFlags, options))
         if not fine_tune(task, examples, options, strategy, identity):
             return None
@@ -197,7 +197,7 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
 
 
 def _check(task, examples, trains, evaluates, predicts):
-    """Refuses a step that has no examples."""
+    """Refuses a step without examples."""
     if trains and not of_role(examples, "train"):
         raise UserError(
             f"The task {task.name} has no training set; fine-tune on MNLI and predict "
@@ -216,7 +216,7 @@ def _check(task, examples, trains, evaluates, predicts):
 
 
 def _labelled(examples):
-    """Lists names of the examples to score: all of dev, labelled ones of test."""
+    """Lists the names of the examples to score: all dev sets and labelled test sets."""
     scored = {**of_role(examples, "dev"), **of_role(examples, "test")}
     return [name for name, own in scored.items() if own.is_labelled]
 
@@ -225,17 +225,17 @@ def _applier(options, asked, examples, tuned):
     """Opens the fine-tuned model.
 
     Returns:
-        A function from the name of examples to their `Prepared`, the model's outputs by
-        `Task.interpret` and the scores of early answers; and the model's `Bundle`.
+        A function that maps the name of examples to the `Prepared` examples, the result
+        of `Task.interpret` and the scores of early exits; and the model's `Bundle`.
     """
     opened, task = tuned or fine_tuned(options.output_dir, options.opened, asked)
     task.check_fits(opened.path, asked)
-    # Without training info, the flags say what the model does not.
+    # Without training info, the flags complete the task.
     task = task if opened.facts else asked
     model, tokenizer = load_fine_tuned(
         opened, task, options.vocabulary, options.do_lower_case
     )
-    # A model that was saved by hand need not say at which length it was trained.
+    # A model saved from Python may not record the length that it was trained with.
     longest = model.config.longest_row(options.max_seq_length)
     length = opened.info.get("max_seq_length", longest)
     applied = {"max_seq_length": length}
@@ -258,7 +258,7 @@ def _applier(options, asked, examples, tuned):
             task, name, examples[name], tokenizer, length, options.cache_dir
         )
         predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
-        # The task of the files: its flags say how to answer.
+        # The task of the files, since its flags control the answers.
         outputs = require_numbers(predict(prepared.tokens))
         full, early = depths(asked, prepared, outputs, model)
         return prepared, asked.interpret(prepared, full), early
@@ -269,8 +269,8 @@ def _applier(options, asked, examples, tuned):
 def _evaluate(output_dir, task, examples, apply, opened):
     """Scores the dev sets and the labelled test sets, and writes eval_results.txt.
 
-    A metric of the first dev set has its own name, a metric of another set the set's
-    name before it. The file keeps an earlier command's scores on dev of the same model.
+    Metrics of sets other than the first dev set have the set's name as prefix. The file
+    keeps the dev scores that an earlier command computed for the same model.
     """
     values, kept, step = _last_scores(output_dir, task), {}, opened.facts.get("step")
     official = next(iter(of_role(examples, "dev")), None)
@@ -285,7 +285,7 @@ def _evaluate(output_dir, task, examples, apply, opened):
         for metric, value in scores.items():
             named = _OFFICIAL_NAMES.get(metric, metric)
             values[named if name == official else f"{name}_{metric}"] = value
-        # At once, so that no later failure loses these scores.
+        # Written at once, so that a later failure does not lose these scores.
         write_eval_results(str(output_dir / _RESULTS), {**kept, **values})
         task.write_scored(output_dir, name, prepared, interpreted)
     for name, value in sorted(values.items()):
@@ -294,7 +294,7 @@ def _evaluate(output_dir, task, examples, apply, opened):
 
 
 def _last_scores(output_dir, task):
-    """Returns the last checkpoint's scores, beside the best one's."""
+    """Returns the scores of the last checkpoint, to report beside the best one's."""
     entries = read_history(output_dir / "history.json")
     last = entries[-1] if entries else {}
     names = [name for name in (*task.metrics, "step") if name in last]

@@ -1,1 +1,1 @@
-"""Multiple choice: which of several options answers a question on a text."""
+"""Multiple choice: chooses the option that answers a question on a text."""

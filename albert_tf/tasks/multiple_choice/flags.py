@@ -26,8 +26,8 @@ from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
 
 TASK_NAMES = ("race", "c3", "custom")
-# Official flags that only TPUEstimator needed, or that this program makes needless:
-# rows are cached in --cached_dir, under a hash of what they are made from.
+# Official flags that only TPUEstimator needed, or that are unnecessary here: rows are
+# cached in --cached_dir, under a hash of everything that determines them.
 _IGNORED = (
     "master",
     "num_tpu_cores",

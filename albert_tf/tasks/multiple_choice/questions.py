@@ -1,24 +1,23 @@
-"""Questions with options, and their files: RACE, C3, and JSONL or Parquet of your own.
+"""Questions with options, and their files: RACE, C3, and custom JSONL or Parquet.
 
-RACE has articles with questions of four options, one file an article or all.txt.
-Source: `RaceProcessor` in race_utils.py of google-research/albert, which reads
-`RACE/{train,dev,test}/{middle,high}/all.txt`, an article a line. RACE is published with
-one file an article.
+RACE has articles with questions with four options each. It is published with one file
+per article. `RaceProcessor` in race_utils.py of google-research/albert reads
+`RACE/{train,dev,test}/{middle,high}/all.txt` with one article per line.
 
-C3 has Chinese dialogues and texts with questions of two to four options:
+C3 has Chinese dialogues and texts with questions with two to four options:
 
 [[["a turn", "a turn", …], [{"question": …, "choice": […], "answer": …}, …], "id"], …]
 
 Source: Sun et al., 2020, "Investigating Prior Knowledge for Challenging Chinese Machine
 Reading Comprehension"; README of github.com/nlpdata/c3.
 
-JSONL or Parquet of your own has a question a row, with as many options as it has:
+Custom JSONL or Parquet has one question per row, with any number of options:
 
 {"id": …, "context": …, "question": …, "options": ["…", "…"], "label": 1}
 
-`id` may be absent, and so may `question` (where the context is a prompt that an option
-ends) and, in files to predict, `label`: the place of the right option from 0, or its
-text. -1 and "" stand for a hidden label.
+`id` is optional, and so is `question` (if the context is a prompt that an option
+completes) and, in files to predict, `label`: the index of the correct option from 0, or
+its text. The labels -1 and "" are hidden labels.
 """
 
 import dataclasses
@@ -52,15 +51,15 @@ _HIDDEN = (-1, "")
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A question on a text, with the options of which one answers it.
+    """A question on a text, with its options.
 
     Attributes:
-        id: its name in result files.
+        id: the question's name in result files.
         context: the text.
-        text: the question itself; may be empty, as where the context is a prompt.
-        options: str, two or more.
-        label: place of the right option, from 0; None where it is unknown.
-        group: the part of the data set that is also scored by itself, or "".
+        text: the question itself; may be empty if the context is a prompt.
+        options: two or more str.
+        label: index of the correct option, from 0; None if it is unknown.
+        group: the part of the data set, which is also scored separately, or "".
     """
 
     id: str
@@ -73,7 +72,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceFile(Examples):
-    """Questions of one or several files.
+    """The questions of one or several files.
 
     Attributes:
         questions: the `Question`s, a tuple.
@@ -86,12 +85,12 @@ class ChoiceFile(Examples):
 
     @property
     def labels(self):
-        """int32 `[N]`; None where a question has none."""
+        """int32 `[N]`; None if a question has no label."""
         labels = [question.label for question in self.questions]
         return None if None in labels else np.array(labels, np.int32)
 
     def groups(self):
-        """Lists the parts that are scored by themselves; none if there is one."""
+        """Lists the parts to score separately; empty if there is only one."""
         found = list(dict.fromkeys(question.group for question in self.questions))
         return found if len(found) > 1 else []
 
@@ -106,15 +105,15 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
     """Reads a `ChoiceFile`.
 
     Args:
-        parts: the readers by path, as `race_parts`, `c3_parts` and `jsonl_parts` return
-            them.
+        parts: readers by path, from `race_parts`, `c3_parts` or `jsonl_parts`.
         role: one of `ROLES`.
-        is_labelled: whether each must have a label; otherwise none has.
-        skip_bad_rows: leave bad questions out and count them, instead of stopping.
+        is_labelled: whether every question must have a label; if not, labels are
+            dropped.
+        skip_bad_rows: skip and count bad questions instead of raising.
 
     Raises:
-        UserError: a file is missing, holds something else or no question, or a
-            question in it is bad.
+        UserError: a file is missing, has another format or no questions, or has a bad
+            question.
     """
 
     def found():
@@ -136,12 +135,12 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
 
 
 def race_parts(data_dir, role, levels=LEVELS):
-    """Returns the readers of RACE's split by folder; {} if there is none.
+    """Returns the readers of a split of RACE by folder; {} if there is no such split.
 
     Args:
-        data_dir: the folder that holds `RACE`, or `train`, `dev` and `test`.
+        data_dir: the folder with `RACE`, or with `train`, `dev` and `test`.
         role: "train", "dev" or "test".
-        levels: which of `LEVELS`, in this order.
+        levels: some of `LEVELS`, in order.
     """
     for folder in (pathlib.Path(data_dir, "RACE", role), pathlib.Path(data_dir, role)):
         if folder.is_dir():
@@ -150,10 +149,10 @@ def race_parts(data_dir, role, levels=LEVELS):
 
 
 def _read_level(folder):
-    """Yields (where, `Question` or ValueError) of the articles of one level.
+    """Yields (where, `Question` or ValueError) from the articles of one level.
 
-    They stand in `all.txt`, an article a line, or in a file each, which are read in the
-    order of their names.
+    The articles are in `all.txt`, one per line, or in one file each, read in the order
+    of file names.
     """
     if (folder / _ALL).exists():
         lines = enumerate(read_text(folder / _ALL).split("\n"), 1)
@@ -202,7 +201,7 @@ def _of_race(article, number, text, options, answer, group):
 def c3_parts(data_dir, role):
     """Returns the readers of `c3-d-<role>.json` and `c3-m-<role>.json` by path.
 
-    Either is enough; {} if the folder has neither.
+    Either file may be missing; {} if both are.
     """
     paths = {
         group: pathlib.Path(data_dir, f"c3-{letter}-{role}.json")
@@ -212,7 +211,7 @@ def c3_parts(data_dir, role):
 
 
 def _read_c3(path, group):
-    """Yields (where, `Question` or ValueError) of the questions of a file."""
+    """Yields (where, `Question` or ValueError) for the questions in a file."""
     for number, document in enumerate(read_json_text(path), 1):
         try:
             turns, questions, identity = document
@@ -235,14 +234,14 @@ def jsonl_parts(data_dir, role):
     """Returns the reader of `<role>.jsonl` by path; {} if there is no such file.
 
     Raises:
-        UserError: there are two of it, as `<role>.ndjson`.
+        UserError: there are two such files, such as `<role>.ndjson` beside it.
     """
     path = files_by_role(data_dir, OBJECTS, ()).get(role)
     return {str(path): read_jsonl(path)} if path else {}
 
 
 def read_jsonl(path):
-    """Yields (where, `Question` or ValueError) of the questions of a file."""
+    """Yields (where, `Question` or ValueError) for the questions in a file."""
     for number, (where, fields) in enumerate(read_rows(path)):
         question = fields
         if not isinstance(fields, ValueError):
@@ -261,16 +260,16 @@ def read_jsonl(path):
 def checked_question(
     identity, context, text, options, label, group="", may_be_empty=False
 ):
-    """Makes a `Question` from the values of a file.
+    """Validates values from a file, and makes a `Question`.
 
     Args:
         identity, context, text, options, group: see `Question`.
-        label: the place of the right option from 0, or its text; None where it is
+        label: the index of the correct option from 0, or its text; None if it is
             unknown.
         may_be_empty: whether an option may have no visible text.
 
     Raises:
-        ValueError: the values are something else, which the message names.
+        ValueError: a value is invalid; the message names it.
     """
     for name, value in (("context", context), ("question", text)):
         if not isinstance(value, str):
@@ -289,7 +288,7 @@ def checked_question(
         if label not in options:
             raise ValueError(f"the answer {label!r} is not one of the options")
         label = options.index(label)
-    # JSON's true is a number in Python.
+    # JSON's true is an int in Python.
     if label is not None and (type(label) is not int or not 0 <= label < len(options)):
         raise ValueError(
             f"the label is {label!r}, expected the text of an option or its number, "

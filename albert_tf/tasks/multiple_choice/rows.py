@@ -1,4 +1,4 @@
-"""Questions with options as rows of token ids: a row an option.
+"""Questions with options as rows of token ids, one row per option.
 
 Source: `RaceProcessor` and `convert_single_example` in race_utils.py of
 google-research/albert.
@@ -14,16 +14,16 @@ from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 SPECIAL = 3
-"""[CLS] and two [SEP]."""
+"""The number of special tokens: [CLS] and two [SEP]."""
 BLANK = "_"
-"""Stands in a question where the option belongs."""
+"""Placeholder for the option in a question."""
 
 
 def check_lengths(max_seq_length, max_qa_length):
-    """Refuses lengths that leave no room for the text.
+    """Checks that the lengths leave room for the text.
 
     Raises:
-        UserError: it names both.
+        UserError: they do not; the message names both lengths.
     """
     if max_seq_length <= max_qa_length + SPECIAL:
         raise UserError(
@@ -34,9 +34,9 @@ def check_lengths(max_seq_length, max_qa_length):
 
 
 def ending(question, option, tokenizer):
-    """Makes a row's second text: the question with the option in it, or after it.
+    """Makes a row's second text: the question with the option in its blank or appended.
 
-    The option takes the place of each blank, "_"; see `Tokenizer.prepare`.
+    The option replaces each blank, "_"; see `Tokenizer.prepare`.
     """
     question, option = tokenizer.prepare(question), tokenizer.prepare(option)
     if BLANK in question:
@@ -47,20 +47,20 @@ def ending(question, option, tokenizer):
 def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
     """Makes `TokenizedExamples` `[N, choices]` of `[CLS] text [SEP] ending [SEP]`.
 
-    XLNet's rows are `text [SEP] ending [SEP] [CLS]`. An ending keeps its last tokens;
-    then the text loses its end.
+    XLNet's rows are `text [SEP] ending [SEP] [CLS]`. Endings are truncated at the
+    beginning, and then the text at its end.
 
     Args:
         questions: list of `Question`.
-        tokenizer: its layout is that of the rows.
-        max_seq_length: tokens of a row at most, the special ones counted.
-        max_qa_length: tokens of an ending at most.
+        tokenizer: the tokenizer, which determines the layout of rows.
+        max_seq_length: maximum number of tokens in a row, including special tokens.
+        max_qa_length: maximum number of tokens in an ending.
 
     Raises:
-        UserError: no text would fit.
+        UserError: there is no room for the text.
     """
     check_lengths(max_seq_length, max_qa_length)
-    # A text is tokenized once for all its questions and their options.
+    # Each text is tokenized once for all its questions and options.
     contexts = {}
     of_questions = [contexts.setdefault(q.context, len(contexts)) for q in questions]
     counts = np.array([len(q.options) for q in questions])
@@ -91,7 +91,7 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
 
 
 def _by_question(values, counts):
-    """Arranges values of rows, question by question, as `[N, choices]`; 0 for none."""
+    """Groups the values of rows by question as `[N, choices]`, padded with 0."""
     found = np.zeros((len(counts), counts.max()), values.dtype)
     found[np.arange(counts.max()) < counts[:, None]] = values
     return found

@@ -1,4 +1,4 @@
-"""The run of run_race.py."""
+"""Implements run_race.py."""
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
@@ -17,7 +17,7 @@ _EXPECTED = {
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.command`."""
+    """Runs the command once; see `TaskOptions.command`."""
     task, examples = _read_folder(options)
     # The official --do_predict scores, too.
     test = examples.get("test")
@@ -26,7 +26,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.command`."""
+    """Checks the flags; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
     options.check_early_exit()
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]
@@ -38,7 +38,7 @@ def check_flags(options):
 
 
 def _read_folder(options):
-    """Reads the task that the flags name, and its questions by role."""
+    """Reads the task of the flags, and its questions by role."""
     task = create_task(
         "multiple_choice",
         options.task_name,
@@ -49,7 +49,7 @@ def _read_folder(options):
 
 
 def _read(options, role):
-    """Reads the `ChoiceFile` of a role."""
+    """Reads the `ChoiceFile` for a role."""
     name, data_dir = options.task_name, options.data_dir
     if name == "race":
         excluded = {"middle": options.high_only, "high": options.middle_only}

@@ -1,4 +1,4 @@
-"""Questions, contexts and options to features, inside a graph."""
+"""Maps questions, contexts and options to features inside a graph."""
 
 import tensorflow as tf
 
@@ -12,16 +12,17 @@ from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 class ChoiceFeatures(tf.Module):
     """Maps questions, contexts and options to the features of fine-tuning.
 
-    The twin of `tokenize_questions` inside a graph.
+    This is the in-graph twin of `tokenize_questions`.
 
     Args:
         tokenizer: as returned by `albert_tf.load_tokenizer`.
-        max_seq_length: tokens of a row at most, the special ones counted.
-        max_qa_length: tokens of a question with an option at most, the last ones.
+        max_seq_length: maximum number of tokens in a row, including special tokens.
+        max_qa_length: maximum number of tokens in a question with an option, which is
+            truncated at the beginning.
 
     Call: question and context, string `[batch]`, and options, string `[batch,
-    choices]`, where an empty string is no option. Returns int32 `input_ids`,
-    `input_mask`, `segment_ids` `[batch, choices, tokens]`, 0 where there is no option.
+    choices]`, padded with empty strings. Returns int32 `input_ids`, `input_mask`,
+    `segment_ids` `[batch, choices, tokens]`, 0 for padding.
     """
 
     def __init__(self, tokenizer, max_seq_length, max_qa_length):
@@ -31,7 +32,7 @@ class ChoiceFeatures(tf.Module):
             tokenizer, None if self.ends else max_seq_length
         )
         self.ending_tokenizer = InGraphTokenizer(tokenizer)
-        # The last tokens count, and so do as many characters as they may have.
+        # Only the last tokens count, so keep as many characters as they may have.
         self._most = max_qa_length * CHARACTERS_OF_A_TOKEN
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
         self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
@@ -43,7 +44,7 @@ class ChoiceFeatures(tf.Module):
         row = places[:, 0]
         question = self.ending_tokenizer.prepare(question)
         has_blank = tf.strings.regex_full_match(question, f"(?s).*{BLANK}.*")
-        # Before each option gets a copy, however long the question is.
+        # Shorten long questions before each option gets a copy.
         question = _last_characters(question, self._most)
         second = self._endings(
             tf.gather(question, row),
@@ -66,16 +67,16 @@ class ChoiceFeatures(tf.Module):
         return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}
 
     def _endings(self, question, has_blank, option):
-        """Makes ids, ragged `[rows, (tokens)]`, as `rows.ending` of strings.
+        """Makes ids, ragged `[rows, (tokens)]`, of the strings of `rows.ending`.
 
         Args:
-            question, option: string `[rows]`, prepared; of the first, the last
-                characters are enough.
-            has_blank: bool `[rows]`: whether the whole question has one.
+            question, option: string `[rows]`, prepared; questions may be truncated to
+                their last characters.
+            has_blank: bool `[rows]`: whether the whole question has a blank.
         """
         option = _last_characters(option, self._most)
         parts = tf.strings.split(question, BLANK)
-        # With so many parts, the options alone have all characters that count.
+        # With so many parts, the options alone have all characters that are kept.
         size = tf.strings.length(option, unit="UTF8_CHAR")
         parts = _last(parts, tf.cast(self._most // tf.maximum(size, 1) + 2, tf.int64))
         place = tf.ragged.range(parts.row_lengths()).flat_values
@@ -91,7 +92,7 @@ class ChoiceFeatures(tf.Module):
 
 
 def _last(rows, count):
-    """Returns the last `count` items, int64 `[]` or `[rows]`, of ragged rows."""
+    """Returns the last `count`, int64 `[]` or `[rows]`, items of ragged rows."""
     lengths = rows.row_lengths()
     first = tf.maximum(lengths - count, 0)
     return tf.gather(rows, tf.ragged.range(first, lengths), batch_dims=1)

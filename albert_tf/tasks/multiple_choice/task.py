@@ -1,4 +1,4 @@
-"""Multiple choice as a task: from files of questions to the options chosen."""
+"""The task of multiple choice."""
 
 import collections
 import dataclasses
@@ -29,10 +29,11 @@ PREDICTIONS = "predictions.jsonl"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MultipleChoice(OneLabel, Task):
-    """Questions on texts, each with options of which one is right; official RACE.
+    """Questions on texts with one correct option each; official RACE.
 
     Attributes:
-        max_qa_length: tokens of a question with an option at most; the last are kept.
+        max_qa_length: maximum number of tokens in a question with an option, which is
+            truncated at the beginning.
         dropout_prob: dropout on the pooled output, in training.
     """
 
@@ -56,7 +57,7 @@ class MultipleChoice(OneLabel, Task):
     # From files to features.
 
     def read(self, path, columns=None):
-        """Reads the `ChoiceFile` of a user's file; its fields have fixed names."""
+        """Reads the `ChoiceFile` of a custom file, whose fields have fixed names."""
         return read_questions({path: read_jsonl(path)})
 
     def tokenize(self, examples, tokenizer, max_seq_length):
@@ -74,18 +75,18 @@ class MultipleChoice(OneLabel, Task):
         return TextObjective(self)
 
     def distances(self, logits, teacher, temperature):
-        # The batch need not have a question with all choices.
+        # A batch may have no question with the maximum number of choices.
         kept = teacher[:, : tf.shape(logits)[1]]
         return super().distances(logits, kept, temperature)
 
-    # What comes out: logits `[N, choices]`.
+    # Outputs: logits `[N, choices]`.
 
     def interpret(self, prepared, outputs):
-        """Returns the logits, with `NO_CHOICE` where a question lacks an option."""
+        """Returns the logits, with `NO_CHOICE` for missing options."""
         return np.where(prepared.tokens.lengths > 0, outputs, NO_CHOICE)
 
     def score(self, prepared, interpreted):
-        """Computes accuracy and loss, and accuracies of groups and simple guesses."""
+        """Computes accuracy and loss, and the accuracies of groups and baselines."""
         labels, predictions = prepared.tokens.labels, interpreted.argmax(axis=1)
         questions = prepared.examples.questions
         of = np.array([question.group for question in questions])
@@ -103,7 +104,7 @@ class MultipleChoice(OneLabel, Task):
         }
 
     def write_scored(self, output_dir, name, prepared, interpreted):
-        """Writes an HTML page of the questions whose most probable option is wrong."""
+        """Writes an HTML page of the wrongly answered questions."""
         questions = prepared.examples.questions
         articles = [
             _article(question, row)
@@ -122,7 +123,7 @@ class MultipleChoice(OneLabel, Task):
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
-        """Writes a JSON line for each question: id, choice, its text, probabilities."""
+        """Writes a JSON line per question: id, choice, its text, probabilities."""
         lines, probabilities = [], metrics.softmax(interpreted)
         for question, row in zip(
             prepared.examples.questions, probabilities, strict=True
@@ -137,10 +138,10 @@ class MultipleChoice(OneLabel, Task):
             lines.append(json_text(found, indent=None))
         write_atomically(output_dir / f"{prefix}{PREDICTIONS}", "".join(lines))
 
-    # What is served: the probability of each option, and the most probable one.
+    # Serving: the probability of each option, and the most probable one.
 
     def compute(self, model, features, exit_rule=None):
-        # Of no question there is no choice, but one has to be the best.
+        # Even an empty batch needs a choice for argmax.
         return super().compute(model, at_least(features, 1, axis=1), exit_rule)
 
     def numbers(self, outputs):
@@ -154,12 +155,12 @@ class MultipleChoice(OneLabel, Task):
         return self.chosen(numbers)
 
     def chosen(self, numbers):
-        """Adds `choice`, int32 `[batch]`, to the numbers."""
+        """Adds `choice`, int32 `[batch]`, to the numeric outputs."""
         best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
         return {**numbers, "choice": best}
 
     def text_features(self, tokenizer, max_seq_length):
-        # A model of another program does not say what its rows are.
+        # A model from another program does not record how its rows are built.
         max_qa_length = min(self.max_qa_length, max_seq_length - SPECIAL - 1)
         return ChoiceFeatures(tokenizer, max_seq_length, max_qa_length)
 
@@ -170,19 +171,19 @@ class MultipleChoice(OneLabel, Task):
         }
 
     def answer(self, outputs):
-        """Returns the most probable option's place, and each one's probability."""
+        """Returns the index of the most probable option, and all probabilities."""
         return {**outputs, "probabilities": outputs["probabilities"].tolist()}
 
     def outputs(self, numbers):
-        return log_shares(numbers["probabilities"])  # 0 of options left out
+        return log_shares(numbers["probabilities"])  # 0 for missing options
 
 
 def baseline_scores(questions):
-    """Computes the accuracies of three guesses, by metric.
+    """Computes the accuracies of three baselines, by metric.
 
-    `random_accuracy` is expected of a random option. `longest_accuracy` is for the
-    option with the most characters (the first of equal ones), `position_accuracy` for
-    the place at which most of these very questions have their answer.
+    `random_accuracy` is the expectation for a random option, `longest_accuracy` is for
+    the option with the most characters (the first one in a tie), and
+    `position_accuracy` for the most frequent position of the answer in these questions.
     """
     count = len(questions)
     longest = sum(q.label == _longest(q.options) for q in questions)

@@ -1,1 +1,1 @@
-"""Reading comprehension: the answer to a question is a span of a paragraph."""
+"""Extractive question answering: the answer is a span of a paragraph."""

@@ -1,7 +1,7 @@
-"""From scores of tokens to answers, as the official code ranks them.
+"""Ranks answers by token scores, as the official code does.
 
 Source: `write_predictions_v1`, `write_predictions_v2` and their helpers in
-squad_utils.py of google-research/albert. W windows, T tokens of a window.
+squad_utils.py of google-research/albert. Shapes: W windows, T tokens per window.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from albert_tf.tasks.question_answering.windows import characters
 PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
 NULL_ODDS = "null_odds.json"
 NO_NULL_SCORE = 1000000.0
-"""The null odds of a question without a window."""
+"""The null odds of a question without windows."""
 _PADDING = -1e30
 
 
@@ -75,10 +75,10 @@ def beams_of_outputs(outputs):
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A stretch of the paragraph that may be the answer.
+    """A span of the paragraph that may be the answer.
 
     Attributes:
-        start, end: its first character in the paragraph, and the one after its last.
+        start, end: bounds in characters of the paragraph, end exclusive.
     """
 
     text: str
@@ -89,7 +89,7 @@ class Candidate:
 
     @property
     def score(self):
-        """The score that candidates are ranked by."""
+        """The score that ranks candidates."""
         return self.start_score + self.end_score
 
 
@@ -102,7 +102,7 @@ class Prediction:
     """The prediction for one question.
 
     Attributes:
-        candidates: the best `Candidate`s of different text, best first; at least one.
+        candidates: the n-best `Candidate`s with distinct texts; at least one.
         null_odds: the score of no answer; None for a model that always answers.
     """
 
@@ -111,14 +111,14 @@ class Prediction:
     null_odds: float | None = None
 
     def answer(self, null_score_diff_threshold=None):
-        """Returns the best candidate's text, or "" if the odds reach the threshold."""
+        """Returns the best text, or "" if the null odds reach the threshold."""
         threshold = null_score_diff_threshold
         if threshold is not None and self.null_odds >= threshold:
             return ""
         return self.candidates[0].text
 
     def probabilities(self):
-        """Computes each candidate's share of the probability of all."""
+        """Computes the softmax of the candidates' scores."""
         scores = [candidate.score for candidate in self.candidates]
         best = max(scores)
         powers = [math.exp(score - best) for score in scores]
@@ -136,7 +136,7 @@ def predict(windows, beams, n_best_size=20, max_answer_length=30):
         max_answer_length: tokens of an answer at most.
 
     Returns:
-        A `Prediction` for each of `windows.questions`, even without a window.
+        A `Prediction` for each of `windows.questions`, even without windows.
     """
     *spans, null_scores = beams
     question_index, *stretches = _stretches(windows, *spans, max_answer_length)
@@ -161,8 +161,8 @@ def predict(windows, beams, n_best_size=20, max_answer_length=30):
 def _stretches(windows, starts, start_scores, ends, end_scores, max_answer_length):
     """Lists the pairs of start and end that may be answers, by window and rank.
 
-    It returns arrays of one length: question, first character, the one after the last,
-    score of the start, score of the end.
+    Returns arrays of equal length: question, first character, end (exclusive), score of
+    the start, score of the end.
     """
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
     is_best = windows.padded(windows.is_max_context, width)  # [W, T]
@@ -203,10 +203,10 @@ def _best_of(starts, ends, start_scores, end_scores, context, n_best_size):
 
 
 def write_answers(folder, predictions, threshold=None):
-    """Writes the answers of each question, byte by byte as the official code does.
+    """Writes the answers to each question, byte-identical to the official code.
 
-    SQuAD's scripts read `PREDICTIONS`; `NBEST` has the candidates with their scores and
-    probabilities; `NULL_ODDS`, of SQuAD 2.0, the score of giving no answer.
+    SQuAD's scripts read `PREDICTIONS`; `NBEST` has the candidates with scores and
+    probabilities; `NULL_ODDS` (SQuAD 2.0) has the scores of no answer.
 
     Args:
         folder: a `pathlib.Path`.
@@ -224,7 +224,7 @@ def write_answers(folder, predictions, threshold=None):
 
 
 def listed(prediction):
-    """Lists the candidates of a `Prediction` as they are written, dicts."""
+    """Converts the candidates of a `Prediction` to the dicts to write."""
     return [
         {
             "text": candidate.text,

@@ -71,7 +71,7 @@ class EvaluateOptions:
 
 
 def evaluate(options):
-    """Prints the figures on standard output, cautions on standard error."""
+    """Prints the scores on standard output, and warnings on standard error."""
     questions = [q for p in read_paragraphs(options.data) for q in p.questions]
     if not questions:
         raise UserError(f"{options.data} holds no question.")
@@ -167,7 +167,7 @@ def main(argv=None):
 
 
 def _with_underscores(argument):
-    """Replaces hyphens, which flags of evaluate-v2.0.py have within their names."""
+    """Replaces the hyphens in flag names, which evaluate-v2.0.py uses."""
     flag, sign, value = argument.partition("=")
     if not flag.startswith("-"):
         return argument

@@ -20,8 +20,8 @@ from albert_tf.cli.command_line import run
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
 
-# Official flags that only TPUEstimator needed, or that this program makes needless:
-# windows are cached in --cached_dir, under a hash of what they are made from.
+# Official flags that only TPUEstimator needed, or that are unnecessary here: windows
+# are cached in --cached_dir, under a hash of everything that determines them.
 _IGNORED = (
     "master",
     "num_tpu_cores",
@@ -138,7 +138,7 @@ class SquadOptions(TaskOptions):
         return run
 
     def completed(self):
-        """Leaves one way each to count steps and warm-up steps."""
+        """Resolves the alternative flags for steps and for warm-up steps."""
         changes = {}
         if self.train_step is not None:
             changes["num_train_epochs"] = None

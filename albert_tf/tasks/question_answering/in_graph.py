@@ -1,8 +1,7 @@
-"""From questions and paragraphs to windows, and to answers, inside a TensorFlow graph.
+"""Makes windows and ranks answers inside a TensorFlow graph, for serving.
 
-The twin of `windows.py` and `answers.py`, for serving: the same windows, whatever the
-texts' lengths.
-B questions, W windows, T tokens of a window, C candidates, K answers.
+The in-graph twin of `windows.py` and `answers.py`, with the same results.
+Shapes: B questions, W windows, T tokens per window, C candidates, K answers.
 """
 
 import math
@@ -23,14 +22,14 @@ _BLANKS = list(map(ord, WHITE_SPACE))
 
 
 class WindowFeatures(tf.Module):
-    """Strings to windows.
+    """Maps strings to windows.
 
     Args:
-        tokenizer: of `albert_tf.load_tokenizer`.
+        tokenizer: the result of `albert_tf.load_tokenizer`.
         sizes: a `WindowSizes`.
-        min_tokens: length to which windows are padded at least.
+        min_tokens: the minimum padded length of windows.
 
-    Call: question and context, string `[batch]`, to the windows' features, int32
+    Call: question and context, string `[batch]`. Returns the windows' features, int32
     `input_ids`, `input_mask`, `segment_ids` `[W, T]`.
     """
 
@@ -90,7 +89,7 @@ class WindowFeatures(tf.Module):
 def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
     """Finds the best starts and ends of each window: `[W, n, 1]` and `[W, 1, n]`.
 
-    Padding takes no rank: answers do not depend on the lengths of other texts.
+    Padding is not ranked: answers do not depend on the lengths of other texts.
 
     Returns:
         starts, start scores, ends, end scores.
@@ -115,14 +114,14 @@ def answers(
         layout, starts, ends: see `WindowFeatures.windows`.
         beams: starts, their scores, ends, their scores; see `beams_of_logits`.
         context: string `[B]`, valid UTF-8.
-        n_best_size: candidates of different text among which probabilities are shared.
-        max_answer_length: tokens of an answer at most.
-        top_k: answers to return, at most `n_best_size`.
+        n_best_size: number of distinct candidates in the softmax.
+        max_answer_length: maximum number of tokens in an answer.
+        top_k: number of answers to return, at most `n_best_size`.
 
     Returns:
         A dict: `answers` string, `scores` float32 (probabilities), `start` and `end`
-        int32, all `[B, top_k]`, "" and 0 where there are fewer; and `best`, float64
-        `[B]`, the score of the first, -1e30 without one.
+        int32, all `[B, top_k]`, padded with "" and 0; and `best`, float64 `[B]`, the
+        score of the first answer, -1e30 without answers.
     """
     codes = tf.strings.unicode_decode(context, "UTF-8")  # [B, (characters)]
     question, first, last, score = _ranked(
@@ -154,7 +153,7 @@ def _ranked(layout, characters, beams, codes, max_answer_length):
     """Lists candidates of different text, by question, best first: `[C]` each.
 
     Returns:
-        question int64; first and last character, int32; score.
+        Question, int64; first and last character, int32; score.
     """
     window, *tokens, score = _stretches(layout, beams, max_answer_length)
     question = tf.gather(layout.text, window)
@@ -206,7 +205,7 @@ def _stretches(layout, beams, max_answer_length):
 
 
 def _is_first_of_its_kind(kind):
-    """Returns bool `[C]`: whether a number, int64, occurs for the first time."""
+    """Returns bool `[C]`: whether each int64 number occurs for the first time."""
     place = tf.range(tf.size(kind))
     kinds = tf.reduce_max(tf.concat([kind, [-1]], axis=0)) + 1
     earliest = tf.math.unsorted_segment_min(place, kind, kinds)

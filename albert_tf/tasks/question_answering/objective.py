@@ -1,4 +1,4 @@
-"""Objective of fine-tuning on questions, and its losses, a value for each window.
+"""Fine-tuning objective of question answering, with one loss per window.
 
 Source: the model functions of `v1_model_fn_builder` and `v2_model_fn_builder` in
 squad_utils.py of google-research/albert.
@@ -16,7 +16,7 @@ _MASKED = -1e30
 
 
 def span_distances(logits, teacher, temperature):
-    """Averages the distances of starts and of ends to a teacher's; float32 `[batch]`.
+    """Averages the distances of starts and ends to the teacher's: float32 `[batch]`.
 
     Args:
         logits, teacher: float32 `[batch, tokens, 2]`, -1e30 for padding.
@@ -27,10 +27,10 @@ def span_distances(logits, teacher, temperature):
 
 
 class SpanTerm(LossTerm):
-    """The loss of starts and ends, a mean over the windows of the global batch.
+    """Mean loss of starts and ends over the windows of the global batch.
 
-    A window's loss is the mean of two cross-entropies over all tokens; an
-    `AlbertForAnswerableQuestions` scores ends given the right start.
+    A window's loss is the mean of two cross-entropies over its tokens; an
+    `AlbertForAnswerableQuestions` scores ends given the correct start.
 
     Args:
         version: 1 or 2.
@@ -59,7 +59,7 @@ class SpanTerm(LossTerm):
 
 
 class AnswerableTerm(LossTerm):
-    """Half the binary cross-entropy of having no answer, in SQuAD 2.0."""
+    """Half the binary cross-entropy of answerability, in SQuAD 2.0."""
 
     name = "answerable"
     metric_names = ("answerable_accuracy",)
@@ -81,8 +81,8 @@ class QuestionAnsweringObjective(Objective):
 
     Args:
         version: 1 or 2.
-        counts_padding: for version 1, let padding take part in the softmax as the
-            official code does; the loss then depends on the width of the batch.
+        counts_padding: for version 1, include padding in the softmax as the official
+            code does; the loss then depends on the width of the batch.
     """
 
     def __init__(self, version, counts_padding=False):
@@ -101,9 +101,9 @@ class QuestionAnsweringObjective(Objective):
         outputs = model(features, training=training, dropout_seed=dropout_seed)
         if self.version == 2 or self._counts_padding:
             return outputs
-        # The official code lets padding take part, but pads all windows to the same
-        # length. In a batch as wide as its longest, the loss of a window would depend
-        # on the others.
+        # The official code includes padding, but pads all windows to the same length.
+        # If batches were padded to their longest window, the loss of a window would
+        # depend on the others.
         real = features["input_mask"] > 0
         names = ("start_logits", "end_logits")
         return {name: tf.where(real, outputs[name], _MASKED) for name in names}

@@ -1,18 +1,18 @@
-"""Questions on paragraphs with their answers, and the files that hold them.
+"""Questions on paragraphs with their answers, and their files.
 
-A file has SQuAD's layout, as SQuAD 1.1 and 2.0, CMRC 2018 and many others:
+Files have SQuAD's format, like SQuAD 1.1 and 2.0, CMRC 2018 and many others:
 
 {"version": …, "data": [{"title": …, "paragraphs": [{"context": …, "qas": [
     {"id": …, "question": …, "is_impossible": false,
      "answers": [{"text": …, "answer_start": …}]}]}]}]}
 
-`version`, `title`, `is_impossible` and `answers` may be absent. The `datasets` package
-writes a row a question, as JSON lines, a JSON list or Parquet:
+`version`, `title`, `is_impossible` and `answers` are optional. The `datasets` package
+writes one row per question, as JSON lines, a JSON list or Parquet:
 
 {"id": …, "title": …, "context": …, "question": …,
  "answers": {"text": ["…"], "answer_start": [0]}}
 
-There, empty lists say that the question has no answer.
+There, empty lists mean that the question has no answer.
 """
 
 import dataclasses
@@ -40,24 +40,24 @@ _UNLEARNABLE = {
     UNANSWERED: 'give "answers", or mark them with "is_impossible"',
     BLANK_ANSWER: "correct the text",
 }
-"""The mending of each oddity that makes a question useless for training."""
+"""The remedy in training for each oddity that makes a question unusable."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """A text and where it begins in the paragraph, in characters."""
+    """An answer's text and its start in the paragraph, in characters."""
 
     text: str
     start: int
 
     def is_in(self, context):
-        """Returns whether the paragraph has the text where the answer says."""
+        """Returns whether the paragraph has the text at the answer's start."""
         return self.start >= 0 and context.startswith(self.text, self.start)
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A question; without answers where they are unknown or there is none."""
+    """A question; without answers if they are unknown or there are none."""
 
     id: str
     text: str
@@ -76,7 +76,7 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class QuestionFile(Examples):
-    """Questions of one file.
+    """The questions of one file.
 
     Attributes:
         paragraphs: its `Paragraph`s, a tuple.
@@ -99,17 +99,17 @@ class QuestionFile(Examples):
 
     @property
     def impossible(self):
-        """Number of questions that are marked as having no answer."""
+        """Number of questions marked as unanswerable."""
         return sum(question.is_impossible for question in self.questions)
 
     @property
     def version(self):
-        """The version of SQuAD: 2 if a question is marked as impossible, else 1."""
+        """The SQuAD version: 2 if a question is marked as impossible, else 1."""
         return 2 if self.impossible else 1
 
     @property
     def is_training(self):
-        """True if they are learned from."""
+        """True if the questions are for training."""
         return self.role == "train"
 
     @property
@@ -120,10 +120,10 @@ class QuestionFile(Examples):
         return digest_of(self.paragraphs)
 
     def inputs_digest(self):
-        return f"{self.digest()} {self.is_training}"  # windows of training know answers
+        return f"{self.digest()} {self.is_training}"  # training windows have answers
 
     def notices(self):
-        """Lists ids of questions by their oddities, as `note` does."""
+        """Lists question ids by oddity, in the form of `note`."""
         notices = {}
         for question, context in zip(self.questions, self.contexts, strict=True):
             for what in oddities(question, context):
@@ -132,10 +132,10 @@ class QuestionFile(Examples):
 
 
 def read_question_file(path):
-    """Reads the `QuestionFile` of all questions of a file, whatever its use.
+    """Reads the `QuestionFile` of all questions in a file, whatever their role.
 
     Raises:
-        UserError: the file cannot be read, is no SQuAD, or has no question.
+        UserError: the file is unreadable, not in SQuAD's format, or has no questions.
     """
     found = QuestionFile(str(path), tuple(read_paragraphs(path)))
     if not len(found):
@@ -149,8 +149,8 @@ def question_file(found, version, role="dev", skip_bad_rows=False):
     Args:
         found: the result of `read_question_file`.
         version: 1 or 2.
-        role: the use of the questions; for "test" they need not have answers.
-        skip_bad_rows: leave out questions that cannot be learned or scored.
+        role: the role of the questions; for "test" they need not have answers.
+        skip_bad_rows: skip questions that cannot be learned or scored.
 
     Raises:
         UserError: the file does not fit the version or the role.
@@ -200,7 +200,7 @@ def _without_bad_rows(paragraph, role, version):
 
 
 def oddities(question, context):
-    """Yields a question's oddities, each once."""
+    """Yields each of a question's oddities once."""
     if not context.strip():
         yield BLANK_CONTEXT
     if not question.text.strip():
@@ -214,21 +214,21 @@ def oddities(question, context):
 
 
 def can_be_learned(question, context):
-    """Returns whether to train on a question: it has an answer, or surely none."""
+    """Returns whether a question is usable for training."""
     return _UNLEARNABLE.keys().isdisjoint(oddities(question, context))
 
 
 def note(notices, what, question_id):
-    """Adds the id of a question to `notices`, a dict of lists by what was noted."""
+    """Adds the id of a question to `notices`, a dict of lists by kind of notice."""
     notices.setdefault(what, []).append(question_id)
 
 
 def notice_lines(notices, expected=()):
-    """Writes a line for each kind: "there is no answer: 2 questions (a, b)".
+    """Formats a line per kind: "there is no answer: 2 questions (a, b)".
 
     Args:
-        notices: ids of questions by what was noted of them.
-        expected: kinds that are not odd here, and left out.
+        notices: question ids by kind of notice.
+        expected: kinds to omit, since they are normal here.
     """
     return [
         f"{what}: {counted(ids)} ({listed(ids)})"
@@ -238,12 +238,12 @@ def notice_lines(notices, expected=()):
 
 
 def counted(ids):
-    """Writes "1 question", "2 questions" …"""
+    """Formats the count: "1 question", "2 questions" …"""
     return f"{len(ids)} question{'s' if len(ids) != 1 else ''}"
 
 
 def listed(ids):
-    """Lists the first ids, and the number of the others."""
+    """Formats the first ids, and the number of the rest."""
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     return ", ".join(ids[:_SHOWN]) + more
 
@@ -252,8 +252,8 @@ def read_paragraphs(path):
     """Yields each `Paragraph` of a file.
 
     Raises:
-        UserError: the file cannot be read, is no SQuAD, or has two questions of the
-            same id.
+        UserError: the file is unreadable, not in SQuAD's format, or has two questions
+            with the same id.
     """
     articles, seen = read_squad(path).get("data"), set()
     if not isinstance(articles, list) or not articles:
@@ -275,10 +275,10 @@ def read_paragraphs(path):
 
 
 def read_squad(path):
-    """Reads the JSON object of a file, a dict, or builds it from rows.
+    """Reads the JSON object of a file as a dict, or builds it from rows.
 
     Raises:
-        UserError: the file cannot be read, or is no JSON object and no rows.
+        UserError: the file is unreadable, or neither a JSON object nor rows.
     """
     is_json = suffix_of(path) == ".json" or not holds_objects(path)
     values = read_json_text(path) if is_json else None
@@ -306,7 +306,7 @@ def read_squad(path):
 
 
 def _qa(where, row):
-    """Returns the question of a row as SQuAD's layout has it."""
+    """Converts a row to a question in SQuAD's format."""
     qa = {name: row[name] for name in ("id", "question") if name in row}
     if "answers" not in row:
         return qa
@@ -325,7 +325,7 @@ def _qa(where, row):
 
 
 class _Misfit(Exception):
-    """A part of an article that does not have SQuAD's layout."""
+    """A part of an article violates SQuAD's format."""
 
 
 def _question(qa, where, seen):
@@ -343,7 +343,7 @@ def _question(qa, where, seen):
     )
     impossible = _member(qa, "is_impossible", bool, where, False)
     text = _member(qa, "question", str, where)
-    # The answers beside is_impossible are wrong ones that seem plausible.
+    # The answers of impossible questions are plausible but wrong.
     return Question(identity, text, () if impossible else answers, impossible)
 
 

@@ -1,4 +1,4 @@
-"""A page of the wrong answers, each in its paragraph."""
+"""Writes an HTML page of the wrong answers, each in its paragraph."""
 
 from albert_tf.display import html_page
 from albert_tf.tasks.question_answering.scores import raw_scores
@@ -17,8 +17,8 @@ def write_error_page(path, title, asked, predictions, version, threshold=None):
         path, title: the file and the title of the page.
         asked: the `QuestionFile`.
         predictions: a `Prediction` for each question.
-        version: 1 or 2, of SQuAD.
-        threshold: null odds from which on the answer is none, or None.
+        version: the SQuAD version, 1 or 2.
+        threshold: minimum null odds of no answer, or None.
     """
     questions, contexts = asked.questions, asked.contexts
     texts = {p.question_id: p.answer(threshold) for p in predictions}

@@ -1,4 +1,4 @@
-"""The run of run_squad.py."""
+"""Implements run_squad.py."""
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.commands.run import check_steps
@@ -13,7 +13,7 @@ _THRESHOLD = "null_score_diff_threshold"
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.command`."""
+    """Runs the command once; see `TaskOptions.command`."""
     tuned = None
     if not options.do_train:
         tuned = fine_tuned(options.output_dir, options.opened)
@@ -24,7 +24,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.command`."""
+    """Checks the flags; see `TaskOptions.command`."""
     check_steps(options)
     if options.do_train and not options.train_file:
         raise UserError("--do_train needs --train_file.")
@@ -38,10 +38,10 @@ def check_flags(options):
 
 
 def read_files(options, tuned):
-    """Reads the task that the flags name, and the `QuestionFile`s by role.
+    """Reads the task of the flags, and the `QuestionFile`s by role.
 
     Raises:
-        UserError: the files do not fit the steps that are asked for.
+        UserError: the files do not fit the requested steps.
     """
     found, examples = read_question_file(options.predict_file), {}
     is_labelled = any(q.answers or q.is_impossible for q in found.questions)
@@ -64,7 +64,7 @@ def read_files(options, tuned):
 
 
 def _task_to_apply(options, opened, tuned, found, is_labelled):
-    """Returns the task of a fine-tuned model, with the flags' way to answer."""
+    """Returns the task of a fine-tuned model, with the answer settings of the flags."""
     version = options.version or getattr(tuned, "version", found.version)
     threshold = options.null_score_diff_threshold
     if version == 2 and threshold is None and not is_labelled:

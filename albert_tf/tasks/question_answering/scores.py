@@ -1,10 +1,10 @@
-"""Exact match and F1, as SQuAD's own scripts compute them, or CMRC's for Chinese.
+"""Computes exact match and F1 like SQuAD's own scripts, or CMRC's for Chinese.
 
 Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
 `evaluate_v2` in squad_utils.py of google-research/albert; cmrc2018_evaluate.py of CMRC
-2018 (Cui et al., 2019), which compares characters, since Chinese puts no spaces between
-words. A run of other letters is a word: by a regular expression here, by NLTK's
-tokenizer there.
+2018 (Cui et al., 2019), which compares characters, since Chinese has no spaces between
+words. A run of other letters is a word: this module finds it by a regular expression,
+CMRC's script by NLTK's tokenizer.
 """
 
 import collections
@@ -21,20 +21,20 @@ _KANA = re.compile("[\u3041-\u30ff]")
 _SEGMENT = re.compile(
     r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:\.[^\W\u4e00-\u9fa5]+|,\d+)*|[^\w\s]"
 )
-_KANA_OF_CHINESE = 0.05  # in titles and names
+_KANA_OF_CHINESE = 0.05  # kana in Chinese texts, in titles and names
 OFFICIAL_NA_PROB_THRESH = 1.0
 """Odds above which evaluate-v2.0.py counts a question as unanswered."""
 
 
 def exact_match(gold, predicted, unit=WORDS):
-    """Returns 1 if both are the same once normalized, otherwise 0."""
+    """Returns 1 if both texts are equal after normalization, else 0."""
     return int(_NORMALIZED[unit](gold) == _NORMALIZED[unit](predicted))
 
 
 def f1(gold, predicted, unit=WORDS):
-    """Computes F1 of the words or characters that both share; 0 without any.
+    """Computes F1 of the words or characters in common; 0 without any.
 
-    Words count wherever they stand, characters in the longest run that both have.
+    Words count in any order, characters only in the longest common substring.
     """
     gold, predicted = map(_NORMALIZED[unit], (gold, predicted))
     if unit == WORDS:
@@ -52,19 +52,19 @@ def f1(gold, predicted, unit=WORDS):
 
 
 def f1_or_none(gold, predicted, unit=WORDS):
-    """Computes the F1 of SQuAD 2.0: 1 where neither text has a word."""
+    """Computes the F1 of SQuAD 2.0, which is 1 if neither text has words."""
     return f1(gold, predicted, unit) or int(
         not any(map(_NORMALIZED[unit], (gold, predicted)))
     )
 
 
 def _normalized(text):
-    """Lowers a text and drops ASCII punctuation, articles and extra spaces."""
+    """Lowercases a text and drops ASCII punctuation, articles and extra spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def _normalized_chinese(text):
-    """Lowers a text and drops the punctuation that CMRC's script ignores."""
+    """Lowercases a text and drops the punctuation that CMRC's script ignores."""
     return "".join(c for c in text.lower().strip() if c not in _PUNCTUATION)
 
 
@@ -72,9 +72,9 @@ _NORMALIZED = {WORDS: _normalized, CHARACTERS: _normalized_chinese}
 
 
 def is_chinese(texts):
-    """Returns whether most letters of some texts are Chinese characters.
+    """Returns whether most letters in the texts are Chinese characters.
 
-    Kana show that a text is Japanese, which has these characters, too.
+    Texts with many kana are Japanese, which uses these characters, too.
     """
     letters = chinese = kana = 0
     for text in texts:
@@ -85,7 +85,7 @@ def is_chinese(texts):
 
 
 def unit_of(questions):
-    """Returns the unit of F1 of `Question`s: `CHARACTERS` if they are Chinese."""
+    """Returns the F1 unit for `Question`s: `CHARACTERS` if they are Chinese."""
     texts = [q.text for q in questions]
     texts += [answer.text for q in questions for answer in q.answers]
     return CHARACTERS if is_chinese(texts) else WORDS
@@ -130,7 +130,7 @@ def version_1_figures(scores):
 
 
 def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH):
-    """Computes the figures of evaluate-v2.0.py, in per cent.
+    """Computes the scores of evaluate-v2.0.py, in percent.
 
     Args:
         scores: the result of `raw_scores`.
@@ -138,8 +138,8 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
         threshold: odds above it count as no answer.
 
     Returns:
-        A dict of exact, f1 and total, the same for questions with and without answers
-        where there are any (`HasAns_…`, `NoAns_…`).
+        A dict of exact, f1 and total; also for the questions with and without answers,
+        if there are any (`HasAns_…`, `NoAns_…`).
     """
     rows = _after_threshold(scores, null_odds, threshold)
     figures = _means(rows)
@@ -151,9 +151,9 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
 
 
 def best_figures(scores, predictions, null_odds):
-    """Computes the best figures that any threshold gives on these very questions.
+    """Computes the best scores that any threshold reaches on these questions.
 
-    Their names are best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
+    Returns best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
     """
     figures = {}
     for place, name in enumerate(("exact", "f1")):
@@ -198,7 +198,7 @@ def _best(scores, place, predictions, null_odds):
 
 
 def evaluate_version_1(questions, predictions):
-    """Computes exact match and F1, in per cent, of a `Prediction` for each question."""
+    """Computes exact match and F1, in percent, of one `Prediction` per question."""
     texts = {prediction.question_id: prediction.answer() for prediction in predictions}
     return version_1_figures(raw_scores(questions, texts, version=1))
 
@@ -206,14 +206,14 @@ def evaluate_version_1(questions, predictions):
 def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
     """Computes the figures after a threshold on the null odds.
 
-    The official code always chooses the threshold with the best F1 on the very
-    questions that it then scores.
+    The official code always chooses the threshold with the best F1 on the same
+    questions that it scores.
 
     Args:
         questions: list of `Question`.
         predictions: list of `Prediction`, with null odds.
-        null_score_diff_threshold: odds from which on the answer is "", or None to
-            choose the threshold as the official code does.
+        null_score_diff_threshold: minimum odds of the answer "", or None to choose the
+            threshold as the official code does.
 
     Returns:
         A dict of the figures of evaluate-v2.0.py for the answers that are then written,

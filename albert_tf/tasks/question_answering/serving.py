@@ -1,4 +1,4 @@
-"""Answers of a served model of questions: a stretch of the context that is given."""
+"""Serves question answering: answers are spans of the given context."""
 
 import tensorflow as tf
 
@@ -14,26 +14,24 @@ _BEAMS = (
 
 
 class Answering(tf.Module):
-    """Strings to answers; windows, model and post-processing are in the graph.
+    """Maps strings to answers; windows, model and ranking are in the graph.
 
     Args:
         text_features: a `WindowFeatures`.
         compute: maps int32 features `[windows, tokens]` to the outputs of an
             `AlbertForQuestionAnswering` or an `AlbertForAnswerableQuestions`.
-        n_best_size: candidates among which probabilities are shared.
-        max_answer_length: tokens of an answer at most.
-        top_k: answers to a question.
+        n_best_size: number of candidates in the softmax.
+        max_answer_length: maximum number of tokens in an answer.
+        top_k: number of answers per question.
 
     Call: question and context, string `[batch]`, UTF-8. Returns a dict:
-        answers: string `[batch, top_k]`, best first, of different text; "" where there
-            are fewer
-        scores: float32 `[batch, top_k]`, their shares of the probability of all
-            candidates
-        start, end: int32 `[batch, top_k]`, the characters of the context: the first
-            one, and the one after the last
-        no_answer_score: float32 `[batch]`, how much speaks for no answer: of SQuAD 2.0
-            the null odds, to be compared with `null_score_diff_threshold`; of SQuAD 1.1
-            by how much [CLS] is a better start and end than the best answer's
+        answers: string `[batch, top_k]`, distinct, best first, padded with ""
+        scores: float32 `[batch, top_k]`, the softmax over all candidates
+        start, end: int32 `[batch, top_k]`, bounds in characters of the context, end
+            exclusive
+        no_answer_score: float32 `[batch]`, the evidence for no answer: in SQuAD 2.0
+            the null odds, to compare with `null_score_diff_threshold`; in SQuAD 1.1
+            the score of [CLS] as start and end minus the best answer's score
 
     Raises:
         UserError: `top_k` is not from 1 to `n_best_size`.

@@ -1,4 +1,4 @@
-"""SQuAD 1.1 and 2.0 as tasks: from a file of questions to answers and figures."""
+"""The tasks SQuAD 1.1 and 2.0."""
 
 import dataclasses
 import typing
@@ -38,12 +38,12 @@ _MEANING = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadTask(Task):
-    """Questions whose answer is a stretch of a paragraph.
+    """Base class for questions whose answer is a span of a paragraph.
 
     Attributes:
         doc_stride, max_query_length: see `WindowSizes`.
-        n_best_size: candidates of a question.
-        max_answer_length: tokens of an answer at most.
+        n_best_size: number of candidates per question.
+        max_answer_length: maximum number of tokens in an answer.
     """
 
     doc_stride: int = 128
@@ -65,14 +65,14 @@ class SquadTask(Task):
     null_score_diff_threshold: typing.ClassVar[float | None] = None
     """Null odds from which on the answer is none; None where there always is one."""
     meaning_of_numbers: typing.ClassVar[dict]
-    """Describes each of `numbers` in a line."""
+    """Describes each numeric output in a line."""
 
     def beams(self, windows, outputs):
         """Returns the arrays of `beams_of_logits` for the model's outputs."""
         raise NotImplementedError
 
     def figures(self, questions, predictions):
-        """Scores predictions: `{metric: number}`."""
+        """Computes the scores of predictions: `{metric: number}`."""
         raise NotImplementedError
 
     # From examples to features.
@@ -81,7 +81,7 @@ class SquadTask(Task):
         """Returns the `WindowSizes` for windows of a length.
 
         Raises:
-            UserError: nothing of a paragraph would fit.
+            UserError: there is no room for a paragraph.
         """
         return WindowSizes(max_seq_length, self.doc_stride, self.max_query_length)
 
@@ -107,7 +107,7 @@ class SquadTask(Task):
     def objective(self):
         return QuestionAnsweringObjective(self.version)
 
-    # What comes out.
+    # Outputs.
 
     def interpret(self, prepared, outputs):
         """Makes a `Prediction` for each question."""
@@ -144,10 +144,10 @@ class SquadTask(Task):
     ):
         answers.write_answers(output_dir, interpreted, self.null_score_diff_threshold)
 
-    # What is served: answers on contexts of any length; logits for token ids.
+    # Serving: answers on contexts of any length; logits for token ids.
 
     def compute(self, model, features, exit_rule=None):
-        # The beams of the model need so many tokens.
+        # The model's beams need at least this many tokens.
         features = at_least(features, self.min_tokens)
         return super().compute(model, features, exit_rule)
 
@@ -156,7 +156,7 @@ class SquadTask(Task):
 
     def text_features(self, tokenizer, max_seq_length):
         sizes = self.window_sizes(max_seq_length)
-        # The windows hold whatever token the beams of the model name.
+        # Every token that the model's beams refer to is in the windows.
         return WindowFeatures(tokenizer, sizes, self.min_tokens)
 
     def string_answers(self, text_features, compute):
@@ -188,7 +188,7 @@ class SquadTask(Task):
 
 
 class SquadV1(SquadTask):
-    """Every question has an answer; official `run_squad_v1.py`."""
+    """SQuAD 1.1: every question has an answer; official `run_squad_v1.py`."""
 
     kind = "squad_v1"
     purpose = "squad_v1"
@@ -220,12 +220,12 @@ class SquadV1(SquadTask):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadV2(SquadTask):
-    """Some questions have no answer; official `run_squad_v2.py`.
+    """SQuAD 2.0: some questions have no answer; official `run_squad_v2.py`.
 
     Attributes:
         start_n_top, end_n_top, head_dropout_prob: see `AlbertForAnswerableQuestions`.
-        null_score_diff_threshold: null odds from which on the answer is none; None to
-            choose it on the questions that are scored, as the official code does.
+        null_score_diff_threshold: minimum null odds of no answer; None to choose it on
+            the scored questions, as the official code does.
     """
 
     start_n_top: int = 5
@@ -247,7 +247,7 @@ class SquadV2(SquadTask):
 
     @property
     def min_tokens(self):
-        """As many tokens as the model's beams are wide."""
+        """The width of the model's beams."""
         return max(self.start_n_top, self.end_n_top)
 
     def model_arguments(self):
@@ -264,9 +264,9 @@ class SquadV2(SquadTask):
         return super().window_sizes(max_seq_length)
 
     def distilled(self, outputs):
-        """Returns starts, ends and at each token "no answer", `[batch, tokens, 3]`.
+        """Returns logits of start, end and no answer, `[batch, tokens, 3]`.
 
-        Ends are given the right start.
+        End logits are conditioned on the correct start.
         """
         starts, ends = outputs["start_log_probs"], outputs["end_log_probs"]
         none = tf.broadcast_to(outputs["cls_logits"][:, None], tf.shape(starts))

@@ -1,11 +1,11 @@
 """Questions and paragraphs as windows of token ids: `[CLS] question [SEP] text [SEP]`.
 
-XLNet's are `text [SEP] question [SEP] [CLS]`. A paragraph that does not fit is read
-through several windows, which overlap. Source: `convert_examples_to_features` in
-squad_utils.py of google-research/albert, but with the offsets that the tokenizer gives
-instead of an alignment afterwards: it drops no question and knows every vocabulary.
+XLNet's are `text [SEP] question [SEP] [CLS]`. A paragraph that does not fit is split
+into overlapping windows. Source: `convert_examples_to_features` in squad_utils.py of
+google-research/albert, but with the tokenizer's offsets instead of an alignment
+afterwards, which works for every vocabulary and drops no question.
 
-B windows of a batch, W windows, T tokens of a window.
+Shapes: W windows, T tokens per window.
 """
 
 import dataclasses
@@ -22,10 +22,10 @@ from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.windows import Layout
 
 SPECIAL = CLS_FIRST.special(True)
-"""The tokens of a window that are no text: [CLS] and both [SEP]."""
+"""The number of special tokens in a window: [CLS] and two [SEP]."""
 NONE = (-1, -1)
-"""First and last token of an answer that no token has."""
-_PARAGRAPHS = 64  # of a chunk; its arrays stay within some megabytes
+"""First and last token of an answer that is in no token."""
+_PARAGRAPHS = 64  # per chunk, whose arrays need a few megabytes
 LONG_QUESTION = "the question is longer than max_query_length and loses its end"
 LEFT_OUT = "left out, since the answer is missing or not where it should be"
 NO_WINDOW_HAS_IT = "no window holds the whole answer, so that all train as impossible"
@@ -35,16 +35,16 @@ NO_TOKEN_HAS_IT = "no token is left of the answer, so that it trains as impossib
 
 @dataclasses.dataclass(frozen=True)
 class WindowSizes:
-    """Sizes by which paragraphs are cut.
+    """Sizes of the windows of paragraphs.
 
     Attributes:
-        max_seq_length: tokens of a window at most, the question and the special ones
-            counted.
-        doc_stride: tokens from the beginning of a window to the next one's.
-        max_query_length: tokens of a question that are kept.
+        max_seq_length: maximum number of tokens in a window, including the question and
+            special tokens.
+        doc_stride: tokens between the starts of consecutive windows.
+        max_query_length: maximum number of tokens in a question; the rest is cut off.
 
     Raises:
-        UserError: nothing of a paragraph would fit.
+        UserError: there is no room for a paragraph.
     """
 
     max_seq_length: int = 384
@@ -69,18 +69,18 @@ class WindowSizes:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Windows(TokenizedExamples):
-    """The windows of some questions, in order; a row is a window.
+    """The windows of questions, in order; each row is a window.
 
     Attributes:
-        spans: int32 `[len(ids), 2]`, the characters of the paragraph that a token
-            stems from: the first one, and the one after the last. Empty for a piece of
-            white space; (0, 0) where there is no paragraph.
-        is_max_context: bool `[len(ids)]`, the tokens of the paragraph that this window
-            sees with the most text on both sides. A start is scored there only.
-        question_index: int32 `[W]`, whose window it is, an index into `questions`.
-        window_index: int32 `[W]`, its number among the windows of its question.
-        answers: int32 `[W, 3]`, the labels of training: first and last token of the
-            answer (of [CLS] without one) and whether the window has none; else empty.
+        spans: int32 `[len(ids), 2]`, each token's bounds in characters of the
+            paragraph, end exclusive. Empty for a white space token; (0, 0) outside the
+            paragraph.
+        is_max_context: bool `[len(ids)]`, the paragraph tokens that have the most
+            context in this window. Only these are candidate starts.
+        question_index: int32 `[W]`, the window's question, an index into `questions`.
+        window_index: int32 `[W]`, the window's index among those of its question.
+        answers: int32 `[W, 3]`, the training labels: first and last token of the answer
+            ([CLS] without one), and whether the window has no answer; else empty.
         questions: the `Question`s, a list.
         contexts: the text of each question's paragraph, a list of str.
     """
@@ -114,7 +114,7 @@ class Windows(TokenizedExamples):
         )
 
     def padded(self, values, width, filling=0):
-        """Makes a row for each window: `[len(ids), …]` to `[W, width, …]`."""
+        """Pads values to one row per window: `[len(ids), …]` to `[W, width, …]`."""
         position = np.arange(width)  # [T]
         real = position < self.lengths[:, None]  # [W, T]
         places = np.where(real, self.starts[:, None] + position, 0)
@@ -124,13 +124,13 @@ class Windows(TokenizedExamples):
 
     @property
     def text_ends(self):
-        """int32 `[W]`, the place behind the paragraph: of its [SEP]."""
+        """int32 `[W]`, the position after the paragraph, of its [SEP]."""
         rows = self.first_lengths if self.layout.cls_last else self.lengths
         return rows - 1
 
 
 def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
-    """Yields the `Windows` of a few paragraphs at a time, so that memory is bounded.
+    """Yields the `Windows` of a few paragraphs at a time, to bound memory.
 
     Each paragraph is tokenized once for all its questions.
 
@@ -138,9 +138,9 @@ def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
         paragraphs: iterable of `Paragraph`.
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         sizes: a `WindowSizes`.
-        notices: dict in which to `note` questions that are cut or left out.
-        is_training: add labels, of each question's first answer; questions that cannot
-            be learned are left out.
+        notices: dict in which to `note` questions that are truncated or skipped.
+        is_training: whether to add labels from each question's first answer, and skip
+            questions that are unusable for training.
     """
     paragraphs = iter(paragraphs)
     while chunk := list(itertools.islice(paragraphs, _PARAGRAPHS)):
@@ -208,7 +208,7 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
 
 
 def _answers(questions, contexts, spans, layout, notices):
-    """Makes the labels of windows, and notes the answers that are moved or lost."""
+    """Makes the labels of windows, and notes answers that are moved or lost."""
     answers = [
         _answer_tokens(*facts, notices)
         for facts in zip(questions, contexts, spans, strict=True)
@@ -236,16 +236,16 @@ def _answer_tokens(question, context, spans, notices):
 
 
 def window_labels(layout, answers):
-    """Finds the answer's first and last token in each window, and whether it has none.
+    """Finds the answer's first and last token in each window, if it has the answer.
 
     Args:
-        layout: a `Layout` of the paragraphs of questions, behind each question.
+        layout: the `Layout` of the questions' paragraphs.
         answers: int array `[questions, 2]`, first and last token in the paragraph; -1
             without an answer.
 
     Returns:
-        int32 array `[W, 3]`; the place of [CLS], twice, and 1 where the answer is not
-        wholly in the window.
+        int32 array `[W, 3]`; (position of [CLS], position of [CLS], 1) if the answer is
+        not entirely in the window.
     """
     found = answers[layout.text] - layout.first[:, None]  # [W, 2]
     inside = (found[:, 0] >= 0) & (found[:, 1] < layout.tokens)
@@ -256,11 +256,11 @@ def window_labels(layout, answers):
 
 
 def first_and_last(context, spans, answer):
-    """Finds the first and the last token that share a character with an answer.
+    """Finds the first and the last token that overlap an answer.
 
-    Many files have their answers placed where the text occurs first, be it within a
-    word ("gold" in "golden"). Of such an answer the nearest occurrence counts that is
-    within no word and that tokens give back exactly, if there is one.
+    Many files place an answer at the first occurrence of its text, even within a word
+    ("gold" in "golden"). For such an answer, this uses the nearest occurrence that is
+    not within a word and matches token boundaries exactly, if there is one.
 
     Args:
         context: the paragraph.
@@ -268,15 +268,15 @@ def first_and_last(context, spans, answer):
         answer: an `Answer`.
 
     Returns:
-        Two int; `NONE` if no token has any of the answer.
+        Two int; `NONE` if no token overlaps the answer.
     """
     start, end = characters(context, answer.start, answer.start + len(answer.text))
     text = context[start:end]
     tokens = np.flatnonzero(spans[:, 0] < spans[:, 1])
-    begins, ends = spans[tokens].T  # neither ever falls
+    begins, ends = spans[tokens].T  # both never decrease
 
     def overlapping(start):
-        """Returns the tokens that share a character, and whether they give it back."""
+        """Returns the overlapping tokens, and whether their bounds match exactly."""
         end = start + len(text)
         first = np.searchsorted(ends, start, side="right")
         last = np.searchsorted(begins, end) - 1
@@ -302,14 +302,14 @@ def first_and_last(context, spans, answer):
 
 
 def characters(context, start, end):
-    """Strips white space from a stretch of the context, and returns (start, end)."""
+    """Strips white space from a span of the context, and returns (start, end)."""
     text = context[start:end]
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())
 
 
 def _joins(context, border):
-    """Returns whether a word crosses a border, in scripts that put spaces between."""
+    """Returns whether a word crosses a border, in scripts with spaces between words."""
     return 0 < border < len(context) and all(
         character.isdigit() or character.lower() != character.upper()
         for character in context[border - 1 : border + 1]

@@ -1,7 +1,7 @@
-"""Similarity of texts: vectors that are close where texts mean the same."""
+"""Semantic similarity: embeds texts so that similar meanings have close vectors."""
 
 LOSSES = ("info_nce", "cosent", "cosine", "simcse")
-"""Losses of `objective`, by name; SimCSE is InfoNCE of a text with itself."""
+"""Names of the losses; SimCSE is InfoNCE of a text with itself."""
 TEACHER_DISTANCES = ("cosine", "squared")
 OF_PAIRS = "info_nce"
 OF_TEXTS = "simcse"

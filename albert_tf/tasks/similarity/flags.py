@@ -9,8 +9,8 @@ two texts and a score (cosent, cosine); a text alone (simcse). Held-out rows are
 with scores, or, for info_nce, pairs. With --task_name=sts-b the folder STS-B in
 --data_dir is read as GLUE publishes it.
 
-Written to --output_dir: model/ (the best checkpoint on dev), checkpoints/,
-eval_results.txt and test_results.tsv, the similarity of each pair.
+The command writes to --output_dir: model/ (the best checkpoint on dev), checkpoints/,
+eval_results.txt, and test_results.tsv with the similarity of each pair.
 docs/vectors.md says more.
 """
 

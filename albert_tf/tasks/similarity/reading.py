@@ -21,7 +21,7 @@ from albert_tf.tokenization.features import elements
 
 _FIRST = ("anchor", "sentence1", "text")
 _SECOND = ("positive", "sentence2", "text_pair")
-_STS_B = 5.0  # its largest score
+_STS_B = 5.0  # the maximum score
 
 
 def read_pairs(options, data_dir, roles):
@@ -30,11 +30,11 @@ def read_pairs(options, data_dir, roles):
     Args:
         options: `SimilarityOptions`.
         data_dir: the folder.
-        roles: those that are needed.
+        roles: the required roles.
 
     Returns:
-        A dict of `Table`. Labels are scores from 0 to 1, float32 `[rows]`, or numbers
-        of texts, int32 `[rows, texts]`; None of a test table without scores.
+        A dict of `Table`. Labels are scores from 0 to 1, float32 `[rows]`, or text
+        numbers, int32 `[rows, texts]`; None in a test table without scores.
 
     Raises:
         UserError: a file is missing or bad, or does not fit the loss.
@@ -46,16 +46,16 @@ def read_pairs(options, data_dir, roles):
 
 
 def table_of(pairs, scores=None, loss=None):
-    """Makes a labelled `Table` of pairs in memory, and names the loss that fits.
+    """Makes a labelled `Table` of pairs in memory, and picks the loss.
 
     Args:
         pairs: tuples of two texts or, without scores, three; or texts.
-        scores: of each pair, from 0 to 1; or None.
-        loss: one of `LOSSES`, or None for the usual one.
+        scores: the score of each pair, from 0 to 1; or None.
+        loss: one of `LOSSES`, or None for the default.
 
     Raises:
-        UserError: there are no pairs, they are of unlike lengths, a text is empty or
-            none, scores are out of range, or the loss does not fit.
+        UserError: there are no pairs, their lengths differ, a text is empty or missing,
+            scores are out of range, or the loss does not fit.
     """
     rows = elements("pairs", pairs)
     rows = [(row,) if isinstance(row, str) else tuple(row) for row in rows]
@@ -88,7 +88,7 @@ def table_of(pairs, scores=None, loss=None):
 
 
 def _shares(name, scores, largest):
-    """Returns scores as shares of the largest one, float32 `[rows]`."""
+    """Divides scores by the maximum score: float32 `[rows]`."""
     try:
         return np.array([_share(score, largest) for score in scores], np.float32)
     except ValueError as error:
@@ -96,7 +96,7 @@ def _shares(name, scores, largest):
 
 
 def _read(options, path, role):
-    """Reads a table as the loss, or the scores that it has, ask for."""
+    """Reads a table in the form that the loss, or its scores, require."""
 
     def table(columns):
         skips = options.skip_bad_rows
@@ -131,10 +131,10 @@ def _usual(path, names):
 
 
 def _share(value, largest):
-    """Parses a score to a share of the largest one.
+    """Parses a score and divides it by the maximum score.
 
     Raises:
-        ValueError: it is no number, or out of range.
+        ValueError: the score is not a number, or out of range.
     """
     try:
         score = number_of(value)
@@ -146,12 +146,12 @@ def _share(value, largest):
 
 
 def _numbered(table):
-    """Returns a table whose labels are the numbers of its texts."""
+    """Sets the labels of a table to the numbers of its texts."""
     return dataclasses.replace(table, labels=text_numbers(table)[0])
 
 
 def _sts_b(options, data_dir, roles):
-    """Reads STS-B; single texts are both sentences of its pairs."""
+    """Reads STS-B; for single texts, takes both sentences of each pair."""
     skips, largest = options.skip_bad_rows, options.max_score or _STS_B
     _, examples = glue_examples("sts-b", data_dir, skips, roles, "test" in roles)
     if options.loss == OF_PAIRS and "train" in roles:

@@ -1,4 +1,4 @@
-"""The run of run_similarity.py."""
+"""Implements run_similarity.py."""
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
@@ -13,7 +13,7 @@ from albert_tf.tasks.similarity.task import Similarity
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.command`."""
+    """Runs the command once; see `TaskOptions.command`."""
     data_dir = local_tables(options.data_dir)
     examples = read_pairs(options, data_dir, options.needed_roles)
     held_out = examples.get("dev") or examples.get("test")
@@ -28,7 +28,7 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.command`."""
+    """Checks the flags; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
     if options.freeze_encoder:
         raise UserError(
@@ -46,7 +46,7 @@ def check_flags(options):
 
 
 def _sizes(options):
-    """Reads --dimensions as a tuple of int."""
+    """Parses --dimensions to a tuple of int."""
     text = options.dimensions
     try:
         sizes = tuple(int(part) for part in text.split(",")) if text else ()
@@ -60,7 +60,7 @@ def _sizes(options):
 
 
 def _learned(options, scored):
-    """Makes the task that the flags describe, with the pooling of the model's start."""
+    """Makes the task of the flags, with the pooling of the initial model."""
     told = None
     if options.opened and not options.from_scratch:
         told = read_task(options.opened)

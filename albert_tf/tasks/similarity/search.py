@@ -1,25 +1,25 @@
-"""The nearest vectors of a corpus, exactly, in blocks; and the scores of a ranking."""
+"""Exact nearest-neighbor search in blocks, and ranking metrics."""
 
 import numpy as np
 
 _QUERIES_AT_ONCE = 1024
 BLOCK = 4096
-"""Vectors of a corpus that are compared at once."""
+"""Number of corpus vectors to compare at once."""
 _RANKS = 10
 
 
 def nearest(queries, blocks, k):
-    """Finds the `k` vectors of the highest cosine with each query, the best first.
+    """Finds the `k` vectors with the highest cosine to each query, best first.
 
-    Of equal cosines, the vector that comes first counts more. Memory holds a block.
+    In a tie, the first vector wins. Only one block is in memory at a time.
 
     Args:
         queries: float32 `[queries, hidden]`.
         blocks: an iterable of float32 `[any, hidden]`, the corpus in parts.
-        k: int; a smaller corpus gives as many as it has.
+        k: int; reduced to the size of a smaller corpus.
 
     Returns:
-        Cosines, float32 `[queries, k]`, and places in the corpus, int64 `[queries, k]`.
+        Cosines, float32 `[queries, k]`, and corpus indices, int64 `[queries, k]`.
     """
     queries, begin = unit(queries), 0
     cosines = np.zeros((len(queries), 0), np.float32)
@@ -42,19 +42,19 @@ def nearest(queries, blocks, k):
 
 
 def unit(vectors):
-    """Divides vectors `[…, hidden]` by their length; 0 stays 0."""
+    """Normalizes vectors `[…, hidden]` to length 1; 0 stays 0."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
 
 
 def retrieval_scores(vectors, texts):
-    """Scores how anchors find their positives among all positives and negatives.
+    """Scores the retrieval of positives among all positives and negatives.
 
-    Each distinct anchor is a query; an anchor that is in the corpus, too, does not find
-    itself.
+    Each distinct anchor is a query; if an anchor is also in the corpus, it does not
+    retrieve itself.
 
     Args:
-        vectors: float32 `[rows, texts, hidden]`: anchor, positive and perhaps negative.
+        vectors: float32 `[rows, texts, hidden]`: anchor, positive, optional negative.
         texts: int `[rows, texts]`, equal for equal texts.
 
     Returns:
@@ -79,8 +79,8 @@ def ranking_scores(hits, relevant):
     """Computes recall at 1 and 10, MRR at 10 and NDCG at 10 of rankings.
 
     Args:
-        hits: bool `[queries, 10]`, whether the answer of each rank is relevant.
-        relevant: int `[queries]`, how many answers are.
+        hits: bool `[queries, 10]`, whether the result at each rank is relevant.
+        relevant: int `[queries]`, the number of relevant texts.
     """
     ranks = np.arange(1, hits.shape[1] + 1)
     gains = 1 / np.log2(ranks + 1)

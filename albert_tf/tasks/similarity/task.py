@@ -1,4 +1,4 @@
-"""Vectors of texts whose cosines say how much two texts mean the same: the task."""
+"""The task of semantic similarity: text vectors whose cosines measure similarity."""
 
 import dataclasses
 
@@ -25,11 +25,11 @@ _POOLINGS = {
     "pooler": "the pooled output",
 }
 _OF_SCORES, _OF_RANKS = ("spearman", "pearson"), ("ndcg_at_10", "mrr_at_10")
-_NEVER = -1e9  # the logit of a text that is no negative
+_NEVER = -1e9  # the logit of a text that is not a negative
 
 
 class SimilarityTerm(TextTerm):
-    """The loss of a `Similarity` task over the rows of a whole batch."""
+    """The loss of a `Similarity` task over all rows of a batch."""
 
     name = "similarity"
 
@@ -38,7 +38,7 @@ class SimilarityTerm(TextTerm):
 
 
 class SimilarityObjective(TextObjective):
-    """One term on the vectors of all rows of a global batch, of a `Similarity`."""
+    """The `Similarity` objective: one term on the vectors of the whole global batch."""
 
     compares_rows = True
     term_class = SimilarityTerm
@@ -54,13 +54,13 @@ class Similarity(Task):
 
     Attributes:
         loss: one of `LOSSES`.
-        temperature: the number by which cosines are divided, except in "cosine".
-        symmetric: whether, with the loss "info_nce", positives find anchors, too.
-        dimensions: sizes of the beginnings of a vector that are to work alone, whose
-            losses are added up; none for the whole vector. Kusupati et al.,
-            "Matryoshka Representation Learning" (2022).
-        pooling, normalize: of the model; see `AlbertForTextEmbedding`.
-        scored: whether the held-out pairs have scores, and are no rankings.
+        temperature: divisor of the cosines, except in "cosine".
+        symmetric: whether "info_nce" also predicts anchors from positives.
+        dimensions: sizes of vector prefixes to train, whose losses are summed; empty
+            for the whole vector. Kusupati et al., "Matryoshka Representation Learning"
+            (2022).
+        pooling, normalize: the model's; see `AlbertForTextEmbedding`.
+        scored: whether held-out pairs have scores; if not, they are ranked.
         teacher_distance: one of `TEACHER_DISTANCES`.
     """
 
@@ -91,7 +91,7 @@ class Similarity(Task):
 
     @property
     def has_accuracy(self):
-        """True if the loss knows whether a row is right."""
+        """True if the loss defines whether a row is correct."""
         return self.loss in (OF_PAIRS, OF_TEXTS)
 
     # From examples to features.
@@ -112,11 +112,11 @@ class Similarity(Task):
         return {"pooling": self.pooling, "normalize": self.normalize}
 
     def check_model(self, config):
-        """Refuses a model that the task cannot train.
+        """Checks that the task can train a model.
 
         Raises:
-            UserError: its vectors are shorter than one of `dimensions`; or it has no
-                dropout, without which SimCSE compares two equal vectors.
+            UserError: the model's vectors are shorter than one of `dimensions`; or the
+                model has no dropout, so that SimCSE would compare equal vectors.
         """
         width = config.hidden_size
         if max(self.dimensions, default=0) > width:
@@ -135,7 +135,7 @@ class Similarity(Task):
         return SimilarityObjective(self)
 
     def label_dtype(self, axes):
-        """Returns the type of labels: scores have one axis, numbers of texts two."""
+        """Returns the label dtype: scores have one axis, text numbers have two."""
         return tf.float32 if axes == 1 else tf.int32
 
     def losses(self, vectors, labels):
@@ -143,19 +143,19 @@ class Similarity(Task):
 
         Args:
             vectors: float32 `[rows, texts, hidden]`, of a whole batch.
-            labels: float32 `[rows]` scores, or int32 `[rows, texts]` numbers of texts.
+            labels: float32 `[rows]` scores, or int32 `[rows, texts]` text numbers.
         """
         sizes = self.dimensions or (None,)
         return sum(self._losses(vectors, labels, size)[0] for size in sizes)
 
     def right(self, vectors, labels):
-        """Returns float32 `[rows]`: 1 where the positive is closest."""
+        """Returns float32 `[rows]`: 1 if the positive is closest, else 0."""
         first = self.dimensions[0] if self.dimensions else None
         return self._losses(vectors, labels, first)[1]
 
     def _losses(self, vectors, labels, size):
-        """Computes losses, and hits or None, with the beginnings of the vectors."""
-        # A batch's number of texts is not known beforehand.
+        """Computes losses, and hits or None, for vector prefixes of a size."""
+        # The number of texts per row is dynamic.
         texts = labels.shape[1] if len(labels.shape) == 2 else 2
         vectors = tf.ensure_shape(vectors, [None, texts, None])[..., :size]
         if self.loss == "cosine":
@@ -168,9 +168,9 @@ class Similarity(Task):
         return vectors_of_width(logits, config.hidden_size)
 
     def distances(self, logits, teacher, temperature):
-        """Computes the distances to the teacher's vectors, means over texts.
+        """Computes the mean distance to the teacher's vectors over texts.
 
-        A distance is one minus the cosine, or squared. No temperature changes it.
+        A distance is one minus the cosine, or squared; `temperature` is ignored.
         """
         if self.teacher_distance == "squared":
             squares = tf.math.squared_difference(logits, teacher)
@@ -178,10 +178,10 @@ class Similarity(Task):
         own, theirs = (tf.math.l2_normalize(v, axis=-1) for v in (logits, teacher))
         return 1.0 - tf.reduce_mean(tf.reduce_sum(own * theirs, axis=-1), axis=-1)
 
-    # What comes out: vectors `[rows, texts, hidden]`.
+    # Outputs: vectors `[rows, texts, hidden]`.
 
     def score(self, prepared, interpreted):
-        """Correlates cosines with scores; without scores, ranks positives."""
+        """Computes correlations with the scores, or ranking metrics without scores."""
         labels = prepared.tokens.labels
         if labels.ndim == 2:
             return retrieval_scores(interpreted, labels)
@@ -195,7 +195,7 @@ class Similarity(Task):
         path = output_dir / f"{prefix}test_results.tsv"
         write_atomically(path, "\n".join(lines) + "\n")
 
-    # What is served: a vector for each text.
+    # Serving: a vector for each text.
 
     def numbers(self, outputs):
         return {"embedding": outputs}
@@ -207,7 +207,7 @@ class Similarity(Task):
 
 
 def correlations(scores, vectors):
-    """Correlates scores `[rows]` with the cosines of vectors `[rows, 2, hidden]`.
+    """Computes correlations of scores `[rows]` and cosines of `[rows, 2, hidden]`.
 
     Returns:
         `{"spearman", "pearson"}`.
@@ -217,7 +217,7 @@ def correlations(scores, vectors):
 
 
 def text_numbers(examples):
-    """Numbers the texts of a `Table`; equal texts share one, single texts count twice.
+    """Numbers the distinct texts of a `Table`; a single text is paired with itself.
 
     Returns:
         int32 `[rows, texts]`, and the list of distinct texts.
@@ -241,20 +241,20 @@ def _cosines(vectors):
 def info_nce(vectors, texts, temperature, symmetric=False):
     """Computes the cross-entropy of each anchor's positive among all other texts.
 
-    Negatives are the positives and negatives of all rows, but for texts that equal the
-    anchor or its positive, and for positives of an equal anchor. Source: van den Oord
-    et al. (2018), section 2.3; Henderson et al. (2017), section 4.4.
+    Negatives are the positives and negatives of all rows, except texts equal to the
+    anchor or its positive, and positives of an equal anchor. Source: van den Oord et
+    al. (2018), section 2.3; Henderson et al. (2017), section 4.4.
 
     Args:
         vectors: float32 `[batch, texts, hidden]`.
         texts: int32 `[batch, texts]`, equal for equal texts.
-        temperature: the number by which cosines are divided.
-        symmetric: whether each positive is to find its anchor, too; the loss is the
-            mean of both ways.
+        temperature: divisor of the cosines.
+        symmetric: whether to also predict each anchor from its positive; the loss is
+            the mean of both directions.
 
     Returns:
-        The losses, float32 `[batch]`, and float32 `[batch]`, 1 where the positive is
-        closer than each negative.
+        The losses, float32 `[batch]`, and float32 `[batch]`, 1 if the positive is
+        closer than every negative.
     """
     unit, rows = tf.math.l2_normalize(vectors, axis=-1), tf.shape(vectors)[0]
     # The positives of all rows, then the negatives.
@@ -279,7 +279,7 @@ def info_nce(vectors, texts, temperature, symmetric=False):
 
 
 def cosent(vectors, scores, temperature):
-    """Computes CoSENT: pairs of a higher score should have higher cosines.
+    """Computes CoSENT: pairs with higher scores should have higher cosines.
 
     `log(1 + sum exp((cos_i - cos_j) / temperature))` over the rows i and j where j has
     the higher score. Source: Su, "CoSENT" (2022).
@@ -290,7 +290,7 @@ def cosent(vectors, scores, temperature):
         temperature: float.
 
     Returns:
-        Float32 `[batch]`, the loss of the batch for each of its rows.
+        Float32 `[batch]`, the loss of the batch repeated for each row.
     """
     cosines = cosine_of_pairs(vectors)
     differences = (cosines[:, None] - cosines[None, :]) / temperature
@@ -311,9 +311,9 @@ def cosine(vectors, scores):
 
 
 def vectors_of_width(vectors, width):
-    """Changes the width of vectors, and their cosines as little as possible.
+    """Resizes vectors, and changes their cosines as little as possible.
 
-    Wider vectors are projected to their principal axes about 0; narrower ones are
+    Wider vectors are projected to their uncentered principal axes; narrower ones are
     padded with 0.
 
     Args:

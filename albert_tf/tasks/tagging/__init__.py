@@ -1,1 +1,1 @@
-"""Tagging: where in a text the names of persons, places and the like stand."""
+"""Tagging: finds named entities such as persons and places in texts."""

@@ -7,13 +7,13 @@
 (.conll, .conllu, .txt, .tsv, .iob, .bio, .bioes), a word and its tag a line and a blank
 line between sentences; .jsonl with {"tokens": […], "tags": […]}; or .jsonl with
 {"text": …, "spans": [{"start": 0, "end": 2, "label": "ORG"}]}. Tags are IOB1, IOB2 or
-BIOES; with --scheme=plain any, as parts of speech: one for each word, whatever its
-neighbours.
+BIOES; with --scheme=plain, each word has an independent tag, such as its part of
+speech.
 
-Written to --output_dir: model/ (the best checkpoint by F1 on dev, of plain tags
-by accuracy), checkpoints/,
-eval_results.txt, predictions.conll or predictions.jsonl in the form of the test file,
-and <split>_errors.html, a page of the mistakes. docs/tagging.md says more.
+The command writes to --output_dir: model/ (the best checkpoint by F1 on dev, or by
+accuracy for plain tags), checkpoints/, eval_results.txt, predictions.conll or
+predictions.jsonl in the format of the test file, and <split>_errors.html, a page of the
+errors. docs/tagging.md says more.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ class TaggingOptions(TagFileFlags, TaskOptions):
         return run
 
     def completed(self):
-        """Names the decoder that training takes by default, which a run records."""
+        """Fills in the default decoder of training, so that a run records it."""
         if self.do_train and self.decoder is None:
             return dataclasses.replace(self, decoder=GREEDY)
         return self

@@ -1,7 +1,7 @@
-"""From texts to windows, and from scores of tags to entities, inside a graph.
+"""Makes windows of texts and decodes entities inside a graph, for serving.
 
-The twin of `rows.py`, `schemes.best_tags` and `schemes.entities_of`, for serving. B
-texts, C characters and N words of them all, W windows, T tokens of a window, L tags.
+The in-graph twin of `rows.py`, `schemes.best_tags` and `schemes.entities_of`. Shapes:
+B texts, C characters and N words in all texts, W windows, T tokens per window, L tags.
 """
 
 import tensorflow as tf
@@ -17,18 +17,18 @@ from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_punctuation
 
-_PADDED_WORDS = 1 << 18  # words of a batch, padding included, that are decoded at once
+_PADDED_WORDS = 1 << 18  # words decoded at once, including padding
 
 
 class RowFeatures(tf.Module):
-    """Strings to windows.
+    """Maps strings to windows.
 
     Args:
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         max_seq_length, doc_stride: see `tokenize_sentences`.
 
-    Call: text, string `[B]`, valid UTF-8, to the windows' features, int32 `input_ids`,
-    `input_mask`, `segment_ids` `[W, T]`.
+    Call: text, string `[B]`, valid UTF-8. Returns the windows' features, int32
+    `input_ids`, `input_mask`, `segment_ids` `[W, T]`.
     """
 
     def __init__(self, tokenizer, max_seq_length, doc_stride):
@@ -73,7 +73,7 @@ class RowFeatures(tf.Module):
 
 
 class Entities(tf.Module):
-    """Strings to entities; windows, model and decoding are in the graph.
+    """Maps strings to entities; windows, model and decoding are in the graph.
 
     Args:
         text_features: a `RowFeatures`.
@@ -81,11 +81,11 @@ class Entities(tf.Module):
             L]`.
         task: the `Tagging`.
 
-    Call: text, string `[B]`, UTF-8. Returns a dict, `[B, entities]` each, in order; of
-    texts with fewer entities than another, the places left over hold "" and 0:
-        entity: string, the stretch of the text
-        label: string, its type
-        start, end: int32, its first character, and the one after its last
+    Call: text, string `[B]`, UTF-8. Returns a dict of `[B, entities]`, in text order,
+    padded with "" and 0:
+        entity: string, the span of text
+        label: string, the type
+        start, end: int32, bounds in characters, end exclusive
         score: float32, the mean probability of the tags of its words
     """
 
@@ -123,7 +123,7 @@ class Entities(tf.Module):
             return tf.argmax(log_probs, axis=-1, output_type=tf.int32)
         rows = words.with_flat_values(log_probs)
         longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
-        # One long text would pad all others to its length.
+        # Otherwise one long text would pad all others to its length.
         return tf.cond(
             words.nrows() * longest > _PADDED_WORDS,
             lambda: (
@@ -184,8 +184,8 @@ def _viterbi(log_probs, lengths, steps, outside):
 
     Args:
         log_probs: float32 `[B, N, L]`.
-        lengths: int64 `[B]`; behind them is padding, for which the result is of no use.
-        steps: float32 `[L, L]`, the addend of a step.
+        lengths: int64 `[B]`; beyond them, the result is meaningless.
+        steps: float32 `[L, L]`, the score of each transition.
         outside: the id of O.
     """
     batch, count = tf.shape(log_probs)[0], tf.shape(log_probs)[1]
@@ -215,15 +215,14 @@ def _viterbi(log_probs, lengths, steps, outside):
 
 
 def split_words(texts):
-    """Splits texts into words, and finds their places, as `sentences.word_bounds`.
+    """Splits texts into words with their bounds, like `sentences.word_bounds`.
 
     Args:
         texts: string `[B]`, valid UTF-8.
 
     Returns:
         words: ragged string `[B, (words)]`.
-        starts, ends: int32 `[N]`, the first character of each word in its text and the
-            one after its last.
+        starts, ends: int32 `[N]`, the bounds of each word in characters, end exclusive.
     """
     characters = tf.strings.unicode_split(texts, "UTF-8")
     flat = characters.flat_values  # [C]
@@ -233,7 +232,7 @@ def split_words(texts):
     is_mark = tf.strings.regex_full_match(flat, character_class(is_punctuation))
     is_mark &= ~is_alone
     is_letter = ~(is_space | is_alone | is_mark)
-    # A run is not split: it ends at the next space or Chinese character.
+    # A run is not split until the next space or Chinese character.
     run = tf.cumsum(tf.cast(is_first | is_space | is_alone, tf.int64))
     runs = tf.size(flat, tf.int64) + 1
     letters = tf.cast(is_letter, tf.int64)
@@ -244,7 +243,7 @@ def split_words(texts):
     is_inner = ~(is_space | is_alone)
     follows = tf.concat([[False], is_inner[:-1]], axis=0) & ~is_first
     begins = is_alone | (is_inner & ~follows)
-    word = tf.cumsum(tf.cast(begins, tf.int64)) - 1  # of each character but spaces
+    word = tf.cumsum(tf.cast(begins, tf.int64)) - 1  # of each character except spaces
     count = tf.reduce_sum(tf.cast(begins, tf.int64))
     kept = tf.boolean_mask(flat, ~is_space)
     of_words = tf.RaggedTensor.from_value_rowids(
@@ -259,7 +258,7 @@ def split_words(texts):
 
 
 def _firsts(row_splits, flat):
-    """Returns bool `[C]`: the characters that are the first of their text."""
+    """Returns bool `[C]`: whether a character is the first in its text."""
     count = tf.size(flat, tf.int64)
     begins = tf.boolean_mask(row_splits[:-1], row_splits[:-1] < count)
     marks = tf.math.unsorted_segment_sum(tf.ones_like(begins), begins, count)

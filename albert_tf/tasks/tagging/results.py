@@ -1,4 +1,4 @@
-"""The result files of tagging: predictions in the form of the input, and mistakes."""
+"""The result files of tagging: predictions in the input's format, and errors."""
 
 from albert_tf.display import html_page
 from albert_tf.io.files import json_text
@@ -10,10 +10,10 @@ _FIELDS = ("label", "start", "end", "score")
 
 
 def write_predictions(path, tag_file, found, scheme):
-    """Writes predictions in the form of the file that was read.
+    """Writes predictions in the format of the input file.
 
-    CoNLL's lines get one more column, the predicted tag, as conlleval reads it; objects
-    get the predicted `tags` or `spans`.
+    CoNLL lines get an additional column with the predicted tag, the format of
+    conlleval; objects get the predicted `tags` or `spans`.
 
     Args:
         path: the file to write.
@@ -44,7 +44,7 @@ def _json(values):
 
 
 def write_error_page(path, title, sentences, found, wrong_only=False):
-    """Writes an HTML page of the sentences in which an entity is missed or wrong.
+    """Writes an HTML page of the sentences with missed or wrong entities.
 
     Args:
         path, title: the file and the title of the page.

@@ -1,9 +1,9 @@
-"""Sentences as rows of token ids: `[CLS] words [SEP]`, in windows where they are long.
+"""Sentences as rows of token ids: `[CLS] words [SEP]`, split into windows if long.
 
 XLNet's rows are `words [SEP] [CLS]`.
 
-Each word is tokenized by itself, as Hugging Face does with `is_split_into_words`; its
-first piece stands for it.
+Each word is tokenized separately, like Hugging Face's `is_split_into_words`, and
+represented by its first piece.
 """
 
 import dataclasses
@@ -19,27 +19,28 @@ from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TagRows(TokenizedExamples):
-    """A row is a window of a sentence.
+    """Rows that are windows of sentences.
 
     Attributes:
-        words: int32 `[len(ids)]`, the word whose first piece a token is, among those
-            of all sentences; -1 for other tokens.
-        is_max_context: bool `[len(ids)]`, the tokens that this window sees with the
-            most text on both sides: a word gets its tag there only.
+        words: int32 `[len(ids)]`, the word whose first piece a token is, numbered over
+            all sentences; -1 for other tokens.
+        is_max_context: bool `[len(ids)]`, the tokens that have the most context in this
+            window; words get their tags only from these.
     """
 
     words: np.ndarray
     is_max_context: np.ndarray
 
     def of_words(self, outputs, count):
-        """Takes the outputs at each word; marks the words that have a token at all.
+        """Gathers the outputs at each word.
 
         Args:
             outputs: `[rows, tokens, L]`.
-            count: words of all sentences.
+            count: the number of words in all sentences.
 
         Returns:
-            `[count, L]`, zeros without a token; bool `[count]`.
+            `[count, L]`, zeros for words without tokens; bool `[count]`, whether a word
+            has tokens.
         """
         chosen = np.flatnonzero((self.words >= 0) & self.is_max_context)
         rows = np.searchsorted(self.starts, chosen, side="right") - 1
@@ -54,8 +55,8 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
     """Makes the `TagRows` of `Sentence`s.
 
     Args:
-        max_seq_length: tokens of a window at most, the special ones counted.
-        doc_stride: tokens from the beginning of a window to the next one's.
+        max_seq_length: maximum number of tokens in a window, including special tokens.
+        doc_stride: tokens between the starts of consecutive windows.
     """
     pieces, firsts, tokens = _pieces(sentences, tokenizer)
     row_layout = tokenizer.layout.padded_after

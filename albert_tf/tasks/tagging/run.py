@@ -1,4 +1,4 @@
-"""The run of run_tagging.py."""
+"""Implements run_tagging.py."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ from albert_tf.tasks.tagging.task import Tagging
 
 
 def train_and_apply(options):
-    """Follows the flags once; see `TaskOptions.command`."""
+    """Runs the command once; see `TaskOptions.command`."""
     tuned = None
     if not options.do_train:
         tuned = fine_tuned(options.output_dir, options.opened, task_class=Tagging)
@@ -29,12 +29,12 @@ def train_and_apply(options):
 
 
 def check_flags(options):
-    """Refuses flags that do not fit; see `TaskOptions.command`."""
+    """Checks the flags; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
 
 
 def _read_folder(options, tuned):
-    """Reads the task that the flags name, and its folder's `TagFile`s by role."""
+    """Reads the task of the flags, and the folder's `TagFile`s by role."""
     flags, skips = group_of(TagFileFlags, options), options.skip_bad_rows
     if tuned and tuned.scheme == PLAIN:
         flags = dataclasses.replace(flags, scheme=PLAIN)
@@ -48,7 +48,7 @@ def _read_folder(options, tuned):
 
 
 def _as_asked(options, opened, tuned):
-    """Returns the task of a fine-tuned model, as the flags want it applied."""
+    """Returns the task of a fine-tuned model, with the settings of the flags."""
     if options.scheme and (options.scheme == PLAIN) != (tuned.scheme == PLAIN):
         raise UserError(
             f"--scheme={options.scheme} does not fit {opened.path}, whose tags are "
@@ -68,7 +68,7 @@ def _of_rows(options):
 
 
 def _learned(options, file):
-    """Makes the task of a training file, a `TagFile`."""
+    """Makes the task for a training `TagFile`."""
     labels = file.types()
     if not labels:
         raise UserError(

@@ -1,11 +1,11 @@
-"""Tags of words and the entities that they mean: IOB1, IOB2, BIOES and plain tags.
+"""Converts between tags and entities (IOB1, IOB2, BIOES, plain tags); decodes tags.
 
-IOB2 begins each entity with B, IOB1 only one behind another of the same type. BIOES has
-S for an entity of one word and E for the last word of a longer one. A plain tag, such
-as a part of speech, is one of its word alone: each word is an entity, its type the tag.
+IOB2 begins each entity with B; IOB1 does so only directly after an entity of the same
+type. BIOES uses S for an entity of one word and E for the last word of a longer one. A
+plain tag, such as a part of speech, makes each word an entity whose type is the tag.
 
-From scores of tags to tags: the best of each word, or the best sequence that a scheme
-has; N words of a text, L tags.
+Decoding picks the best tag of each word, or the best sequence that is legal in a
+scheme. Shapes: N words of a text, L tags.
 
 Sources: Tjong Kim Sang and Veenstra, 1999, "Representing Text Chunks"; conlleval of the
 shared task CoNLL-2000; `get_entities` of seqeval.
@@ -23,12 +23,12 @@ OUTSIDE = "O"
 IOB1, IOB2, BIOES, PLAIN = "iob1", "iob2", "bioes", "plain"
 _LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
 ENTITY_SCHEMES = tuple(_LETTERS)
-"""The schemes that are guessed: of several that fit, the first one is meant."""
+"""The schemes that are detected; if several fit, the first one wins."""
 SCHEMES = (*ENTITY_SCHEMES, PLAIN)
 GREEDY, LEGAL = "greedy", "legal"
 DECODERS = (GREEDY, LEGAL)
 FORBIDDEN = -1e9
-"""Score of a step that a scheme forbids."""
+"""Score of a transition that a scheme forbids."""
 
 
 @functools.cache
@@ -36,7 +36,7 @@ def split_tag(tag):
     """Splits a tag into its letter and its type, ("O", "") outside of entities.
 
     Raises:
-        ValueError: it is neither O nor a letter with a type.
+        ValueError: the tag is neither O nor a letter with a type.
     """
     if tag == OUTSIDE:
         return OUTSIDE, ""
@@ -53,7 +53,7 @@ def cleaned_tag(tag, scheme):
     """Strips white space around a file's tag, and around its type.
 
     Raises:
-        ValueError: it is no tag of the scheme, or of any if that is None.
+        ValueError: the tag does not belong to the scheme, or to any scheme for None.
     """
     if not isinstance(tag, str):
         raise ValueError(f"the tag {tag!r} is not a text, such as B-PER")
@@ -69,7 +69,7 @@ def cleaned_tag(tag, scheme):
 
 
 def is_entity(tag, scheme):
-    """Returns whether a word with this tag is in an entity; a plain one is."""
+    """Returns whether a word with this tag is in an entity; plain tags always are."""
     return scheme == PLAIN or tag != OUTSIDE
 
 
@@ -81,8 +81,8 @@ def type_of(tag, scheme):
 def begins(before, after, scheme=None):
     """Returns whether an entity begins at the tag `after`, which follows `before`.
 
-    Illegal sequences are read as conlleval and seqeval do. All schemes but the plain
-    one read alike.
+    Illegal sequences are interpreted as in conlleval and seqeval, and in the same way
+    for all schemes except plain tags.
     """
     if scheme == PLAIN:
         return True
@@ -97,7 +97,7 @@ def begins(before, after, scheme=None):
 
 @functools.cache
 def is_legal(before, after, scheme):
-    """Returns whether the tag `after` may follow `before`; O is each end of a text."""
+    """Returns whether `after` may follow `before`; texts start and end with O."""
     if scheme == PLAIN:
         return True
     letter_before, label_before = split_tag(before)
@@ -115,7 +115,7 @@ def is_legal(before, after, scheme):
 
 
 def entities_of(tags, scheme=None):
-    """Lists the entities of a text: (type, first word, word after the last)."""
+    """Lists the entities in a text: (type, first word, word after the last)."""
     found, before = [], OUTSIDE
     for place, tag in enumerate(tags):
         if begins(before, tag, scheme):
@@ -129,7 +129,7 @@ def entities_of(tags, scheme=None):
 def tags_of(entities, count, scheme):
     """Lists the tags of `count` words with these entities, str.
 
-    A word without a plain tag has None. Entities are as of `entities_of`, in order.
+    Words without a plain tag get None. `entities` has the form of `entities_of`.
     """
     if scheme == PLAIN:
         tags = [None] * count
@@ -148,7 +148,7 @@ def tags_of(entities, count, scheme):
 
 
 def all_tags(labels, scheme):
-    """Lists the tags of some types, a tuple: O first, then type by type."""
+    """Returns the tags for entity types, a tuple: O first, then grouped by type."""
     if scheme == PLAIN:
         return tuple(labels)
     letters = _LETTERS[scheme]
@@ -157,10 +157,10 @@ def all_tags(labels, scheme):
 
 
 def check_tags(tags, scheme):
-    """Refuses tags of a text that a scheme does not allow.
+    """Checks that the tags of a text are legal in a scheme.
 
     Raises:
-        ValueError: the message names the first.
+        ValueError: the message has the first illegal tag.
     """
     for before, after in _pairs(tags):
         if not is_legal(before, after, scheme):
@@ -168,13 +168,13 @@ def check_tags(tags, scheme):
 
 
 def find_scheme(texts):
-    """Finds the scheme of the tags of some texts; IOB2 where several fit.
+    """Detects the scheme of the tags in texts; IOB2 if several fit.
 
     Args:
-        texts: iterable of (where it stands, its tags).
+        texts: iterable of (place in the file, tags).
 
     Raises:
-        ValueError: none fits; the message says why.
+        ValueError: no scheme fits; the message says why.
     """
     places = {}
     for where, tags in texts:
@@ -200,9 +200,9 @@ def _forbids(scheme, before, after):
 
 
 def steps(labels, scheme, decoder):
-    """Returns each step's addend, tag to tag, float32 `[L, L]`: 0 if legal.
+    """Returns transition scores between tags, float32 `[L, L]`: 0 if legal.
 
-    It is None where each word has its most probable tag: no sequence is illegal.
+    Returns None for decoders that pick each word's most probable tag.
     """
     if decoder == GREEDY or scheme == PLAIN:
         return None
@@ -211,7 +211,7 @@ def steps(labels, scheme, decoder):
 
 
 def beginnings(labels, scheme):
-    """Returns whether an entity begins at a tag behind another, bool `[L + 1, L]`.
+    """Returns whether an entity begins at a tag after another tag, bool `[L + 1, L]`.
 
     The last row is for the first word of a text.
     """
@@ -222,7 +222,7 @@ def beginnings(labels, scheme):
 def scores_without_token(labels, scheme):
     """Returns logits, float32 `[L]`, of a word that the tokenizer drops.
 
-    It is in no entity; any plain tag is as good as another.
+    The word is in no entity; with plain tags, all tags are equally likely.
     """
     wrong = 0 if scheme == PLAIN else FORBIDDEN
     return np.array([0 if tag == OUTSIDE else wrong for tag in labels], np.float32)

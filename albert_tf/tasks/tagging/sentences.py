@@ -1,25 +1,26 @@
-"""Sentences of tagged words, and the files that hold them.
+"""Sentences of tagged words, and their files.
 
-Columns as the shared tasks of CoNLL have them are a word a line, blank lines between:
+Files in the column format of CoNLL's shared tasks have one word per line, and blank
+lines between sentences:
 
     EU      NNP  B-NP  B-ORG
     rejects VBZ  B-VP  O
 
-A tab separates the columns of a line that has one, otherwise white space does. Lines
-whose word is -DOCSTART- separate documents.
+Tabs separate the columns of a line with tabs, otherwise white space does. Lines with
+the word -DOCSTART- separate documents.
 
-JSONL and Parquet have an object a row, of words with tags or of a text with spans:
+JSONL and Parquet have one object per row, either words with tags or a text with spans:
 
 {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}
 {"text": "EU rejects", "spans": [{"start": 0, "end": 2, "label": "ORG"}]}
 
 A file has one of the two forms. A file to predict may lack `tags` and `spans`.
-Predictions keep other members as they are. doccano's `label` of [start, end, type] and
-Label Studio's exports are spans, too.
+Predictions keep other members unchanged. doccano's `label`, [start, end, type], and
+Label Studio's exports are read as spans, too.
 
-CoNLL-U (.conllu) also has comments, and lines for several words or for none, which are
-skipped; the word is the second column and the tag the fourth, UPOS, unless flags name
-others. Predictions keep all lines.
+CoNLL-U (.conllu) also has comments, and lines for multiword tokens and empty nodes,
+which are skipped; the word is the second column and the tag the fourth, UPOS, unless
+flags select others. Predictions keep all lines.
 """
 
 import bisect
@@ -79,15 +80,15 @@ class TagFileFlags:
 
 @dataclasses.dataclass(frozen=True)
 class Sentence:
-    """A text, its words, and the entities in it.
+    """A text, its words and its entities.
 
     Attributes:
-        id: where it stands in its file.
-        text: the text; of words that came one by one, with a space between them.
-        bounds: the first character of each word and the one after its last, pairs.
-        entities: (type, first character, the one after the last) of each, in order;
-            None where they are unknown.
-        source: its part of the file.
+        id: the sentence's place in its file.
+        text: the text; pre-split words are joined by spaces.
+        bounds: pairs of each word's bounds in characters, end exclusive.
+        entities: list of (type, start, end) in characters, end exclusive, in order;
+            None if they are unknown.
+        source: the sentence's part of the file.
     """
 
     id: str
@@ -104,7 +105,7 @@ class Sentence:
     def in_words(self, entities):
         """Converts entities in characters: (type, first word, word after the last).
 
-        An entity that begins or ends within a word is widened to the whole word.
+        An entity that begins or ends within a word is extended to the whole word.
         """
         found = []
         for label, start, end in entities:
@@ -128,9 +129,9 @@ class TagFile(Examples):
     Attributes:
         sentences: the `Sentence`s, a tuple.
         form: "conll", "tokens" or "spans".
-        scheme: the scheme of the file's tags; None where it has none.
+        scheme: the scheme of the file's tags; None without tags.
         lines: for CoNLL, the file's lines without those of bad sentences; a sentence's
-            `source` is the places of its words among them.
+            `source` has the indices of its words' lines.
     """
 
     sentences: tuple
@@ -142,7 +143,7 @@ class TagFile(Examples):
         return len(self.sentences)
 
     def types(self):
-        """Lists the types of its entities, sorted."""
+        """Lists the sorted types of the entities."""
         return sorted({entity[0] for s in self.sentences for entity in s.entities})
 
     @property
@@ -160,14 +161,14 @@ def read_tag_file(path, flags, role="dev", skip_bad_rows=False):
     """Reads a `TagFile`; its sentences have entities unless the file has no tags.
 
     Args:
-        path: its suffix, one of `SUFFIXES`, names its form.
+        path: the file; its suffix, one of `SUFFIXES`, determines its form.
         flags: `TagFileFlags`.
-        role: its use; a file to be predicted need not have tags or spans.
-        skip_bad_rows: leave bad sentences out and count them.
+        role: the file's role; a file to predict need not have tags or spans.
+        skip_bad_rows: skip and count bad sentences.
 
     Raises:
-        UserError: the file cannot be read, or holds no sentence; a sentence in it is
-            bad, or its tags fit no scheme.
+        UserError: the file is unreadable or has no sentences, a sentence is bad, or
+            tags fit no scheme.
     """
     form, lines, groups = "conll", (), ()
     if holds_objects(path):
@@ -216,7 +217,7 @@ def _scheme(path, good, flags):
 
 
 def _without_bad(sentences, lines, groups):
-    """Leaves the lines of bad sentences out, and counts the places of words anew."""
+    """Drops the lines of bad sentences, and renumbers the lines of words."""
     good = {place for sentence in sentences for place in sentence.source}
     bad = {place for places in groups for place in places} - good
     kept = [place for place in range(len(lines)) if place not in bad]
@@ -229,7 +230,7 @@ def _without_bad(sentences, lines, groups):
 
 
 def columns_of(line):
-    """Lists the columns of a line without the white space around them, str."""
+    """Splits a line into its columns, without white space around them."""
     line = line.rstrip()
     if "\t" not in line:
         return line.split()
@@ -237,7 +238,7 @@ def columns_of(line):
 
 
 def _groups(lines, is_conllu):
-    """Yields the places of the words of each sentence, a list of int."""
+    """Yields a list of the line indices of words for each sentence."""
     places = []
     for place, line in enumerate([*lines, ""]):
         if is_conllu and _NO_WORD.match(line):
@@ -251,7 +252,7 @@ def _groups(lines, is_conllu):
 
 
 def _has_tag(lines, groups, flags):
-    """Returns whether the first word has a tag of the scheme (None: of any)."""
+    """Returns whether the first word has a tag of the scheme (None: any scheme)."""
     for first, *_ in groups:
         columns = columns_of(lines[first])
         try:
@@ -263,7 +264,7 @@ def _has_tag(lines, groups, flags):
 
 
 def _read_columns(path, lines, groups, flags, has_tags):
-    """Yields (where, (`Sentence`, its tags) or ValueError) of a file of columns."""
+    """Yields (where, (`Sentence`, tags) or ValueError) from a file with columns."""
     width = None
     for places in groups:
         words, tags = [], [] if has_tags else None
@@ -312,7 +313,7 @@ def _of_object(where, fields, form, has_tags, scheme):
 
 
 def _list(fields, *names):
-    """Returns the list under the first of the names that is present."""
+    """Returns the list under the first name that is present."""
     name = next((name for name in names if name in fields), names[0])
     if not isinstance(fields.get(name), list):
         raise ValueError(f"{name} is {fields.get(name)!r}, expected a list")
@@ -320,7 +321,7 @@ def _list(fields, *names):
 
 
 def sentence_of_words(identity, words, tags, source, scheme=None):
-    """Makes a `Sentence` of words with tags of a scheme, or with None.
+    """Makes a `Sentence` from words, with tags in a scheme or None.
 
     Raises:
         ValueError: words or tags are something else, differ in number, hold
@@ -348,11 +349,11 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
 
 
 def sentence_of_text(identity, text, spans, source):
-    """Makes a `Sentence` of a text with spans, or with None.
+    """Makes a `Sentence` from a text, with spans or None.
 
     Raises:
-        ValueError: text or spans are something else, a span has no word or is not
-            within the text, or two of them share a word.
+        ValueError: text or spans have another type, a span has no words or exceeds the
+            text, or two spans share a word.
     """
     if not isinstance(text, str):
         raise ValueError(f"text is {text!r}, expected a JSON string")
@@ -375,7 +376,7 @@ def sentence_of_text(identity, text, spans, source):
 
 
 def _entity(span, sentence):
-    """Returns (type, start, end) of a span, without the white space at its ends."""
+    """Returns (type, start, end) of a span, without white space at its ends."""
     text, bounds = sentence.text, sentence.bounds
     keys, given = {"start": int, "end": int, "label": str}, span
     if isinstance(span, list) and len(span) == len(keys):  # doccano's
@@ -409,10 +410,10 @@ def _entity(span, sentence):
 
 
 def word_bounds(text):
-    """Lists (first character, the one after the last) of each word of a raw text.
+    """Lists the bounds of each word in a raw text, in characters, end exclusive.
 
-    White space separates words. A Chinese character is a word, and so is each
-    punctuation mark at the beginning or the end of the text between spaces:
+    White space separates words. Each Chinese character is a word, and so is each
+    punctuation mark at the beginning or end of the text between spaces:
     "(U.S., 北京)" has the words ( U.S . , 北 京 ), "it's" is one.
     """
     bounds = []

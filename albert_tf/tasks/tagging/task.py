@@ -1,4 +1,4 @@
-"""Tagging as a task: from files of tagged words to entities found."""
+"""The task of tagging."""
 
 import dataclasses
 import re
@@ -42,17 +42,16 @@ _MEANING_OF_WORDS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tagging(OneLabel, Task):
-    """Entities in texts, as tags of their words; or plain tags, as parts of speech.
+    """Entities in texts, as tags of words; or plain tags such as parts of speech.
 
     Attributes:
-        labels: the tags by id; O is one of them unless they are plain.
-        scheme: the scheme of the tags, one of `SCHEMES`; None: BIOES if there is an S
-            or E among them, else IOB2.
+        labels: the tags by id, including O unless they are plain.
+        scheme: the scheme of the tags, one of `SCHEMES`; None: BIOES if the tags
+            include S or E, else IOB2.
         decoder: "greedy", each word's most probable tag, or "legal", the most probable
-            sequence that the scheme has.
-        doc_stride: tokens from the beginning of a window of a long text to the next
-            one's.
-        dropout_prob: dropout on the vectors of tokens, in training.
+            sequence that is legal in the scheme.
+        doc_stride: tokens between the starts of consecutive windows of a long text.
+        dropout_prob: dropout on the token vectors, in training.
     """
 
     labels: tuple
@@ -105,7 +104,7 @@ class Tagging(OneLabel, Task):
     # From examples to features.
 
     def warn_of_unlearnable(self, file):
-        """Logs the parts of a `TagFile` that the model cannot tell."""
+        """Logs the parts of a `TagFile` that the model cannot predict."""
         if not file.is_labelled:
             return
         unknown = set(file.types()) - self._types()
@@ -130,22 +129,22 @@ class Tagging(OneLabel, Task):
         )
 
     def targets(self, examples, tokens):
-        """Returns int32 `[len(ids)]`: the tag's id at first pieces, elsewhere -1."""
+        """Returns int32 `[len(ids)]`: the tag id at first pieces, elsewhere -1."""
         words = self._expected(examples)
         if words is None:
             return None
-        known = np.append(words, np.int32(-1))  # which no token that is none has
+        known = np.append(words, np.int32(-1))  # so that index -1 yields -1
         return known[tokens.words]
 
     def _expected(self, examples):
-        """Returns int32 `[words of the file]`: ids of tags, -1 for unknown ones."""
+        """Returns int32 `[words of the file]`: tag ids, -1 for unknown tags."""
         if examples.sentences[0].entities is None:
             return None
         ids = {label: place for place, label in enumerate(self.labels)}
         return np.array([ids.get(tag, -1) for tag in self._tags(examples)], np.int32)
 
     def _tags(self, examples):
-        """Lists each word's tag in a file; None where a plain one is unknown."""
+        """Lists each word's tag in a file; None for an unknown plain tag."""
         return [
             tag
             for sentence in examples.sentences
@@ -165,7 +164,7 @@ class Tagging(OneLabel, Task):
         are_tags = [bool(_TAG.fullmatch(tag)) for tag in labels]
         if schemes.OUTSIDE in labels and all(are_tags):
             return told
-        # A mixture, and classes without names, tell no task.
+        # Mixed tags, and classes without names, do not determine the task.
         if any(are_tags) or any(map(_NO_NAME.fullmatch, labels)):
             return None
         return {**told, "scheme": schemes.PLAIN}
@@ -183,7 +182,7 @@ class Tagging(OneLabel, Task):
     def losses(self, logits, labels):
         return super().losses(logits, tf.maximum(labels, 0))
 
-    # What comes out: logits `[rows, tokens, labels]`.
+    # Outputs: logits `[rows, tokens, labels]`.
 
     def interpret(self, prepared, outputs):
         """Decodes the outputs for the sentences of a file.
@@ -225,7 +224,7 @@ class Tagging(OneLabel, Task):
     def score(self, prepared, interpreted):
         """Computes F1, precision and recall of entities; accuracy and loss of words.
 
-        Entities are scored together and by type, plain tags by macro F1.
+        Entities are scored overall and by type, plain tags by macro F1.
         """
         logits, tags, entities = interpreted
         expected = self._expected(prepared.examples)
@@ -263,7 +262,7 @@ class Tagging(OneLabel, Task):
             file.scheme or self.scheme,
         )
 
-    # What is served: entities of texts of any length; logits for token ids.
+    # Serving: entities in texts of any length; logits for token ids.
 
     def numbers(self, outputs):
         return {"logits": outputs}
@@ -287,7 +286,7 @@ class Tagging(OneLabel, Task):
         }
 
     def answer(self, outputs):
-        """Lists the entities of the text, in order."""
+        """Lists the entities in the text, in order."""
         rows = rows_of(outputs, {name: name for name in _MEANING})
         return {"entities": [row for row in rows if row["label"]]}
 
@@ -304,11 +303,11 @@ def _parts_of_words(sentence):
 class WordTerm(TextTerm):
     """Cross-entropy at the first pieces of words, a mean over the global batch.
 
-    Labels are int32 `[batch, tokens]`, -1 where there is nothing to learn.
+    Labels are int32 `[batch, tokens]`, -1 for ignored tokens.
     """
 
     name = "tagging"
-    epsilon = 1e-5  # windows of one long word need not have a first piece
+    epsilon = 1e-5  # windows of one long word may have no first piece
 
     def weights(self, batch):
         counts = tf.cast(batch["labels"] >= 0, tf.float32)  # [B, T]
