@@ -14,7 +14,7 @@ _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
 _FEED_FORWARD = ("/ffn_1/", "/LayerNorm_1/")
 _FIRST_GROUP = "0"
 FIRST, MEAN, GROUP0 = "first", "mean", "group0"
-"""How parameters that replace several layers are chosen; see `move_layers`."""
+"""Rules for parameters that replace several layers; see `move_layers`."""
 
 
 def move_layers(tensors, source, target, rule=FIRST):

@@ -152,7 +152,7 @@ class LinearClassifier(AlbertWithHead):
 
     @property
     def exit_kind(self):
-        """What an `ExitRule` takes the outputs for, one of `LABEL_KINDS`."""
+        """The kind of the outputs for an `ExitRule`, one of `LABEL_KINDS`."""
         return "single_label"
 
     def _check_rule(self, rule):
