@@ -4,8 +4,8 @@ A folder is recognised by its checkpoint. `inputs.npz` of a language model holds
 segments of the same rows, `[segments, batch, ...]`, under Hugging Face's names
 (`input_ids`, `token_type_ids`, `labels`) or the official ones (`input_k`, `seg_id`,
 `target`), with `perm_mask` and a one-hot `target_mapping`; `padded/`, `plain/` and
-`bare/` are separate calls. `expected.npz` may hold, with START "none" (no memory before the first
-segment) or "zeros":
+`bare/` are separate calls. `expected.npz` may hold, with START "none" (no memory before
+the first segment) or "zeros":
 
     START/step<t>/logits, loss, token_loss, mems, hidden_h, hidden_g
     padded/…, plain/hidden, plain/mems, bare/…
