@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LAYER_NORM_EPS = 1e-12
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
 GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
-"""Activation of the gate of a gated feed-forward layer, by `hidden_act`."""
+"""The gate's activation in a gated feed-forward layer, by `hidden_act`."""
 ACTIVATIONS = (
     *("gelu", "relu", "linear", "tanh", "gelu_erf", "silu"),
     *GATED_ACTIVATIONS,
@@ -40,25 +40,25 @@ RELEASED_SIZES = (
 )
 
 _MOST_BLOCKS = 10_000  # the deepest network published has 1,000
-_LONGEST_ROW = 512  # tokens, where neither the model nor its training says more
+_LONGEST_ROW = 512  # tokens, unless the model or its training gives a length
 _SHORTEST_ROW = 5  # two texts of a token each, and the special tokens
 
 
 class ModelConfig:
-    """A frozen dataclass of the fields of a JSON file, checked on construction.
+    """A frozen dataclass for the fields of a JSON file, checked on construction.
 
-    Fields annotated as `int` are positive unless `smallest` says otherwise, `float`
-    fields are at least 0 and below 1.
+    `int` fields must be positive, or at least their `smallest`; `float` fields must be
+    at least 0 and below 1.
     """
 
     # The name of the file in model directories and beside official checkpoints.
     file_name = None
-    # The fields that are always written; others are where they differ from their
+    # The fields that are always written; others only if they differ from their
     # defaults.
     official_keys = ()
-    # Keys of published files that no public code acts on.
+    # Keys of published files that no public code reads.
     inert_keys = frozenset()
-    # The allowed values of fields by name.
+    # The allowed values, by name of a field.
     choices = {"parameter_sharing": PARAMETER_SHARING}
     # The smallest allowed integers by name of a field.
     smallest = {}
@@ -66,12 +66,11 @@ class ModelConfig:
     depth_field = "num_hidden_layers"
     # The fields with the dropout rates inside the encoder.
     dropout_fields = ()
-    # The module that counts parameters, operations and memory of a config, as
-    # `albert_tf.costs.albert`; None: nothing does.
+    # The module that computes a config's costs, like `albert_tf.costs.albert`, or None.
     costs = None
-    # Layout of the texts that the models read.
+    # The row layout that the models read.
     row_layout = CLS_FIRST
-    # The block; see `AlbertConfig`.
+    # Where blocks normalise; see `AlbertConfig`.
     norm = "post"
     use_bias = True
     is_gated = False
@@ -128,18 +127,18 @@ class ModelConfig:
         self._check(name, fits, expected)
 
     def group_of_layer(self, layer):
-        """Returns the group that layer `layer` belongs to.
+        """Returns the group of a layer.
 
-        Integer arithmetic: the official `int(layer / layers * groups)` puts layer
-        15 of 22 with 22 groups into group 14 by rounding.
+        The arithmetic is in integers: the official `int(layer / layers * groups)`
+        rounds layer 15 of 22, with 22 groups, into group 14.
         """
         return layer * self.num_hidden_groups // self.num_hidden_layers
 
     def layer_schedule(self):
         """Lists each layer's blocks as (attention key, feed-forward key).
 
-        A key "g_j" names the parameters of inner block j of group g; where layers
-        share nothing, g counts layers.
+        A key "g_j" names the parameters of inner block j of group g; if layers share
+        nothing, g counts layers.
         """
         share_attention = self.parameter_sharing in ("all", "attention")
         share_feed_forward = self.parameter_sharing in ("all", "ffn")
@@ -156,7 +155,7 @@ class ModelConfig:
         return tuple(layer_blocks(layer) for layer in range(self.num_hidden_layers))
 
     def adapted_products(self):
-        """Lists the products that blocks share, if there are depth adapters.
+        """Lists the projections that blocks share and that get depth adapters.
 
         Returns:
             `{sublayer: {projection: (inputs, outputs)}}`; empty without adapters.
@@ -176,18 +175,18 @@ class ModelConfig:
         }[self.parameter_sharing]
 
     def longest_row(self, wanted: int) -> int:
-        """Returns `wanted` tokens, or the number of positions, if that is less."""
+        """Returns `wanted` tokens, or the number of positions if that is smaller."""
         positions = self.max_position_embeddings
         return wanted if positions is None else min(wanted, positions)
 
     def row_length(self, asked: int | None, infos: list[dict]) -> int:
-        """Returns the maximal number of tokens of a row that models are to read.
+        """Returns the maximal number of tokens in a row.
 
         Args:
             asked: the user's `max_seq_length`, if any.
-            infos: what the trainings of the models recorded, which counts if nothing is
-                asked. Without either it is the number of positions, or 512 tokens where
-                there is no table of them.
+            infos: the models' training records, which decide if nothing is asked.
+                Without either, the result is the number of positions, or 512 if there
+                is no position table.
 
         Raises:
             UserError: see `check_row`.
@@ -199,7 +198,7 @@ class ModelConfig:
         return length
 
     def check_row(self, name: str, tokens: int) -> None:
-        """Refuses a length, called `name`, too short or beyond the positions."""
+        """Refuses a length, called `name`, that is too short or too long."""
         if tokens < _SHORTEST_ROW or self.longest_row(tokens) < tokens:
             positions = self.max_position_embeddings
             most = f"to {positions}, the number of positions of the model"
@@ -209,17 +208,17 @@ class ModelConfig:
             )
 
     def with_dropout(self, rate: float) -> "Self":
-        """Returns this configuration with another dropout rate inside the encoder."""
+        """Returns a copy with another dropout rate inside the encoder."""
         return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
 
     @classmethod
     def from_dict(
         cls, values: Mapping[str, Any], source: str = "the configuration"
     ) -> "Self":
-        """Builds a config from official keys; `source` names them in errors.
+        """Builds a config from official keys; errors name `source`.
 
         Raises:
-            UserError: an unknown or missing key, or a bad value.
+            UserError: an unknown or missing key, or an invalid value.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - set(fields) - cls.inert_keys)
@@ -243,7 +242,7 @@ class ModelConfig:
         """Reads a file of official keys, such as `albert_config.json`.
 
         Raises:
-            UserError: the file is missing, a folder or no JSON object; or see
+            UserError: the file is missing, a folder or not a JSON object; or see
                 `from_dict`.
         """
         path = find_recipe(path)
@@ -260,7 +259,7 @@ class ModelConfig:
     def to_json_file(self, path: str | os.PathLike) -> None:
         """Writes a file that the official code reads.
 
-        Fields that the official code does not know are written only where they differ
+        Fields that the official code does not know are written only if they differ
         from their defaults.
         """
         defaults = {f.name: f.default for f in dataclasses.fields(self)}
@@ -273,7 +272,7 @@ class ModelConfig:
 
 
 def read_config(path, classes):
-    """Reads a configuration file as the one of `classes` that has most of its keys.
+    """Reads a configuration file as the class in `classes` with most of its keys.
 
     Raises:
         UserError: see `ModelConfig.from_json_file`.
@@ -297,10 +296,9 @@ def check_choice(name, value, choices):
 
 @dataclasses.dataclass(frozen=True)
 class AlbertConfig(ModelConfig):
-    """The fields of the official `albert_config.json`, and some more.
+    """The fields of the official `albert_config.json`, and extensions.
 
-    By default the architecture is the official one. Every value is checked on
-    construction.
+    The defaults give the official architecture. The constructor checks every value.
 
     Example:
         config = AlbertConfig.from_json_file("albert_config.json")
@@ -363,24 +361,23 @@ class AlbertConfig(ModelConfig):
     # Sublayers that the layers of a group share (paper, section 4.5): "all",
     # only "attention", only "ffn", or "none" (every layer has its own).
     parameter_sharing: str = "all"
-    # Map the embeddings even where E = H, as Hugging Face's models do.
+    # Map the embeddings even if E = H, as Hugging Face's models do.
     always_map_embeddings: bool = False
     # "learned": a table of positions; "rotary": attention rotates queries and keys
     # (arXiv 2104.09864).
     position_embedding_type: str = "learned"
-    # Layer norm after each sum ("post"), or of each function's input and at the end
+    # Layer norm after each sum ("post"), or on each function's input and at the end
     # ("pre"), with smaller initial output projections (arXiv 2002.04745).
     norm: str = "post"
-    use_bias: bool = True  # of the projections and norms of the blocks
-    # In local blocks tokens see others up to half of it away; None: all are global.
+    use_bias: bool = True  # in the projections and norms of the blocks
+    # In local blocks, tokens see others up to half a window away; None: all are global.
     local_attention_window: int | None = None
     global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
-    depth_adapter_rank: int = 0  # of each block's addition to shared products
+    depth_adapter_rank: int = 0  # rank of each block's addition to shared projections
     layer_norm_eps: float = LAYER_NORM_EPS
-    # Whether masked tokens are scored by the table of word embeddings, not by a table
-    # of their own.
+    # Whether the word embedding table scores masked tokens, not a table of its own.
     tie_word_embeddings: bool = True
-    # RoBERTa: the id of padding, which has no position; tokens' positions follow it.
+    # RoBERTa: the id of padding, after which the positions of tokens begin.
     padding_idx: int | None = None
 
     def __post_init__(self):
@@ -406,7 +403,7 @@ class AlbertConfig(ModelConfig):
         self._check("padding_idx", (self.padding_idx or 0) < self.vocab_size, expected)
 
     def _check_adapter_rank(self):
-        """Refuses a rank that is full, or for which layers share no product."""
+        """Refuses a full rank, and adapters if layers share no projection."""
         rank = self.depth_adapter_rank
         largest = min(self.hidden_size, self.intermediate_size)
         self._check(
@@ -429,18 +426,18 @@ class AlbertConfig(ModelConfig):
 
     @property
     def is_gated(self) -> bool:
-        """True where the feed-forward layer has a third projection, its gate."""
+        """True if the feed-forward layer has a third projection, the gate."""
         return self.hidden_act in GATED_ACTIVATIONS
 
     @property
     def head_act(self) -> str:
-        """The activation of heads, where nothing is gated; RoBERTa's is always one."""
+        """The activation of heads, which are never gated; RoBERTa's is fixed."""
         if self.is_roberta:
             return "gelu_erf"
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
     def require_official_blocks(self, reader, takes=()):
-        """Refuses blocks that a `reader` does not have; `takes` names fields it has."""
+        """Refuses blocks that `reader` lacks; `takes` names fields that it supports."""
         # Checkpoints can express these two.
         takes = (*takes, "parameter_sharing", "always_map_embeddings")
         changed = [
@@ -471,21 +468,21 @@ class AlbertConfig(ModelConfig):
 
     @property
     def position_rows(self) -> int:
-        """Rows of the table of positions; RoBERTa's first ones belong to no token."""
+        """Rows of the position table; RoBERTa's first ones belong to no token."""
         first = self.padding_idx + 1 if self.is_roberta else 0
         return first + self.max_position_embeddings
 
     @property
     def has_embedding_mapping(self) -> bool:
-        """True where a projection leads from the embeddings to the hidden size."""
+        """True if a projection leads from the embeddings to the hidden size."""
         return self.always_map_embeddings or self.embedding_size != self.hidden_size
 
     @classmethod
     def released(cls, name: str, **changes: Any) -> "Self":
         """Returns a released size, such as "base_v2" or "xxlarge_zh", with `changes`.
 
-        Version 1 has dropout 0.1 except xxlarge, version 2 and Chinese have none. The
-        released xlarge has 16 heads (the paper's rule H/64 would give 32).
+        Version 1 has dropout 0.1, except xxlarge; version 2 and the Chinese models have
+        none. The released xlarge has 16 heads (the paper's rule H/64 would give 32).
         """
         check_choice("released size", name, sorted(RELEASED_SIZES))
         paths = [folder / "albert" / f"{name}.json" for folder in RECIPE_FOLDERS]

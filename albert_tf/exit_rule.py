@@ -1,4 +1,4 @@
-"""Rules by which a text leaves the encoder before the last layer."""
+"""Rules that decide when a text leaves the encoder before the last layer."""
 
 import dataclasses
 import math
@@ -7,16 +7,16 @@ import typing
 from albert_tf.errors import UserError
 
 EXIT_HEADS = ("shared", "per_layer")
-"""Heads of the layers: the last one's for all, or one for each."""
+"""Kinds of exit heads: the last layer's head for all layers, or one per layer."""
 
 
 class Threshold(typing.NamedTuple):
-    """The number that a rule compares with."""
+    """The threshold of a rule."""
 
     default: float
     condition: str  # when a text leaves, for --help
-    leaves_above: bool = True  # whether a text leaves above the number, or below it
-    limit: float = math.inf  # what the number must be below
+    leaves_above: bool = True  # whether a text leaves above the threshold, or below it
+    limit: float = math.inf  # exclusive upper limit of the threshold
 
 
 EXIT_RULES = {
@@ -33,16 +33,16 @@ class ExitRule:
 
     Attributes:
         name: "patience": the prediction has not changed for `threshold` layers (PABEE,
-            Zhou et al., arXiv 2006.04152); "entropy": the probabilities have less, in
-            nats (DeeBERT, Xin et al., arXiv 2004.12993); "probability": the most
-            probable label has more.
+            Zhou et al., arXiv 2006.04152); "entropy": the entropy of the probabilities,
+            in nats, is below it (DeeBERT, Xin et al., arXiv 2004.12993); "probability":
+            the most probable label is above it.
         threshold: a number of layers, an entropy above 0, or a probability between 0
-            and 1; None for the one of `EXIT_RULES`.
-        tolerance: the change below which "patience" takes two predicted numbers for the
-            same.
+            and 1; None for the default in `EXIT_RULES`.
+        tolerance: for "patience", the change below which two predicted numbers count as
+            equal.
 
     Raises:
-        UserError: there is no such rule, or a number is out of range.
+        UserError: the rule is unknown, or a number is out of range.
     """
 
     name: str
@@ -72,10 +72,10 @@ class ExitRule:
             )
 
     def check_fits(self, kind, layers):
-        """Refuses a rule by which no text would ever leave a model.
+        """Refuses a rule with which no text would ever leave a model.
 
         Args:
-            kind: the meaning of the outputs, one of `models.labels.LABEL_KINDS`.
+            kind: what the outputs mean, one of `models.labels.LABEL_KINDS`.
             layers: the number of the model's layers.
         """
         if self.name != "patience" and kind == "regression":
@@ -91,7 +91,7 @@ class ExitRule:
 
 
 def exit_rule_of(values):
-    """Makes an `ExitRule` from a dict of its fields; returns others and None as is."""
+    """Makes an `ExitRule` from a dict of its fields; returns other values unchanged."""
     if values is None or isinstance(values, ExitRule):
         return values
     try:
@@ -104,12 +104,12 @@ def exit_rule_of(values):
 
 
 def asked_rule(stored, asked):
-    """Returns the rule by which a model is served, an `ExitRule` or None.
+    """Returns the `ExitRule` for serving a model, or None.
 
     Args:
         stored: the model's `ExitRule`, or None.
         asked: None for the stored rule; "none" for answers at full depth; an
-            `ExitRule`; or some of its fields by name, which replace the stored ones.
+            `ExitRule`; or a dict of some fields, which replace the stored ones.
     """
     if asked is None or asked == "none":
         return None if asked else stored

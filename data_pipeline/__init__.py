@@ -1,1 +1,1 @@
-"""The path from raw text to TFRecords, and from TFRecords to `tf.data`."""
+"""Pretraining data: from raw text to TFRecords, and from TFRecords to `tf.data`."""

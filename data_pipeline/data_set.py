@@ -36,9 +36,10 @@ class DataSet:
     """The files of create_pretraining_data, or of the official script.
 
     Args:
-        input_file: a comma list of TFRecord files, globs and folders; of a folder,
-            the files that its dataset_info.json lists or, without one, all with
-            `.tfrecord` in their names. A file that is named twice is read once.
+        input_file: a comma-separated list of TFRecord files, globs and folders. A
+            folder stands for the files that its dataset_info.json lists or, without
+            one, all files with `.tfrecord` in their names. Repeated files are read
+            once.
 
     Attributes:
         paths: list of the files' paths, in the order of `input_file`.
@@ -46,8 +47,8 @@ class DataSet:
             None for a folder without one.
 
     Raises:
-        UserError: no such file, a description that cannot be used, or a file without
-            one that holds no records.
+        UserError: a file does not exist, a description is invalid, or a file without
+            one holds no records.
     """
 
     def __init__(self, input_file):
@@ -60,15 +61,15 @@ class DataSet:
 
     @property
     def described(self):
-        """The descriptions that there are, by folder."""
+        """The existing descriptions, by folder."""
         return {folder: info for folder, info in self.descriptions.items() if info}
 
     @functools.cached_property
     def digest(self):
-        """Identity of the contents, wherever they lie; None where nothing describes it.
+        """The identity of the contents, wherever they are; None without descriptions.
 
-        It covers what the descriptions say of the files that are used, their checksums
-        among it, and the order of the files.
+        It covers the descriptions of the files in use, including checksums, and the
+        order of the files.
         """
         if not self.described:
             return None
@@ -86,13 +87,13 @@ class DataSet:
 
     @property
     def earlier_digest(self):
-        """The digest that earlier versions recorded, of all files of the folders."""
+        """The digest that earlier versions recorded, over all files in the folders."""
         infos = [self.descriptions[folder] for folder in sorted(self.descriptions)]
         return checksums.of_json(infos)[:_DIGITS] if self.described else None
 
     @functools.cached_property
     def _facts(self):
-        """The facts of each path that a description lists."""
+        """The facts about each path that a description lists."""
         facts = {}
         for path in self.paths:
             folder, name = os.path.split(path)
@@ -109,11 +110,11 @@ class DataSet:
         return facts
 
     def check(self, objective, tokenizer):
-        """Refuses files that were cut or made for another model.
+        """Refuses files that are truncated or were made for another model.
 
         Args:
             objective: "masked_lm" or "permutation_lm".
-            tokenizer: the model's; None for records that are masked already.
+            tokenizer: the model's; None for records that are already masked.
 
         Raises:
             UserError: a file has another size than its description says or is not
@@ -279,7 +280,7 @@ def _check_objective(info, where, objective):
 
 
 def _check_tokenizer(info, where, tokenizer):
-    """Refuses data of another tokenizer; warns of data that predates the check."""
+    """Refuses data from another tokenizer; warns about data that predates the check."""
     if tokenizer is None:
         if info["kind"] in ("dynamic", PERMUTATION):
             raise UserError(

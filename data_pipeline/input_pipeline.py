@@ -1,4 +1,4 @@
-"""tf.data for pretraining: shards to batches; dynamic data is masked here."""
+"""tf.data input of pretraining: from shards to batches; masks dynamic data."""
 
 import tensorflow as tf
 from absl import logging
@@ -42,22 +42,23 @@ def pretraining_dataset(
     """Reads the files of create_pretraining_data, or of the official script.
 
     Args:
-        input_file: a comma list of TFRecord files, globs and folders; see `DataSet`.
-        tokenizer: the model's tokenizer; None, if it is unknown, for records that are
-            masked already.
-        batch_size: sequences a batch, of this input pipeline.
-        max_seq_length: tokens T a sequence.
-        max_predictions_per_seq: predictions P a sequence.
+        input_file: a comma-separated list of TFRecord files, globs and folders; see
+            `DataSet`.
+        tokenizer: the model's tokenizer; None, if unknown, for records that are already
+            masked.
+        batch_size: sequences per batch in this input pipeline.
+        max_seq_length: tokens T per sequence.
+        max_predictions_per_seq: predictions P per sequence.
         seed: int; equal seeds give equal batches.
-        training: shuffle, repeat for ever and drop the last partial batch.
+        training: shuffle, repeat forever and drop the last partial batch.
         num_input_pipelines, input_pipeline_id: which share of the records to take.
         masked_lm_prob: share of the tokens to predict, for dynamic data; by default
-            the one that the data set was made for.
-        masked_share: function from the number of a batch, a float64 scalar from 0 on,
-            to the share of its tokens to predict, at most `masked_lm_prob`; of dynamic
-            data.
-        vocab_size: the model's, which ids have to be below; by default the
-            tokenizer's, if there is one.
+            the data set's.
+        masked_share: for dynamic data, a function from the number of a batch, a float64
+            scalar from 0, to the share of its tokens to predict, at most
+            `masked_lm_prob`.
+        vocab_size: the model's, an exclusive bound of ids; by default the tokenizer's,
+            if there is one.
         share_flag: the name of `masked_lm_prob` in errors.
 
     Returns:
@@ -70,7 +71,7 @@ def pretraining_dataset(
         sentence_order_labels [batch, K].
 
     Raises:
-        UserError: no such file, or a data set that does not fit these arguments.
+        UserError: a file does not exist, or the data set does not fit these arguments.
         tf.errors.InvalidArgumentError: from the batches, for bytes that are not a
             record, or numbers out of range; see `schema.sentence_on`.
     """
@@ -136,9 +137,9 @@ def _check_share(info, where, flag, share, lengths):
 
 
 def lengths_of(info, masked_lm_prob=None):
-    """Returns the lengths, by flag, that the data of a dataset_info.json takes.
+    """Returns the lengths that a dataset_info.json's data needs, by flag.
 
-    Of dynamic data, `masked_lm_prob` may be another than it was made for.
+    For dynamic data, `masked_lm_prob` may differ from the data set's.
     """
     lengths = {n: info[n] for n in ("max_seq_length", _ROOM)}
     if masked_lm_prob is not None and info["kind"] == "dynamic":
@@ -168,7 +169,7 @@ def _passes(masking):
 
 
 def _batches(paths, batch_size, seed, training, share):
-    """Batches serialized records; `share` is the number of pipelines and this one's.
+    """Batches serialized records; `share` is (number of pipelines, this one's id).
 
     In training, files and their records come in a new order in each epoch.
     """

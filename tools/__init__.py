@@ -1,1 +1,1 @@
-"""Tools for work on the project itself; no part of the installed package."""
+"""Tools for work on the project itself, which are not installed."""

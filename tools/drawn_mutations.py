@@ -22,7 +22,7 @@ _OPERATORS = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class DrawnMutation:
-    """A mutation that is known by the whole text that its file becomes."""
+    """A mutation given by the whole new text of its file."""
 
     file: str
     becomes: str  # the lines that differ
@@ -40,7 +40,7 @@ class DrawnMutation:
 
 
 def draw_mutations(root, count, seed, only=""):
-    """Draws `DrawnMutation`s of the package, each place in its code as likely.
+    """Draws `DrawnMutation`s of the package, uniformly over places in its code.
 
     Args:
         root: the checkout, a `pathlib.Path`.

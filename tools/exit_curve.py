@@ -37,7 +37,7 @@ FULL = "full depth"
 
 
 class Point(typing.NamedTuple):
-    """A threshold, and what it costs and saves.
+    """The score and speed of a model with a threshold.
 
     Attributes:
         rule: a name of `EXIT_RULES`, or `FULL`.
@@ -115,7 +115,7 @@ def _exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
 
 
 def _thresholds(name, outputs, kind):
-    """Lists thresholds of a rule from those by which most leave to the strictest."""
+    """Lists a rule's thresholds, from the most permissive to the strictest."""
     if name == "patience":
         return list(range(1, outputs.shape[1]))
     values = confidence(outputs[:, :-1].reshape(-1, outputs.shape[-1]), name, kind)

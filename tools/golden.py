@@ -1,4 +1,4 @@
-"""Writes the files of this version that every later one must go on with.
+"""Writes this version's files, with which every later version must continue.
 
   python -m tools.golden
 
@@ -112,7 +112,7 @@ def golden(options):
 
 
 def _without_pictures(member):
-    """Leaves out files that are large, or of this machine, and not read again."""
+    """Leaves out files that are large or machine-specific, and never read again."""
     name = pathlib.Path(member.name).name
     if name.endswith(".png") or name.startswith("events.out."):
         return None

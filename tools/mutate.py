@@ -56,7 +56,7 @@ class MutateOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Mutation:
-    """One piece of code that becomes another, and who should notice."""
+    """A replacement of a piece of code, and the tests that should fail with it."""
 
     name: str
     file: str
@@ -74,7 +74,7 @@ def mutate(options):
     """Tries the mutations, and exits with status 1 if one survives.
 
     Raises:
-        UserError: the file of mutations is missing or not as it should be.
+        UserError: the file of mutations is missing or invalid.
     """
     mutations = _chosen(options)
     survived = []
@@ -125,9 +125,9 @@ def read_mutations(path):
 
 
 def mutated(text, mutation):
-    """Returns the code, without comments, with the mutation.
+    """Returns the mutated code, without comments.
 
-    None if what it replaces is not there, or twice.
+    It is None if the code to replace does not occur exactly once.
     """
     tree = ast.parse(text)
     scopes = [tree]

@@ -1,4 +1,4 @@
-"""A release: built, checked, installed and run on every Python that is there.
+"""Builds and checks a release, and installs and runs it on every available Python.
 
   python -m tools.release --output_dir=dist
 
@@ -136,7 +136,7 @@ def _licences(place):
 
 
 def _runs(python):
-    """Returns whether an interpreter is there, and says so where it is not."""
+    """Returns whether an interpreter exists; prints a line if it does not."""
     path = shutil.which(python)
     works = path and subprocess.run([path, "-c", ""], capture_output=True).returncode
     if works != 0:

@@ -1,1 +1,1 @@
-"""Checkpoints in and out: model directories, official TF1, TF-Hub, Hugging Face."""
+"""Checkpoint formats: model directories, official TF1, TF-Hub and Hugging Face."""

@@ -1,4 +1,4 @@
-"""Strict assignment of checkpoint tensors to a model, and a report of its results."""
+"""Strict assignment of checkpoint tensors to a model, with a report."""
 
 import dataclasses
 import shlex
@@ -13,7 +13,7 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """Result of the assignment for each tensor, by official name."""
+    """The outcome of an assignment: official names of tensors, by outcome."""
 
     source: str
     loaded: tuple = ()
@@ -39,7 +39,7 @@ class LoadReport:
 
 
 def beginnings(allow_missing):
-    """Returns `allow_missing` as a tuple; a str is one name, not its letters."""
+    """Returns `allow_missing` as a tuple; a str counts as one name."""
     return (allow_missing,) if isinstance(allow_missing, str) else (*allow_missing,)
 
 
@@ -50,15 +50,15 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         model: a `PretrainedModel`.
         tensors: numpy arrays by official name.
         source: the checkpoint's name in messages.
-        allow_missing: official names, or beginnings of names, that may be absent
-            or of another shape.
+        allow_missing: official names, or name prefixes, that may be absent or have
+            another shape.
 
     Returns:
         A `LoadReport`.
 
     Raises:
-        UserError: a tensor is missing, of another shape, or unknown to the model; or
-            it holds NaN or infinity.
+        UserError: a tensor is missing, has another shape, is unknown to the model, or
+            holds NaN or infinity.
     """
     variables = model.official_variables()
     allowed = beginnings(allow_missing)
@@ -102,7 +102,7 @@ def _check(report, variables, tensors, allowed, model):
                 f"the model needs {list(variables[name].shape)}; use the checkpoint's "
                 "own configuration."
             )
-    # A model skips the heads that it does not have.
+    # A model skips heads that it does not have.
     heads = (*family.known_heads, *registry.head_names(family))
     unknown = [n for n in report.unexpected if not n.startswith(heads)]
     if unknown:
@@ -117,7 +117,7 @@ def _check(report, variables, tensors, allowed, model):
 
 
 def _ways(missing, source, model):
-    """Tells how a model gets variables that a checkpoint lacks."""
+    """Suggests how to load a checkpoint that lacks variables of the model."""
     in_python = "name them in allow_missing"
     if model.head_may_be_new and not set(missing).isdisjoint(model.head_variables()):
         return f"{in_python} if they may keep their initial values."

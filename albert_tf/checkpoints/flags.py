@@ -7,7 +7,7 @@ from albert_tf.cli.command_line import changeable
 from albert_tf.io import checksums
 
 FORMATS = ("model_directory", "tf1", "huggingface")
-"""The forms in which a model is written."""
+"""The formats in which a model can be written."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class ReadingFlags:
 
 
 def obeys_reading_flags(command):
-    """Decorates a function whose first argument is a `ReadingFlags`, which it obeys."""
+    """Applies the `ReadingFlags` in a function's first argument; a decorator."""
 
     @functools.wraps(command)
     def obeying(options, *arguments):

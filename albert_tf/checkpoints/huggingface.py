@@ -31,9 +31,9 @@ ADAPTER_FILES = (
     "adapter_model.safetensors",
     "adapter_model.bin",
 )
-"""Weights of peft, or of adapters, that are added to a model's."""
+"""Weight files of peft and adapters, which add to a base model's weights."""
 PICKLED_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-"""Weights that are code: to read them can do anything."""
+"""Weight files whose reading can run arbitrary code."""
 
 
 def load_huggingface_checkpoint(
@@ -44,14 +44,14 @@ def load_huggingface_checkpoint(
     Args:
         model: a model of this package.
         path: the directory, or its `model.safetensors`.
-        allow_missing: official names, or beginnings of names, that may be absent
-            and then keep their initial values.
+        allow_missing: official names, or name prefixes, that may be absent and then
+            keep their initial values.
 
     Returns:
         A `LoadReport`.
 
     Raises:
-        UserError: there is no such file, or it does not fit the model.
+        UserError: the file is missing or does not fit the model.
     """
     path = os.fspath(path)
     if os.path.isdir(path):
@@ -103,18 +103,18 @@ def architectures(entries):
 
 
 def read_huggingface_tensors(path, family, architectures, is_tied=True):
-    """Reads a safetensors file, or its parts: float32 arrays by official name.
+    """Reads a safetensors file or its shards: float32 arrays by official name.
 
-    Tensors without an official name keep theirs.
+    Tensors without an official name keep Hugging Face's.
 
     Args:
-        path: the file; where there is none, the list beside it names its parts.
-        family: the `ModelFamily` of the model in it.
-        architectures: Hugging Face's names of that model.
+        path: the file; if it does not exist, the index beside it names the shards.
+        family: the model's `ModelFamily`.
+        architectures: Hugging Face's names of the model.
         is_tied: see `ModelFamily.tensors_from_huggingface`.
 
     Raises:
-        UserError: there is no such file, or it is damaged.
+        UserError: the file is missing or damaged.
     """
     index = os.path.join(os.path.dirname(path), INDEX_FILE)
     is_in_parts = not os.path.isfile(path) and os.path.isfile(index)
@@ -172,9 +172,9 @@ def _read_file(path):
 def save_huggingface(model, directory):
     """Writes `config.json` and `model.safetensors` that `transformers` loads.
 
-    A model that shares only some sublayers is written with as many groups as layers;
-    one that does not map its embeddings gets the identity as mapping. Unused weights
-    that the model was loaded without are left out.
+    A model that shares only some sublayers gets as many groups as layers; a model
+    without an embedding mapping gets the identity. Unused weights that were missing
+    when the model was loaded are not written.
     """
     safetensors = _safetensors()
     family, architecture = family_that_writes(model), model.huggingface_architecture()

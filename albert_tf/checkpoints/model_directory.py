@@ -1,4 +1,4 @@
-"""The model directory: the form in which this project keeps a model.
+"""The model directory: this project's own format.
 
 albert_config.json      the encoder (named as the family's `config_file`)
 head.json               the model class and the arguments of its head
@@ -33,7 +33,7 @@ def is_model_directory(path):
     """Returns whether `save_model_directory` wrote `path`.
 
     Raises:
-        UserError: the folder is not as it was written: a file is gone.
+        UserError: a file that was written is gone.
     """
     require_whole(path)
     return storage.exists(os.path.join(path, WEIGHTS_FILE))
@@ -44,7 +44,7 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
 
     Args:
         model: a `PretrainedModel`.
-        directory: created if need be.
+        directory: created if it does not exist.
         tokenizer: saved beside the weights.
         training_info: a dict for `training_info.json`; the labels of its task, which
             `head.json` has, are left out.
@@ -52,7 +52,7 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
     Raises:
         UserError: the model and the task in `training_info` name other labels.
     """
-    # HDF5 ends the process where a file cannot be written, as on a full disk.
+    # HDF5 kills the process if it cannot write a file, for example on a full disk.
     weights = _InMemory()
     model.save_weights(weights)
     head = {"model": type(model).__name__, **model.head_config()}
@@ -74,7 +74,7 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
 
 
 class _InMemory(io.BytesIO):
-    """A file that Keras takes for one of weights by its name."""
+    """A buffer whose name makes Keras take it for a file of weights."""
 
     def __str__(self):
         return WEIGHTS_FILE
@@ -96,7 +96,7 @@ def read_head(directory):
 
 
 def _check_labels(head, training_info, directory):
-    """Refuses different labels in the contents of `head.json` and the other file."""
+    """Refuses different labels in `head.json` and `training_info.json`."""
     task = training_info.get("task", {})
     named, told = head.get("labels"), task.get("labels")
     are_lists = isinstance(named, list | tuple) and isinstance(told, list | tuple)
@@ -109,13 +109,13 @@ def _check_labels(head, training_info, directory):
 
 
 def labels_in_both(model_class, head, info):
-    """Returns what a model directory says, with labels in the head and in the task.
+    """Puts a model's labels into both its head arguments and its task.
 
-    `head.json` has the labels; earlier versions wrote them into the task as well, or
-    there alone.
+    Labels belong in `head.json`; earlier versions wrote them also, or only, into the
+    task.
 
     Returns:
-        The class and the head's arguments, and the content of `training_info.json`.
+        The class with the head's arguments, and the content of `training_info.json`.
     """
     task, count = info.get("task", {}), head.get("num_labels")
     labels = head.get("labels") or task.get("labels")
@@ -129,15 +129,15 @@ def labels_in_both(model_class, head, info):
 
 
 def read_training_info(directory, head=None):
-    """Reads `training_info.json`, whose other keys are free; returns {} without it.
+    """Reads `training_info.json`, which may have any other keys; {} without the file.
 
     Args:
-        directory: of the model.
+        directory: the model directory.
         head: the head arguments beside it, if they have been read.
 
     Raises:
-        UserError: it is no JSON object, a value is invalid, its labels differ from
-            those in `head.json`, or a file beside it is gone.
+        UserError: the file is not a JSON object, a value is invalid, its labels differ
+            from the labels in `head.json`, or a file beside it is gone.
     """
     if head is None:
         require_whole(directory)
@@ -159,7 +159,7 @@ def read_training_info(directory, head=None):
 
 
 def load_model_directory(directory, model_class, config, arguments):
-    """Builds the model that was saved and loads all its weights.
+    """Builds the saved model and loads all its weights.
 
     Args:
         directory: a folder that `save_model_directory` wrote.
@@ -185,7 +185,7 @@ def load_model_directory(directory, model_class, config, arguments):
             require_finite(model.official_variables(), weights)
     except UserError:
         raise
-    except Exception as error:  # HDF5 has many for damaged files, RuntimeError too
+    except Exception as error:  # h5py raises many types, even RuntimeError
         raise UserError(
             f"{weights} is damaged or does not fit {family.config_file} and "
             f"{HEAD_FILE} beside it."
@@ -195,9 +195,9 @@ def load_model_directory(directory, model_class, config, arguments):
 
 
 def _check_size(config_file, parameters, weights):
-    """Refuses a configuration of more than the weights, before memory is full of it."""
+    """Refuses a configuration larger than the weights, before it fills the memory."""
     held = os.path.getsize(weights)
-    if parameters > held:  # each has a byte at least
+    if parameters > held:  # each takes at least a byte
         raise UserError(
             f"{WEIGHTS_FILE} is damaged, or {config_file} belongs to another model: "
             f"it describes an encoder of {parameters:,} parameters, but the weights "
@@ -206,7 +206,7 @@ def _check_size(config_file, parameters, weights):
 
 
 def _refuse_other_files(weights, path):
-    """Refuses weights that lie in other files, which HDF5 can name and Keras reads."""
+    """Refuses links to data in other files, which HDF5 allows and Keras follows."""
     found = []
     with h5py.File(path) as file:
         file.visititems_links(

@@ -1,11 +1,11 @@
-"""The files in which sentence-transformers describes the pooling of tokens.
+"""The files that describe pooling in sentence-transformers.
 
-modules.json                        the modules of a model, one after the other
+modules.json                        the modules of a model, in order
 1_Pooling/config.json               the pooling
 sentence_bert_config.json           the longest text
 config_sentence_transformers.json   prompts, and how vectors are compared
 
-A cross-encoder is a classifier of pairs of texts, whose module is the encoder alone.
+A cross-encoder is a classifier of text pairs; its only module is the encoder.
 """
 
 import os
@@ -21,9 +21,9 @@ MODULES, _LENGTH = "modules.json", "sentence_bert_config.json"
 _POOLING_FOLDER, _CONFIG = "1_Pooling", "config.json"
 FILES = (MODULES, _LENGTH, f"{_POOLING_FOLDER}/{_CONFIG}")
 TEXT_VECTORS = "text_vectors"
-"""Entry that the result of `read_pooling` has among those of `config.json`."""
+"""Key under which `config.json` entries hold the result of `read_pooling`."""
 ACTIVATION = "activation"
-"""Entry of the result of `read_activation`."""
+"""Key under which `config.json` entries hold the result of `read_activation`."""
 _MODE = "pooling_mode"
 _FLAGS = {
     f"{_MODE}_mean_tokens": "mean",
@@ -33,14 +33,14 @@ _FLAGS = {
 _KINDS = ["Transformer", "Pooling", "Normalize"]
 _SETTINGS = "config_sentence_transformers.json"
 _CLASSIFIER = "sequence-classification"
-# The names of the first module's outputs, by its task.
+# Names of the first module's outputs, by its task.
 _OUTPUTS = {
     "feature-extraction": ("token_embeddings", "last_hidden_state"),
     _CLASSIFIER: ("scores", "logits"),
 }
 _ACTIVATION = "activation_fn"
 _OLD_ACTIVATION = "sbert_ce_default_activation_function"
-_NO_LIMIT = 10**6  # transformers writes a number beyond for none
+_NO_LIMIT = 10**6  # transformers writes a larger number for "no limit"
 _PACKAGE = "sentence_transformers"
 _LIBRARY = f"{_PACKAGE}.models."
 
@@ -53,12 +53,12 @@ def read_pooling(directory, cls_last):
         cls_last: whether `[CLS]` is the last token of the model's rows.
 
     Returns:
-        A dict of `pooling`, `normalize` and, where the directory says it,
+        A dict of `pooling`, `normalize` and, if the directory gives it,
         `max_seq_length`.
 
     Raises:
-        UserError: the modules are not an encoder, a pooling that this package has and
-            perhaps a normalisation; or a file has a setting that is not followed.
+        UserError: the modules are not an encoder, a supported pooling and optionally a
+            normalisation; or a file has an unsupported setting.
     """
     path = os.path.join(directory, MODULES)
     if not storage.exists(path):
@@ -89,7 +89,7 @@ def read_pooling(directory, cls_last):
 
 
 def _check_encoder(entries, path, task="feature-extraction"):
-    """Refuses settings of the first module that are not followed."""
+    """Refuses unsupported settings of the first module."""
     name, output = _OUTPUTS[task]
     if entries.get("do_lower_case"):
         raise UserError(
@@ -106,7 +106,7 @@ def _check_encoder(entries, path, task="feature-extraction"):
 
 
 def _check_vectors(directory, kinds):
-    """Refuses settings under which vectors, or their similarity, are others."""
+    """Refuses settings that change the vectors or their similarity."""
     name = "sentence_embedding"
     fixed = {"module_input_name": (name,), "module_output_name": (name,)}
     path = os.path.join(directory, kinds.get("Normalize", ""), _CONFIG)
@@ -122,7 +122,7 @@ def _check_vectors(directory, kinds):
             "albert_tf does not; set default_prompt_name to null there, and put it "
             "before your texts."
         )
-    # Vectors of length 1 have the same product and cosine.
+    # For vectors of length 1, the dot product is the cosine.
     products = ("dot", "dot_score") if "Normalize" in kinds else ()
     fixed = {
         "similarity_fn_name": ("cosine", *products),
@@ -140,8 +140,8 @@ def read_activation(directory, entries):
         entries: the dict of its `config.json`.
 
     Returns:
-        A name such as "Sigmoid"; None for a model that is not a cross-encoder and where
-        no file names a function.
+        A name such as "Sigmoid"; None if the model is not a cross-encoder, or if no
+        file names a function.
     """
     settings = read_json_if_there(directory, _SETTINGS)
     told = entries.get(_PACKAGE) or {}
@@ -158,7 +158,7 @@ def read_activation(directory, entries):
 
 
 def check_activation(entries):
-    """Refuses a cross-encoder with an activation that a classifier does not have.
+    """Refuses a cross-encoder whose activation no classifier here has.
 
     Args:
         entries: the dict of a `config.json`, with `read_activation` under `ACTIVATION`.
@@ -177,13 +177,13 @@ def check_activation(entries):
 
 
 def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
-    """Makes the contents of the files, JSON values by name.
+    """Makes the contents of the files, JSON values by file name.
 
     Args:
-        pooling, normalize: of the model.
-        width: of a vector.
+        pooling, normalize: see `AlbertForTextEmbedding`.
+        width: the width of the vectors.
         cls_last: see `read_pooling`.
-        max_seq_length: the most tokens of a text, if that is known.
+        max_seq_length: the maximal tokens of a text, if known.
 
     Raises:
         UserError: sentence-transformers does not have the pooling.
@@ -212,7 +212,7 @@ def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
 
 
 def _kinds(path):
-    """Reads `modules.json`: the folder of each module by its kind, in their order."""
+    """Reads `modules.json`: the folder of each module, by kind and in order."""
     modules = read_json(path)
     try:
         for own in modules:
@@ -230,7 +230,7 @@ def _kinds(path):
 
 
 def _longest(directory):
-    """Reads the longest text: later versions leave it to the tokenizer's file."""
+    """Reads the maximal length; later versions leave it to the tokenizer's file."""
     for name, key in (
         (_LENGTH, "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),
@@ -242,7 +242,7 @@ def _longest(directory):
 
 
 def _pooling(path, cls_last):
-    """Reads the pooling, which earlier versions name by flags, later ones by a name."""
+    """Reads the pooling: flags in earlier versions, a name in later ones."""
     modes = {"mean": "mean", "lasttoken" if cls_last else "cls": "cls"}
     entries = read_json_object(path)
     dimensions = {"embedding_dimension", "word_embedding_dimension", "include_prompt"}

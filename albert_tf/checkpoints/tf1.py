@@ -1,7 +1,7 @@
 """Official TF1 checkpoints and the variables of TF-Hub modules.
 
-TensorFlow is imported by the functions that need it: models of Keras' other backends
-import this module, too.
+Functions import TensorFlow when they need it: models on other Keras backends import
+this module, too.
 """
 
 import glob
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BEST_CHECKPOINT = "model.ckpt-best"
 ENDINGS = ("data-00000-of-00001", "index")
-"""Endings of the names of a checkpoint's files."""
+"""Suffixes of a checkpoint's files."""
 
 # Optimizer slots and counters: state of a training run, not of the model.
 _NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
@@ -45,14 +45,14 @@ def load_tf1_checkpoint(
     Args:
         model: a model of this package.
         prefix: the checkpoint, such as "dir/model.ckpt-best" (no file ending).
-        allow_missing: official names, or beginnings of names, that may be absent
-            and then keep their initial values.
+        allow_missing: official names, or name prefixes, that may be absent and then
+            keep their initial values.
 
     Returns:
         A `LoadReport`.
 
     Raises:
-        UserError: there is no such checkpoint, or it does not fit the model.
+        UserError: the checkpoint is missing or does not fit the model.
     """
     prefix = os.fspath(prefix)
     tensors = model.family.from_official(read_tf1_tensors(prefix))
@@ -66,18 +66,18 @@ def load_tfhub_variables(
 ) -> "LoadReport":
     """Loads an unpacked TF-Hub module, `variables/variables.*` in `directory`.
 
-    The published modules lack the sentence-order head: for a pretraining model name it,
-    "cls/seq_relationship", in `allow_missing`. See `load_tf1_checkpoint` for the rest.
+    The published modules lack the sentence-order head: for a pretraining model, put
+    "cls/seq_relationship" in `allow_missing`. See `load_tf1_checkpoint` for the rest.
     """
     prefix = os.path.join(directory, _HUB_VARIABLES)
     return load_tf1_checkpoint(model, prefix, allow_missing)
 
 
 def save_tf1_checkpoint(model, prefix):
-    """Writes a checkpoint with the official names, bit for bit, and its config.
+    """Writes a checkpoint with the official names, without rounding, and its config.
 
-    `tf.train.load_checkpoint` and the official code read it. A model that shares
-    only some sublayers is written with as many groups as layers.
+    `tf.train.load_checkpoint` and the official code read it. A model that shares only
+    some sublayers gets as many groups as layers.
 
     Args:
         model: a model of this package.
@@ -118,7 +118,7 @@ def read_tf1_config(prefix):
         The `ModelFamily` and the config; None and None if there is no such file.
 
     Raises:
-        UserError: the file is damaged, or gone.
+        UserError: the file is damaged or gone.
     """
     folder = os.path.dirname(prefix)
     require_whole(folder)
@@ -131,10 +131,10 @@ def read_tf1_config(prefix):
 
 
 def find_tf1_prefix(path):
-    """Finds the checkpoint prefix that `path` means, or None.
+    """Finds the prefix of the checkpoint at `path`, or None.
 
     `path` is a prefix itself, an unpacked TF-Hub module, or a directory with
-    `model.ckpt-best`, with a `checkpoint` file, or with one checkpoint only.
+    `model.ckpt-best`, a `checkpoint` file or a single checkpoint.
 
     Raises:
         UserError: the directory holds several checkpoints and names none, or names
@@ -174,7 +174,7 @@ def _latest_checkpoint(directory):
         ) from error
     if found is None or not found.model_checkpoint_path:
         return None
-    # The official code writes the whole path, which is another after a move.
+    # The official code writes the full path, which a move invalidates.
     folder, name = os.path.split(found.model_checkpoint_path)
     latest = os.path.join(directory, name)
     if os.path.isfile(f"{latest}.index"):
@@ -191,7 +191,7 @@ def read_tf1_tensors(prefix):
     """Reads the weights of a TF1 checkpoint: float32 arrays by official name.
 
     Raises:
-        UserError: there is no such checkpoint, or it cannot be read.
+        UserError: the checkpoint is missing or cannot be read.
     """
     import tensorflow as tf
 

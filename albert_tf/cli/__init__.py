@@ -1,1 +1,1 @@
-"""Command lines: flags, help, and the output and interrupts of imports."""
+"""Command lines: flags, help, and shell completion."""

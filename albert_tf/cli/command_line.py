@@ -1,11 +1,11 @@
 """Command lines: a frozen dataclass of options becomes absl flags.
 
 A flag is a field of a frozen dataclass that carries its help text (`option`). Each
-part of the package declares the group of flags that it reads. The options of a command
+part of the package declares the group of flags that it reads. A command's options
 inherit from these groups, and `group_of` hands each part its own. `run` turns the
-fields into absl flags, reads `--config=FILE.json` under them (flags on the command line
-win), builds the dataclass and calls the command with it. The flags live in a
-`FlagValues` of their own, so that several commands can be imported into one process.
+fields into absl flags, reads `--config=FILE.json` (flags on the command line take
+precedence), builds the dataclass and calls the command with it. Each command has its
+own `FlagValues`, so that one process can import several commands.
 """
 
 import dataclasses
@@ -71,12 +71,12 @@ def option(
     Args:
         help_text: the text for `--help`.
         default: the value without the flag.
-        choices: the strings that are accepted; None for any.
-        minimum: the lowest number that is accepted; None for any.
-        maximum: the highest one.
-        may_change: whether the value may change when a run is continued; or
+        choices: the accepted strings; None for any.
+        minimum: the lowest accepted number; None for any.
+        maximum: the highest accepted number; None for any.
+        may_change: whether the value may change when a run continues; or
             `engine.resumption.RESTART_DATA`, the name of the flag that permits it.
-        aliases: other names of the flag, as other programs have them.
+        aliases: other programs' names of the flag.
         names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
             anything else.
     """
@@ -93,15 +93,15 @@ def option(
 
 
 changeable = functools.partial(option, may_change=True)
-"""An `option` whose value may change when a run is continued."""
+"""An `option` whose value may change when a run continues."""
 
 
 def altered(flags_class, name, **changes):
-    """Returns the flag `name` of a group, changed for a command.
+    """Returns a copy of a group's flag `name` with changes for a command.
 
     Args:
         flags_class: the dataclass that declares the flag.
-        name: its name.
+        name: the flag's name.
         **changes: `default`, or metadata of `option`, such as `help`.
     """
     field = flags_class.__dataclass_fields__[name]
@@ -110,7 +110,7 @@ def altered(flags_class, name, **changes):
 
 
 def group_of(flags_class, options):
-    """Returns the group `flags_class` of options that hold more groups."""
+    """Extracts the group `flags_class` from options that inherit several groups."""
     names = [field.name for field in dataclasses.fields(flags_class)]
     return flags_class(**{name: getattr(options, name) for name in names})
 
@@ -127,9 +127,8 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
         read_config: a function from the path of `--config` and `options_class` to the
             values of flags; `config_file_values` by default.
 
-    A `UserError` or an `OSError` is printed as one sentence and exits with status 1, an
-    interrupt exits with status 130. To a user who stops a command, it prints the
-    command line that continues.
+    A `UserError` or an `OSError` prints one sentence and exits with status 1; an
+    interrupt prints the command line that continues and exits with status 130.
     """
     argv = sys.argv if argv is None else argv
     tensorflow_import.install()
@@ -155,7 +154,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
 
 
 def _sentence_of(error):
-    """Describes an `OSError`; names a file that stands where a folder is needed."""
+    """Describes an `OSError`; names a file that is in the place of a folder."""
     if not error.filename:
         return f"{error.strerror}."
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -213,7 +212,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
         if flag.present or field.name not in values:
             values[field.name] = flag.value
     for field in dataclasses.fields(options_class):
-        # The shell passes an empty text for a variable that is not set.
+        # The shell passes an empty string for an unset variable.
         if field.default is dataclasses.MISSING and values[field.name] in (None, ""):
             raise UserError(f"Flag --{field.name} is required; see --help.")
         check_range(field, values[field.name])
@@ -256,7 +255,7 @@ def config_file_values(path, *options_classes):
 
 
 def _escape_unprintable():
-    """Prints letters that the terminal cannot show as \\xe9 or \\u4e2d.
+    """Makes output escape characters that the terminal lacks: \\xe9, \\u4e2d.
 
     Otherwise Python would raise a UnicodeEncodeError.
     """
@@ -278,13 +277,13 @@ def _prepare_logging():
 
 
 def _is_shown(record):
-    # TensorFlow and Keras log through the same logger, at every checkpoint for one.
+    # TensorFlow and Keras log through the same logger, for example at each checkpoint.
     theirs = _OTHER_LIBRARY.search(record.pathname)
     return not theirs or record.levelno >= standard_logging.WARNING
 
 
 def run_with_texts(options_class, command, argv=None):
-    """Runs `command(options, texts)`: texts stand beside the flags. See `run`."""
+    """Runs `command(options, texts)`; texts are positional arguments. See `run`."""
     program, *arguments = sys.argv if argv is None else argv
     flags, texts = split_positional(arguments)
     run(options_class, lambda options: command(options, texts), argv=[program, *flags])
@@ -293,7 +292,7 @@ def run_with_texts(options_class, command, argv=None):
 def split_positional(arguments):
     """Splits a command line, without its program, into flags and other words.
 
-    A flag without a value must not stand before such a word.
+    A flag without a value must not precede another word.
     """
     given, positional = [], []
     for argument in arguments:
@@ -303,7 +302,7 @@ def split_positional(arguments):
 
 
 def _check_ignored(ignored, flag_values):
-    """Refuses an ignored official flag if its value is not the only accepted one."""
+    """Refuses an ignored official flag unless it has the accepted value."""
     for name in ignored:
         value, only = flag_values[name].value, None
         if isinstance(ignored, dict):
@@ -342,7 +341,7 @@ def _unfit(message, options_class):
 
 
 def check_range(field, value):
-    """Refuses a value that is not one of a flag's choices, or out of its range."""
+    """Refuses a value that is not among a flag's choices or is out of range."""
     choices = field.metadata["choices"]
     minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
     if value is None:
@@ -351,7 +350,7 @@ def check_range(field, value):
         raise UserError(
             f"--{field.name}={value}: expected one of {', '.join(choices)}."
         )
-    # Not the other way round: every comparison with NaN is false.
+    # Not negated: every comparison with NaN is false.
     in_range = minimum is None or value >= minimum
     if not (in_range and (maximum is None or value <= maximum)):
         limits = {"at least": minimum, "at most": maximum}
@@ -362,7 +361,7 @@ def check_range(field, value):
 
 
 def _define(options_class, ignored):
-    """Makes the absl flags of a dataclass of options: a `FlagValues`."""
+    """Makes the absl `FlagValues` for a dataclass of options."""
     flag_values = flags.FlagValues()
     # absl's own help is not shown; `help_text` makes a better one.
     flags.DEFINE_string("config", None, None, flag_values=flag_values)
@@ -390,7 +389,7 @@ def help_text(about, options_class, ignored=()):
     """Returns the text of `--help`.
 
     Args:
-        about: what the command does, an example, and the page that says more.
+        about: a description of the command, an example, and a page with details.
         options_class: a dataclass of options. Its own flags come first, then the flags
             of each group that it inherits from, under the first line of its docstring.
         ignored: names of official flags that have no effect.
@@ -410,9 +409,9 @@ def help_text(about, options_class, ignored=()):
 
 
 def _groups(options_class, known):
-    """Lists the names of flags by heading: each under the class that first declares it.
+    """Groups flag names by heading, each under the class that first declares it.
 
-    The flags of `options_class` come first, then groups in which some are required.
+    The flags of `options_class` come first, then groups with required flags.
     """
     declared = {c: inspect.get_annotations(c) for c in options_class.__mro__}
     owners = {name: owner for owner, names in declared.items() for name in names}
@@ -429,7 +428,7 @@ def _groups(options_class, known):
 
 
 def _entry(field, kind):
-    """Returns the lines on one flag."""
+    """Returns the help lines for one flag."""
     default, choices = field.default, field.metadata["choices"]
     if kind is bool:
         head = f"--[no]{field.name}"

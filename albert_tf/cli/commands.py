@@ -94,12 +94,12 @@ COMMANDS = {
         "Count parameters, memory and operations.",
     ),
 }
-"""By name: "module:function", which takes a command line whose first item names the
-program, and a line on the work."""
+"""Each command's "module:function", which takes a command line whose first item names
+the program, and a one-line description."""
 
 
 def main(argv=None):
-    """Runs the command that `argv` names; `sys.argv` by default."""
+    """Runs the command that `argv`, by default `sys.argv`, names."""
     argv = sys.argv if argv is None else argv
     if shell.is_asked():
         shell.complete_commands(COMMANDS)

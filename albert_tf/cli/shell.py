@@ -1,10 +1,10 @@
-"""Answers to the shell: completion, by argcomplete, and how to go on after Ctrl-C.
+"""Shell support: completion by argcomplete, and how to continue after Ctrl-C.
 
   pip install 'albert-tf[completion]'
   eval "$(register-python-argcomplete albert-tf)"     # in ~/.bashrc or ~/.zshrc
 
 The shell calls `albert-tf` with `_ARGCOMPLETE` in the environment; the command answers
-with the possible ends of the line and does nothing else.
+with possible completions and does nothing else.
 """
 
 import argparse
@@ -15,23 +15,23 @@ import sys
 
 _ASKED = "_ARGCOMPLETE"
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Exit statuses of a command that was asked to stop."""
+"""Exit statuses of an interrupted command."""
 _PROGRAM = "albert-tf"
 
 
 def is_asked():
-    """Returns whether the shell asks for completions and not for the command."""
+    """Returns whether the shell wants completions instead of running the command."""
     return _ASKED in os.environ
 
 
 def complete_commands(names):
-    """Answers the shell with names of commands, and exits.
+    """Completes the name of a command, and exits.
 
-    Returns only where a command is on the line already: its own flags are wanted then.
+    It returns only if the line already has a command, whose flags are to be completed.
     """
     line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
     if len(line.split()) > 1 + (not line.endswith(" ")):
-        os.environ[_ASKED] = "2"  # the place of the word behind which flags stand
+        os.environ[_ASKED] = "2"  # the position of the word that flags follow
         return
     parser = _parser()
     parser.add_argument("command", choices=list(names))
@@ -39,7 +39,7 @@ def complete_commands(names):
 
 
 def complete_flags(typed_fields):
-    """Answers the shell with the flags of a command or a flag's values, and exits.
+    """Completes the flags of a command, or a flag's values, and exits.
 
     Args:
         typed_fields: the fields of the command's options, with their types.
@@ -66,7 +66,7 @@ def _answer(parser):
 
 
 def say_how_to_go_on():
-    """Prints the command line of this process, as a shell takes it."""
+    """Prints the command line of this process, quoted for a shell."""
     words = sys.orig_argv
     if os.path.basename(sys.argv[0]) == _PROGRAM:
         # Its first line names an interpreter, which no user typed.

@@ -1,1 +1,1 @@
-"""Costs of a configuration: parameters, FLOPs, memory."""
+"""Costs of a configuration: parameters, FLOPs and memory."""

@@ -1,4 +1,4 @@
-"""Costs of ALBERT in pretraining, by its configuration: parameters, FLOPs, memory."""
+"""Pretraining costs of an ALBERT configuration: parameters, FLOPs and memory."""
 
 _FLOAT = 4  # bytes
 
@@ -64,11 +64,11 @@ def _dense(inputs, outputs, use_bias=True):
 
 
 def forward_flops(config, length, predictions):
-    """Counts the FLOPs of a pretraining forward pass, a token, by part.
+    """Counts the FLOPs per token of a pretraining forward pass, by part.
 
     A multiplication and an addition count as two. Only matrix products count. Heads
-    and, but for keys and values, the last block work on some positions only: the
-    masked ones and the first.
+    and, except for keys and values, the last block compute only the first position and
+    the masked ones.
 
     Args:
         config: an `AlbertConfig`.
@@ -99,9 +99,9 @@ def forward_flops(config, length, predictions):
 
 
 def _adapter_flops(config, whole_blocks, needed):
-    """Counts the FLOPs of depth adapters, in the last block for the tokens `needed`.
+    """Counts the FLOPs of depth adapters.
 
-    Its keys and values are those of all tokens.
+    The last block computes only the tokens `needed`, but keys and values of all tokens.
     """
     sizes = [
         2 * config.depth_adapter_rank * sum(sides) * (whole_blocks + share)
@@ -113,10 +113,10 @@ def _adapter_flops(config, whole_blocks, needed):
 
 
 def backward_flops(forward, rematerialize=False):
-    """Counts the FLOPs of the backward pass, a token, of `forward_flops`.
+    """Counts the FLOPs per token of the backward pass of `forward_flops`.
 
-    Each product has two in its gradient; rematerialisation repeats the blocks, and
-    half of the attention scores' products (the scores, not the context) once more.
+    The gradient of a product is two products; rematerialisation repeats the blocks, and
+    half of the attention's products (the scores, not the context) once more.
     """
     total = 2 * sum(forward.values())
     if rematerialize:
@@ -132,17 +132,17 @@ def backward_flops(forward, rematerialize=False):
 
 
 def training_flops(forward, rematerialize=False):
-    """Counts the operations of a training step, a token, of `forward_flops`."""
+    """Counts the FLOPs per token of a training step, from `forward_flops`."""
     return sum(forward.values()) + backward_flops(forward, rematerialize)
 
 
 def block_values(config, length):
-    """Counts the values that a block keeps for its backward pass, a token.
+    """Counts the values per token that a block keeps for its backward pass.
 
-    Of width H: input, query, key, value, context, two layer norms and their
-    outputs; of width I: the first projection, from which the activation is computed
-    again, and the gate; the probabilities of every head and key; and of the width of
-    its rank the first product of each adapter.
+    They are input, query, key, value, context, two layer norms and their outputs, of
+    width H; the gate and the first projection, from which the activation is computed
+    again, of width I; the probabilities of every head and key; and the first product of
+    each adapter, as wide as its rank.
     """
     inner = (2 if config.is_gated else 1) * config.intermediate_size
     probabilities = config.num_attention_heads * length
@@ -163,12 +163,12 @@ def training_memory(
 
     Args:
         config: an `AlbertConfig`.
-        batch_size: sequences in a (micro-)batch of one replica.
+        batch_size: sequences in one replica's (micro-)batch.
         length: tokens in a sequence.
         predictions: masked positions in a sequence.
-        rematerialize: keep the inputs of the blocks only, and one block at a time.
-        activation_bytes: of a value between layers: 4 in float32, 2 in mixed
-            precision, where weights, gradients and logits are float32 all the same.
+        rematerialize: keep only the inputs of the blocks, and one block at a time.
+        activation_bytes: bytes of a value between layers: 4 in float32, 2 in mixed
+            precision, which keeps weights, gradients and logits in float32.
     """
     tokens = batch_size * length
     blocks = config.num_hidden_layers * config.inner_group_num

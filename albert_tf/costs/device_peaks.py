@@ -1,7 +1,7 @@
-"""Peak FLOPs a second of well-known devices.
+"""Peak FLOPs per second of well-known devices.
 
-From the vendors' data sheets: dense matrix products (no sparsity), accumulated in
-float32. Figures are in units of 1e12 a second.
+The numbers are from the vendors' data sheets, for dense matrix products (no sparsity)
+accumulated in float32, in units of 1e12 per second.
 """
 
 import os
@@ -10,7 +10,7 @@ import re
 _TERA = 1e12
 
 # (pattern of TensorFlow's device name, bfloat16 or float16, float32). TensorFlow
-# computes float32 products as TensorFloat-32 where the card can.
+# computes float32 products as TensorFloat-32 if the GPU supports it.
 _GPUS = (
     (r"\bH200\b", 989.4, 494.7),
     (r"\bH100 PCIe\b", 756.0, 378.0),
@@ -23,8 +23,8 @@ _GPUS = (
     (r"\bT4\b", 65.0, 8.1),
 )
 
-# By the unit of the number in an accelerator type such as "v4-8" or "v6e-8": cores up
-# to v5p, chips from v5e on. XLA's default precision multiplies float32 as bfloat16.
+# Per unit that an accelerator type such as "v4-8" or "v6e-8" counts: cores up to v5p,
+# chips from v5e on. XLA's default precision multiplies float32 as bfloat16.
 _TPUS = {
     "v2": 22.5,
     "v3": 61.5,
@@ -36,10 +36,10 @@ _TPUS = {
 
 
 def gpu_peak(device_name, compute_dtype):
-    """Returns the FLOPs a second of one GPU, or None if it is not in the table.
+    """Returns the peak FLOPs per second of a GPU, or None if it is not in the table.
 
     Args:
-        device_name: as TensorFlow names it, such as "NVIDIA A100-SXM4-40GB".
+        device_name: TensorFlow's name, such as "NVIDIA A100-SXM4-40GB".
         compute_dtype: "float32", "bfloat16" or "float16".
     """
     for pattern, half, single in _GPUS:
@@ -49,7 +49,7 @@ def gpu_peak(device_name, compute_dtype):
 
 
 def tpu_peak(accelerator_type):
-    """Returns the FLOPs a second of a whole slice such as "v5litepod-8", or None."""
+    """Returns the peak FLOPs per second of a slice such as "v5litepod-8", or None."""
     kind, _, size = accelerator_type.partition("-")
     if kind not in _TPUS or not size.isdigit():
         return None
@@ -57,12 +57,12 @@ def tpu_peak(accelerator_type):
 
 
 def strategy_peak(strategy, compute_dtype):
-    """Returns the FLOPs a second of all devices of a strategy; None if not known.
+    """Returns the peak FLOPs per second of a strategy's devices; None if unknown.
 
-    A GPU is known by its name, a TPU slice by the environment variable
-    `TPU_ACCELERATOR_TYPE`, which Google Kubernetes Engine sets.
+    The name identifies a GPU; the environment variable `TPU_ACCELERATOR_TYPE`, which
+    Google Kubernetes Engine sets, identifies a TPU slice.
     """
-    # Imported here: gpu_peak is asked on machines without TensorFlow, too.
+    # Imported here: `gpu_peak` also runs on machines without TensorFlow.
     import tensorflow as tf
 
     device = tf.DeviceSpec.from_string(strategy.extended.worker_devices[0])

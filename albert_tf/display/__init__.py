@@ -1,1 +1,1 @@
-"""Displays for people: progress bars, pictures, pages."""
+"""Displays for people: progress bars, plots and HTML pages."""

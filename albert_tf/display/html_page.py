@@ -1,4 +1,4 @@
-"""An HTML page of a model's mistakes, for people to look at."""
+"""An HTML page that shows a model's mistakes."""
 
 import html
 import itertools
@@ -46,11 +46,11 @@ _ARTICLE = """<article>
 EXPECTED = '<mark class="gold">expected</mark>'
 ANSWERED = '<mark class="predicted">answered</mark>'
 BOTH = '<mark class="gold predicted">both</mark>'
-"""A legend of the colours."""
+"""The legend's entry for text in both colours."""
 
 
 def write_page(path, title, introduction, articles):
-    """Writes a page of `article`s; `introduction` is HTML of a paragraph."""
+    """Writes a page of `article`s; `introduction` is the HTML of a paragraph."""
     page = _PAGE.format(
         title=html.escape(title),
         introduction=introduction,
@@ -60,7 +60,7 @@ def write_page(path, title, introduction, articles):
 
 
 def article(heading, identity, facts, context):
-    """Returns HTML of a mistake; `facts` and `context` are HTML, the others text."""
+    """Renders a mistake; `facts` and `context` are HTML, the other arguments text."""
     return _ARTICLE.format(
         heading=html.escape(heading),
         identity=html.escape(identity),
@@ -70,24 +70,24 @@ def article(heading, identity, facts, context):
 
 
 def isolated(text):
-    """Returns HTML of a text whose direction does not turn the text beside it."""
+    """Renders a text whose writing direction does not affect its surroundings."""
     return f"<bdi>{html.escape(text)}</bdi>"
 
 
 def marked(text, classes):
-    """Returns HTML of a text in the colours of its classes, "gold" and "predicted"."""
+    """Renders a text in the colours of its classes, "gold" and "predicted"."""
     text = html.escape(text)
     return f'<mark class="{" ".join(classes)}">{text}</mark>' if classes else text
 
 
 def coloured(context, spans):
-    """Returns HTML of a text, each stretch in the classes whose spans it is in.
+    """Renders a text with each stretch in the colours of the spans that cover it.
 
     Args:
         context: the text.
-        spans: (start, end) in characters, a list by class.
+        spans: a dict from each class to a list of (start, end) in characters.
     """
-    steps = {0: [], len(context): []}  # the classes whose spans begin and end there
+    steps = {0: [], len(context): []}  # classes whose spans begin or end there
     for name, found in spans.items():
         for first, last in found:
             steps.setdefault(first, []).append((name, 1))

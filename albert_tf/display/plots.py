@@ -1,4 +1,4 @@
-"""Pictures, where matplotlib (the extra `plots`) is installed."""
+"""Plots, drawn if matplotlib (the extra `plots`) is installed."""
 
 import functools
 import io
@@ -18,20 +18,20 @@ except ImportError:
 COLOURS = {
     "training": "#0072B2",
     "held out": "#D55E00",
-    "training data": "#56B4E9",  # evaluated where nothing is held out
+    "training data": "#56B4E9",  # evaluated if nothing is held out
     "pretrained": "#009E73",
     "from scratch": "#CC79A7",
     "majority": "#555555",
 }
-"""Meaning of each colour in every picture. Those who confuse red and green can tell
-them apart (Okabe and Ito, Color Universal Design)."""
+"""The colour of each kind of curve in every plot. Readers who confuse red and green can
+tell them apart (Okabe and Ito, Color Universal Design)."""
 
 HELD_OUT_SHARES = "Oranges"
-"""Colour map of shares of held-out rows, from none to all."""
+"""The colour map for shares of held-out rows, from none to all."""
 
 
 def write_plot(path, draw, size=(6.4, 4.8), labels=()):
-    """Writes a PNG; without matplotlib, logs once how to get it.
+    """Writes a PNG; without matplotlib, logs once how to install it.
 
     If matplotlib's fonts (`font.family` in a matplotlibrc) lack a character of a label,
     numbers replace all labels; `<name>_labels.tsv` beside the picture explains them.
@@ -47,7 +47,7 @@ def write_plot(path, draw, size=(6.4, 4.8), labels=()):
         Whether the file was written.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     if Figure is None:
         _say_how_to_get_them()
@@ -74,7 +74,7 @@ def _write_legend(path, figure, numbers, labels):
 
 
 def _are_in_fonts(characters):
-    """Tells whether the fonts that matplotlib is set to have all of a set."""
+    """Returns whether matplotlib's configured fonts have all `characters`."""
     for family in matplotlib.rcParams["font.family"]:
         path = font_manager.findfont(font_manager.FontProperties(family=[family]))
         characters = characters - {*map(chr, font_manager.get_font(path).get_charmap())}

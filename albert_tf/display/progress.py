@@ -13,21 +13,21 @@ _NARROWEST_BAR, _WIDEST_BAR = 10, 40
 _SPINNER = "|/-\\"
 _REDRAW_SECONDS = 0.2
 _LOG_SECONDS = 10.0
-# Time for which the bar makes way for a line that is logged.
+# How long the bar stays hidden after a line is logged.
 _AWAY_SECONDS = 0.5
 
 
 class Progress:
-    """Shows how far a piece of work is, how fast it goes and when it will end.
+    """Shows the progress of work, its speed and when it will end.
 
-    On a terminal, a bar follows the width of the window, and a spinner turns even while
-    nothing is done, such as before the first step, while XLA compiles. Log lines push
-    the bar down. (`keras.utils.Progbar` draws only when it is updated, wraps in narrow
-    windows and is overwritten by log lines.)
+    On a terminal, the bar fits the width of the window, and a spinner turns even while
+    nothing advances, for example while XLA compiles before the first step. Log lines
+    push the bar down. (`keras.utils.Progbar` draws only when it is updated, wraps in
+    narrow windows and is overwritten by log lines.)
 
     Args:
-        total: how many units there are; None where that is not known.
-        unit: the plural name of the counted things, such as "steps".
+        total: the number of units; None if unknown.
+        unit: the plural name of the units, such as "steps".
         label: name of the work.
         start: units that an earlier run has already done.
         stream: where to write; standard error by default.
@@ -67,10 +67,10 @@ class Progress:
             self._write("\n")
 
     def update(self, done, notes=()):
-        """Sets the units done, and shows them unless it has just done so.
+        """Sets the units done, and shows them unless it was shown just before.
 
         Args:
-            done: units, with the units of earlier runs.
+            done: units, including those of earlier runs.
             notes: further remarks, the most important first.
         """
         with self._lock:
@@ -86,8 +86,8 @@ class Progress:
                 logging.info("%s", self._log_line())
 
     def _tick(self):
-        """Draws again and again: time goes by, and the window may be another."""
-        # The terminal may have gone away with its window.
+        """Redraws periodically, as time passes and the window may change."""
+        # The terminal may have been closed.
         with contextlib.suppress(OSError, ValueError):
             while not self._ended.wait(_REDRAW_SECONDS):
                 with self._lock:
@@ -95,7 +95,7 @@ class Progress:
                         self._draw()
 
     def _make_way(self, record):
-        """Takes the bar away, so that a line can be logged; a filter of the handler."""
+        """Hides the bar so that a line can be logged; a filter of the log handler."""
         with self._lock:
             self._write("\r\033[K")
             self._shown = time.monotonic() + _AWAY_SECONDS
@@ -112,7 +112,7 @@ class Progress:
         self._stream.flush()
 
     def _line(self, room):
-        """Returns the line of a terminal, in `room` columns if that is possible."""
+        """Returns the line for a terminal, in `room` columns if possible."""
         seconds = self._shown - self._started
         label = f"{_SPINNER[int(seconds / _REDRAW_SECONDS) % 4]} {self.label}"
         if self._notes is None:
@@ -151,7 +151,7 @@ class Progress:
 
 
 def _columns(stream):
-    """Returns the width of a terminal at this moment."""
+    """Returns a terminal's current width."""
     # `shutil` would ask standard output, which may be a file.
     with contextlib.suppress(OSError):
         if columns := os.get_terminal_size(stream.fileno()).columns:

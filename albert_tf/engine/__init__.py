@@ -1,1 +1,1 @@
-"""Training of any Keras model on any objective: strategies, steps, checkpoints."""
+"""Training of any Keras model on any objective: strategies, steps and checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints of a whole training run: weights, optimizer, step, place in the data."""
+"""Checkpoints of a training run: weights, optimizer, step and place in the data."""
 
 import contextlib
 import dataclasses
@@ -18,15 +18,15 @@ from albert_tf.io import storage
 from albert_tf.io.files import write_atomically
 
 CHECKPOINTS = "checkpoints"
-"""Their folder in the output directory of a run."""
+"""The folder of checkpoints in a run's output directory."""
 
-# Errors of TensorFlow for files that are damaged, or not of these objects.
+# TensorFlow's errors for damaged files, and for checkpoints of other objects.
 _UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)
 _NAME = "training"
-_FORMAT = 2  # of the record; the first one was a dict of some flags, no more
+_FORMAT = 2  # the record's; format 1 was only a dict of some flags
 _FILE = re.compile(rf"({_NAME}-(\d+))\.(index|data-.*)")
 _STATE_FILE = "checkpoint"  # TensorFlow's list of the checkpoints in a folder
-# What killed runs leave: of a checkpoint, of that list and of the best model so far.
+# Leftovers of killed runs: parts of a checkpoint, of that list and of the best model.
 _UNFINISHED = (
     f"{_NAME}-*_temp",
     f"{_STATE_FILE}.tmp{'[0-9a-f]' * 32}",
@@ -35,14 +35,14 @@ _UNFINISHED = (
 
 
 class Checkpointing:
-    """Saves and restores a run's state, to continue exactly where it stopped.
+    """Saves and restores a run's state, so that it continues exactly where it stopped.
 
-    TensorFlow writes a checkpoint under temporary names and gives them their own last:
-    a run killed while it saves leaves the checkpoint before. The files decide which
-    checkpoints there are; TensorFlow's list of them, which may be lost, is rewritten.
+    TensorFlow writes a checkpoint under temporary names and renames the files last: a
+    run killed while saving leaves the previous checkpoint. The files determine which
+    checkpoints exist; TensorFlow's list of them, which may be lost, is rewritten.
 
     Args:
-        directory: where checkpoints lie.
+        directory: the folder of the checkpoints.
         keep: how many to keep; 0 for all.
         writes: whether `save` saves; all processes of a run restore, and one saves, as
             every variable has the same value in all.
@@ -62,7 +62,7 @@ class Checkpointing:
         place = {"iterators": [stage.iterator for stage in stages]}
         if self._carried:
             place["carried"] = [carried.saved for carried in self._carried]
-        # The record's name is that in the checkpoints of every version.
+        # Checkpoints of every version call the record `data_record`.
         self._checkpoint = tf.train.Checkpoint(data_record=record, **place, **objects)
         self._paths = checkpoints_in(directory)
         self._manager = self._new_manager(keep) if writes else None
@@ -89,10 +89,10 @@ class Checkpointing:
     def save(self, step):
         """Saves as `training-<step>`, unless that step was last saved or restored.
 
-        An existing file of that name may be one that could not be restored.
+        It replaces an existing file of that name, which could not be restored.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the checkpoint cannot be written.
         """
         if step == self._step:
             return
@@ -116,17 +116,17 @@ class Checkpointing:
             raise
 
     def restore(self, restart_data=False):
-        """Restores the newest checkpoint that can be read.
+        """Restores the newest readable checkpoint.
 
         Args:
-            restart_data: leave the iterators where they are: the data may be other.
+            restart_data: leave the iterators at their beginning, for changed data.
 
         Returns:
             Its path, or None if the run is new.
 
         Raises:
-            UserError: there are checkpoints, and none can be read or fits; or they are
-                of a run that was made from something else.
+            UserError: none of the checkpoints can be read or fits; or they belong to a
+                run with another identity.
         """
         checkpoint = self._without_place if restart_data else self._checkpoint
         reasons = []
@@ -135,7 +135,7 @@ class Checkpointing:
             try:
                 status = checkpoint.read(path)
                 status.assert_existing_objects_matched()
-                status.expect_partial()  # A warning would say what is left out.
+                status.expect_partial()  # Silences a warning.
             except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
                 logging.warning("Skipping the checkpoint %s: %s", path, reason)
@@ -151,7 +151,7 @@ class Checkpointing:
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
-            # TensorFlow keeps the names of the files that are being read.
+            # TensorFlow's message contains the names of the files it was reading.
             allowed = f"with --{RESTART_DATA} if its data was moved or made anew, "
             allowed = "" if restart_data else allowed
             raise UserError(
@@ -163,7 +163,7 @@ class Checkpointing:
 
     def _check_same_run(self, path):
         record = tf.train.Checkpoint(data_record=self._record)
-        # The reader of all of it reports the mistake.
+        # `restore` reports files that cannot be read.
         with contextlib.suppress(*_UNUSABLE):
             record.read(path).expect_partial()
         self._record.check(self.directory)
@@ -177,21 +177,21 @@ def _remove(path):
 
 
 def _write_list(directory, paths):
-    """Writes the list of the checkpoints that the manager may remove."""
+    """Writes the list of checkpoints that the manager may remove."""
     names = [os.path.basename(path) for path in paths]
     lines = [f'model_checkpoint_path: "{names[-1]}"\n']
     for name in names:
         lines.append(f'all_model_checkpoint_paths: "{name}"\n')
-        # The manager passes over those without a time, which has no other effect.
+        # The manager skips checkpoints without a timestamp, which has no other effect.
         lines.append("all_model_checkpoint_timestamps: 1\n")
     write_atomically(os.path.join(directory, _STATE_FILE), "".join(lines))
 
 
 def checkpoints_in(directory):
-    """Lists a folder's checkpoints by step, even those of which a file is missing.
+    """Lists a folder's checkpoints by step, even incomplete ones.
 
     Raises:
-        UserError: a list names checkpoints, but there are none.
+        UserError: TensorFlow's list names checkpoints, but there are none.
     """
     if not storage.is_folder(directory):
         return []
@@ -217,14 +217,14 @@ class RunRecord(tf.train.experimental.PythonState):
         return json.dumps({"format": _FORMAT, "facts": stored_values(self.identity)})
 
     def deserialize(self, text):
-        """Notes the saved identity."""
+        """Keeps the saved identity for `check`."""
         self._saved = json.loads(text)
 
     def check(self, directory):
         """Compares the identity with a checkpoint's; see `check_identity`.
 
-        A checkpoint of the first format holds the flags of the data only; other entries
-        cannot be compared.
+        Checkpoints of the first format hold only the flags of the data, and nothing
+        else is compared.
         """
         identity, saved = self.identity, self._saved
         if "format" in saved:

@@ -1,4 +1,4 @@
-"""Choice of XLA and of the compute type, by what is fast on the devices."""
+"""Choice of XLA and the compute dtype, by what is fast on the devices."""
 
 import dataclasses
 import functools
@@ -10,16 +10,16 @@ from albert_tf.engine.strategies import is_cpu
 from albert_tf.errors import UserError
 
 _CPU_INFO = "/proc/cpuinfo"
-# Instructions that multiply bfloat16, as Linux names them.
+# Linux's names of the CPU features that multiply bfloat16.
 _BFLOAT16_UNITS = ("avx512_bf16", "amx_bf16")
 _UNITS = ", ".join(_BFLOAT16_UNITS)
-# The compute capability from which on a GPU has fast products of a type.
+# The least compute capability of GPUs with fast products of a dtype.
 _GPU_TYPES = {"bfloat16": (8, 0), "float16": (7, 0)}
 
 
 @functools.cache
 def bfloat16_units():
-    """Names this processor's instructions for bfloat16 products; often none."""
+    """Lists this processor's instruction sets for bfloat16 products; often none."""
     try:
         with open(_CPU_INFO, encoding="utf-8") as file:
             words = set(file.read().split())
@@ -29,12 +29,12 @@ def bfloat16_units():
 
 
 def with_precision(options):
-    """Returns `DeviceFlags` and `ExecutionFlags` with a type in place of "auto".
+    """Replaces "auto" in `DeviceFlags` and `ExecutionFlags` by a dtype.
 
-    The kind of the devices decides, not a stopwatch: the same command on the same
-    machine must compute the same numbers. NVIDIA's GPUs multiply bfloat16 from compute
-    capability 8.0 on, and float16 from 7.0 on. A run stores the type: on other devices
-    it continues with the same one, or refuses to.
+    The kind of device decides, not a timing: the same command on the same machine must
+    compute the same numbers. NVIDIA GPUs multiply bfloat16 from compute capability 8.0
+    on, and float16 from 7.0 on. A run stores the dtype: on other devices it continues
+    with the same one, or refuses to.
 
     Raises:
         UserError: "auto" for several workers, whose devices may differ.
@@ -47,7 +47,7 @@ def with_precision(options):
 
 
 def _fastest_precision(devices):
-    """Returns the fastest type of the devices that `DeviceFlags` name, and a reason."""
+    """Returns the fastest dtype on the devices of `DeviceFlags`, and a reason."""
     if devices.distribution_strategy == "multi_worker":
         raise UserError(
             "--mixed_precision=auto looks at the devices of one machine, and several "
@@ -71,13 +71,13 @@ def _fastest_precision(devices):
 
 
 def pretraining_xla(strategy, model):
-    """Chooses the parts of the steps that XLA compiles by `--use_xla`'s default.
+    """Chooses the parts of a step that XLA compiles if `--use_xla` is not given.
 
-    XLA compiles all, except for bfloat16 on CPUs with units for it: TensorFlow's own
-    products use them, XLA's do not. There a step of ALBERT-base takes 0.6 of the time
-    if XLA compiles only activations and the update (`python -m benchmarks.train_step
-    --mixed_precision=bfloat16`). `rematerialize` keeps XLA, with which its memory was
-    measured.
+    XLA compiles everything, except for bfloat16 on CPUs with bfloat16 units, which
+    TensorFlow's own products use and XLA's do not. There a step of ALBERT-base takes
+    0.6 of the time if XLA compiles only activations and the update (`python -m
+    benchmarks.train_step --mixed_precision=bfloat16`). `rematerialize` keeps XLA,
+    because its memory was measured with XLA.
 
     Returns:
         The fields `use_xla` and `xla_beside_products` of `TrainerOptions`, a dict.
@@ -88,7 +88,7 @@ def pretraining_xla(strategy, model):
 
 
 def warn_of_slow_bfloat16(strategy, compute_dtype):
-    """Logs a warning if a type is bfloat16, and slower than float32 on the devices."""
+    """Logs a warning if the dtype is bfloat16 and the devices are slow at it."""
     if compute_dtype == "bfloat16" and is_cpu(strategy) and not bfloat16_units():
         logging.warning(
             "This processor cannot multiply in bfloat16 (it has none of %s), so that "
@@ -98,7 +98,7 @@ def warn_of_slow_bfloat16(strategy, compute_dtype):
 
 
 def compiled(function, use_xla):
-    """Makes a graph of a function, which XLA compiles if asked to."""
+    """Makes a graph function, which XLA compiles if `use_xla`."""
     return tf.function(
         function,
         jit_compile=use_xla or None,

@@ -1,4 +1,4 @@
-"""One step of an objective that compares the rows of the whole global batch."""
+"""A training step for objectives that compare all rows of the global batch."""
 
 import tensorflow as tf
 
@@ -12,23 +12,23 @@ _HALF = 2**16
 
 
 def step_of(model, objective, optimizer, options):
-    """Makes the `TrainStep` that the objective needs."""
+    """Makes the `TrainStep` or `ContrastiveStep` that the objective needs."""
     step_class = ContrastiveStep if objective.compares_rows else TrainStep
     return step_class(model, objective, optimizer, options)
 
 
 class ContrastiveStep(TrainStep):
-    """A `TrainStep` whose loss sees the outputs of all rows, wherever these are.
+    """A `TrainStep` whose loss sees the outputs of all rows on all replicas.
 
-    The gradient of the loss by the outputs of all rows comes first; each replica then
-    takes that of its own rows back to the weights. Micro-batches are computed twice,
-    without and with gradients: the batch may be larger than memory, and the gradients
-    are those of the whole. Source: Gao et al., "Scaling Deep Contrastive Learning Batch
+    It first computes the gradient of the loss with respect to all outputs; each replica
+    then backpropagates from its own rows to the weights. Micro-batches run twice,
+    without and with gradients, so that the batch may be larger than memory while the
+    gradients are exact. Source: Gao et al., "Scaling Deep Contrastive Learning Batch
     Size under Memory Limited Setup" (2021), section 3.2.
 
     Args:
-        model, objective, optimizer, options: as of `TrainStep`; `objective.outputs`
-            are float32 `[rows, ...]`.
+        model, objective, optimizer, options: see `TrainStep`; `objective.outputs` are
+            float32 `[rows, ...]`.
     """
 
     def __init__(self, model, objective, optimizer, options):
@@ -64,7 +64,7 @@ class ContrastiveStep(TrainStep):
         return gradients, sums, {}
 
     def _outputs_in_parts(self, part, micro_batches):
-        """Returns the outputs of all parts, one after the other, without gradients."""
+        """Concatenates the outputs of all parts, without gradients."""
         parts = tf.TensorArray(tf.float32, micro_batches)
         _, parts = tf.while_loop(
             lambda i, _: i < micro_batches,
@@ -74,14 +74,14 @@ class ContrastiveStep(TrainStep):
         return parts.concat()
 
     def _upstream(self, outputs, rows, denominators):
-        """Computes the gradient of the loss by this replica's outputs, and metrics."""
+        """Computes the loss gradient for this replica's outputs, and metrics."""
         replica = tf.distribute.get_replica_context()
         count, place = replica.num_replicas_in_sync, replica.replica_id_in_sync_group
         size = rows["labels"].shape[0]
 
         def of_all(value):
-            """Returns the rows of all replicas; what is no integer is float32."""
-            if value.dtype.is_integer:  # not every device adds these, nor float32 holds
+            """Returns the rows of all replicas, as integers or float32."""
+            if value.dtype.is_integer:  # not all devices add them; float32 is inexact
                 halves = (value // _HALF, value % _HALF)
                 halves = (of_all(tf.cast(half, tf.float32)) for half in halves)
                 high, low = (tf.cast(half, value.dtype) for half in halves)
@@ -104,7 +104,7 @@ class ContrastiveStep(TrainStep):
             return self.objective.outputs(self.model, batch, True, seed)
 
     def _compare(self, outputs, batch, denominators):
-        """Computes the scaled gradient by the outputs of all rows, and the metrics."""
+        """Computes the scaled gradient for the outputs of all rows, and the metrics."""
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             losses, metrics = self.objective.sums(outputs, batch)

@@ -1,4 +1,4 @@
-"""The loop of training steps on the devices, with the state that batches carry on."""
+"""The loop of training steps on the devices, with state carried between batches."""
 
 import functools
 
@@ -8,17 +8,17 @@ from albert_tf.engine.strategies import replica_rows
 
 
 class CarriedState:
-    """State that an objective carries from batch to batch, kept by each row's device.
+    """State that an objective carries between batches, kept on each row's device.
 
     Args:
         objective: an `Objective`.
         model: the Keras model.
-        strategy: the `tf.distribute.Strategy` that deals out the rows.
-        rows: int, of the global batch.
+        strategy: the `tf.distribute.Strategy` that distributes the rows.
+        rows: int, the size of the global batch.
 
     Attributes:
-        saved: `{name: variable [rows, ...]}` of the devices of all processes, for
-            checkpoints; empty where nothing is carried.
+        saved: `{name: variable [rows, ...]}` with the state of all processes' devices,
+            for checkpoints; empty if nothing is carried.
     """
 
     def __init__(self, objective, model, strategy, rows):
@@ -46,9 +46,9 @@ class CarriedState:
         """Runs `function` on all replicas, and keeps the state that it returns.
 
         Args:
-            function: takes a replica's rows and returns results; where there is state,
-                it also takes the state of these rows and returns the new one.
-            rows: as `replica_rows` deals them out.
+            function: takes a replica's rows and returns results; if state is carried,
+                it also takes the state of these rows and returns the new state.
+            rows: the result of `replica_rows`.
 
         Returns:
             The results of each replica.
@@ -65,7 +65,7 @@ class CarriedState:
         return results
 
     def _dealt_out(self, values):
-        """Gives each replica of this process its own of the values."""
+        """Gives each replica of this process its own value."""
         return self._strategy.experimental_distribute_values_from_function(
             lambda context: values[
                 self._replicas.index(context.replica_id_in_sync_group)
@@ -73,7 +73,7 @@ class CarriedState:
         )
 
     def collect(self):
-        """Brings the state of all devices into `saved`; all processes have to call."""
+        """Copies the state of all devices to `saved`; all processes must call it."""
         for name, variable in self.saved.items():
             if variable is not self._own[0][name]:
                 own = [of_replica[name].read_value() for of_replica in self._own]
@@ -82,7 +82,7 @@ class CarriedState:
                     variable.assign(whole)
 
     def deal_out(self):
-        """Brings `saved` to the devices."""
+        """Copies `saved` to the devices."""
         for name, variable in self.saved.items():
             for i, own in enumerate(self._own):
                 if variable is not own[name]:
@@ -101,7 +101,7 @@ def _variables(values, rows, device):
 
 
 class Stage:
-    """Steps that all have batches of one shape.
+    """A sequence of steps whose batches have one shape.
 
     A run is one stage or several, one after the other, with one optimizer and one
     schedule over all: short sequences before long ones, small batches before large.

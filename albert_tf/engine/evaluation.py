@@ -1,4 +1,4 @@
-"""Held-out evaluation: every row counted once, padding not counted."""
+"""Held-out evaluation, which counts every row once and no padding."""
 
 import functools
 import math
@@ -31,7 +31,7 @@ class Evaluator:
             self._sums, jit_compile=use_xla or None, autograph=False
         )
         self._step = tf.function(self._distributed_step, autograph=False)
-        # By the rows of a batch, so that a second run compiles none.
+        # Cached by batch size, so that a second evaluation compiles nothing.
         self._carried = functools.cache(
             functools.partial(CarriedState, objective, model, strategy)
         )
@@ -40,7 +40,7 @@ class Evaluator:
         """Returns `{name: float}`; `loss` is the sum of the loss terms.
 
         Args:
-            dataset: batches, of which only the last may be shorter than the others.
+            dataset: batches of equal size, except that the last may be shorter.
 
         Raises:
             UserError: the data set is empty.
@@ -98,7 +98,7 @@ def pad_rows(batch, size):
 
 
 def average(names, totals, objective):
-    """Turns `[metrics, 2]` sums and weights into averages, and adds `loss`."""
+    """Divides sums by weights, `[metrics, 2]`, and adds `loss`."""
     results = {}
     for name, (total, weight) in zip(names, totals.tolist(), strict=True):
         term = name.removesuffix("_loss")
@@ -117,7 +117,7 @@ def evaluations_since_best(evaluations, metric):
     Args:
         evaluations: dicts of results, the earliest first.
         metric: name of the result that ranks them: the highest is best, NaN is worst;
-            among equals the lower `loss` is better, then the earlier evaluation.
+            on a tie, the lower `loss` is better, then the earlier evaluation.
     """
     ranks = [
         (_or_worst(results[metric]), _or_worst(-results.get("loss", 0.0)))
@@ -131,7 +131,7 @@ def _or_worst(value):
 
 
 def out_of_patience(evaluations, metric, patience):
-    """Returns whether the best evaluation is `patience` evaluations back; 0: never."""
+    """Returns whether the best evaluation is `patience` ago; 0 means never."""
     if not (evaluations and metric and patience):
         return False
     since = evaluations_since_best(evaluations, metric)

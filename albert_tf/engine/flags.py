@@ -1,4 +1,4 @@
-"""Settings of training: flags of every command that trains, options of the engine."""
+"""Training settings: flags of every command that trains, and the engine's options."""
 
 import dataclasses
 import re
@@ -40,7 +40,7 @@ class DeviceFlags:
 
     @property
     def asks_tpu(self):
-        """True where the flags, which may contradict each other, name a TPU."""
+        """True if a flag names a TPU, even if flags contradict each other."""
         return (
             self.distribution_strategy == "tpu"
             or bool(self.use_tpu)
@@ -122,10 +122,10 @@ class ReportFlags:
     )
 
     def profile_range(self):
-        """Parses `profile_steps`: (first, end), or None for none.
+        """Parses `profile_steps`: (first, end), or None without a range.
 
         Raises:
-            UserError: it is not of this form, or the range is empty.
+            UserError: the flag is malformed, or the range is empty.
         """
         text = self.profile_steps
         if text is None:
@@ -144,17 +144,17 @@ class TrainerOptions(TrainerFlags, ReportFlags):
     """Length of a run, its steps, evaluations and reports."""
 
     num_train_steps: int
-    """Optimizer steps in all."""
+    """Total number of optimizer steps."""
     eval_steps: int = 0
     """Steps between two held-out evaluations; 0 for the end only."""
     eval_at_start: bool = True
-    """Evaluate before the first step of all, too."""
+    """Also evaluate before the very first step."""
     best_metric: str | None = None
-    """Held-out metric, higher is better, by which the best model is kept."""
+    """Held-out metric that selects the best model; higher is better."""
     patience: int = 0
-    """Evaluations without a better one after which training ends; 0 for never."""
+    """Number of evaluations without improvement that ends training; 0 for never."""
     identity: tuple[IdentityEntry, ...] = ()
-    """Sources of the run, which goes on only where they were the same before."""
+    """The run's identity, which must be unchanged for the run to continue."""
     restart_data: bool = False
     """Go on with other data, from its beginning."""
     clip_norm: float = 1.0
@@ -168,8 +168,8 @@ class TrainerOptions(TrainerFlags, ReportFlags):
     max_bad_steps: int = 20
     """So many steps in a row that are not finite end the run."""
     flops_per_token: Callable[[float], float] | None = None
-    """From the tokens of a row to the FLOPs of a step, a token."""
+    """A function from a row's tokens to a step's FLOPs per token."""
     peak_flops: float | None = None
-    """FLOPs a second that all devices together can do at best."""
+    """Peak FLOPs per second of all devices together."""
     evaluated: str = "held out"
-    """Data of the evaluations, a name in `display.plots.COLOURS`."""
+    """The data that evaluations use, a name in `display.plots.COLOURS`."""

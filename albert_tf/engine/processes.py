@@ -13,12 +13,12 @@ _SAME_REQUEST = 1.0  # seconds
 
 
 class Interruption:
-    """Notes SIGTERM or SIGINT, so that a loop can save and leave at a safe point.
+    """Records SIGTERM or SIGINT, so that a loop can save and leave at a safe point.
 
-    A second signal takes its usual effect, unless it comes within a second: then it is
-    the same request, passed on by both a terminal and a launcher (`make`, `srun` and
-    `timeout` do so). Python receives signals only in the main thread and between
-    operations of TensorFlow; in other threads nothing is noted.
+    A second signal has its usual effect, unless it comes within a second: then it is
+    the same request, passed on by both the terminal and a launcher (such as `make`,
+    `srun` and `timeout`). Python receives signals only in the main thread and between
+    TensorFlow operations; in other threads, this class does nothing.
 
         with Interruption() as interruption:
             while not interruption.signal: ...
@@ -73,7 +73,7 @@ class Workers:
         self._gather = tf.function(self._gathered, autograph=False)
 
     def all_values(self, value):
-        """Returns what each process passed as `value`, floats, the same in all."""
+        """Gathers each process's `value`: a list of floats, the same in all."""
         if not self._several:
             return [value]
         return self._gather(tf.constant(value, tf.float64)).numpy().tolist()
@@ -94,10 +94,10 @@ class Workers:
 
 @contextlib.contextmanager
 def naming_lost_workers():
-    """Tells the user what to do when another process of the run is gone.
+    """Tells the user what to do if another process of the run is gone.
 
     Raises:
-        UserError: TensorFlow found one that has ended or cannot be reached.
+        UserError: TensorFlow found a process that has ended or is unreachable.
     """
     try:
         yield

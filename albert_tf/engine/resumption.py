@@ -1,4 +1,4 @@
-"""Resumption of a run, if it still is the run that its checkpoints are of."""
+"""The identity of a run, which decides whether it may continue from checkpoints."""
 
 import dataclasses
 import hashlib
@@ -11,10 +11,10 @@ from albert_tf.errors import UserError
 from albert_tf.hub.downloads import shown
 
 UNKNOWN = object()
-"""Stands for an unknown value; it is like any other."""
+"""An unknown value, which equals every other value."""
 
 RESTART_DATA = "restart_data"
-"""The flag that lets a run go on with other data, from its beginning."""
+"""The flag that lets a run continue with other data, from its beginning."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,24 +22,24 @@ class IdentityEntry:
     """One part of a run's identity: a flag, or the content of what a flag names."""
 
     name: str
-    """Its key in the record; of a flag, the flag's name."""
+    """The key in the record; for a flag, the flag's name."""
     value: object
-    """JSON, or `UNKNOWN`."""
+    """A JSON value, or `UNKNOWN`."""
     label: str
-    """Its name in errors, before "is": `--train_batch_size`."""
+    """The name in errors, before "is": `--train_batch_size`."""
     may_change: bool | str = False
-    """True where a continued run may have another; `RESTART_DATA`: with that flag."""
+    """True if the value may change when a run continues; or `RESTART_DATA`: with it."""
     default: object = UNKNOWN
-    """The value in a run that was stored before there was this entry."""
+    """The value in runs stored before this entry existed."""
     earlier: dict = dataclasses.field(default_factory=dict)
-    """Values that earlier versions stored for the same; a warning, by value."""
+    """Equivalent values that earlier versions stored, mapped to warnings."""
     content: str = ""
-    """Of a path: the entry that tells the content. The path may be another where that
-    is the same."""
+    """For a path, the name of the entry with its content: the path may change if the
+    content is the same."""
 
 
 def flag_identity(options, **contents):
-    """Returns the `IdentityEntry`s of a dataclass of `option`s; `content` by flag."""
+    """Makes the `IdentityEntry`s of a dataclass of `option`s; `contents` by flag."""
     return tuple(
         IdentityEntry(
             field.name,
@@ -54,7 +54,7 @@ def flag_identity(options, **contents):
 
 
 def teacher_identity(model):
-    """Returns the `IdentityEntry` of a teacher's weights; the model may be None."""
+    """Makes the `IdentityEntry` for a teacher's weights; `model` may be None."""
     fingerprint = None
     if model is not None:
         about = [type(model).__name__, model.config.to_dict(), model.head_config()]
@@ -68,20 +68,21 @@ def teacher_identity(model):
 
 
 def stored_values(identity):
-    """Returns the values of `IdentityEntry`s to store: a dict for JSON."""
+    """Returns the values of `IdentityEntry`s as a JSON dict to store."""
     return {entry.name: entry.value for entry in identity if entry.value is not UNKNOWN}
 
 
 def check_identity(identity, earlier, directory):
-    """Refuses to go on with a run that was made from something else.
+    """Refuses to continue a run whose identity has changed.
 
     Args:
-        identity: the `IdentityEntry`s of the run now, its flags among them.
-        earlier: the `stored_values` of the run before.
+        identity: the run's current `IdentityEntry`s, including its flags.
+        earlier: the `stored_values` of the run so far.
         directory: the run's folder, for the message.
 
     Raises:
-        UserError: an entry that may not change has changed; names it and both values.
+        UserError: an entry that must not change has changed; the message names it and
+            both values.
     """
     set_flags = {entry.name for entry in identity if entry.value is True}
     same = {entry.name for entry in identity if earlier.get(entry.name) == entry.value}
@@ -89,7 +90,7 @@ def check_identity(identity, earlier, directory):
         if entry.may_change is True or entry.may_change in set_flags:
             continue
         before = earlier.get(entry.name, entry.default)
-        # As JSON gives it back: a tuple is a list there.
+        # Normalised as by JSON, which turns tuples into lists.
         is_known = entry.value is not UNKNOWN
         now = json.loads(json.dumps(entry.value)) if is_known else UNKNOWN
         if UNKNOWN in (before, now) or before == now:

@@ -11,14 +11,14 @@ class StepGuard(tf.Module):
 
     The scale follows Keras' `LossScaleOptimizer`: it starts at 2**15, is halved when
     scaled gradients overflow, doubled after 2000 good steps, and never falls below 1.
-    In an overflow the loss itself is finite. A step is bad if its loss is not finite,
-    or its gradients are not and no scale is to blame; after `max_bad_steps` of these in
-    a row nothing changes any more.
+    In an overflow, the loss itself is finite. A step is bad if its loss is not finite,
+    or if its gradients are not and the scale is not the cause; after `max_bad_steps`
+    consecutive bad steps, nothing changes any more.
 
-    Made in `strategy.scope()`; all of it is saved with a run.
+    It must be made in `strategy.scope()`; checkpoints save all its state.
 
     Args:
-        max_bad_steps: bad steps in a row that end a run.
+        max_bad_steps: the number of consecutive bad steps that ends a run.
         scales_loss: whether the model computes in float16.
     """
 
@@ -27,7 +27,7 @@ class StepGuard(tf.Module):
         self.max_bad_steps = max_bad_steps
         self.scales_loss = scales_loss
         self.metric_names = ("skipped",)
-        # The names of these attributes are those in checkpoints.
+        # Checkpoints use the names of these attributes.
         self._bad_run = tf.Variable([0, 0], dtype=tf.int32, trainable=False)
         if scales_loss:
             self.metric_names += ("overflowed", "loss_scale")
@@ -38,9 +38,9 @@ class StepGuard(tf.Module):
     def state(self):
         """The variables by name.
 
-        `bad_run`, int32 `[2]`: how many steps in a row were bad, and the number of the
-        first of them. Where the loss is scaled, also `loss_scale`, float32 `[]`, and
-        `good_steps`, int32 `[]`: good steps since the scale changed.
+        `bad_run`, int32 `[2]`: the number of consecutive bad steps, and the first one.
+        If the loss is scaled, also `loss_scale`, float32 `[]`, and `good_steps`, int32
+        `[]`: good steps since the scale changed.
         """
         state = {"bad_run": self._bad_run}
         if self.scales_loss:
@@ -49,7 +49,7 @@ class StepGuard(tf.Module):
 
     @property
     def loss_scale(self):
-        """Factor of the loss: float32 `[]`, or 1.0."""
+        """The factor for the loss: float32 `[]`, or 1.0."""
         return self._scale.value() if self.scales_loss else 1.0
 
     def in_bad_run(self):
@@ -57,18 +57,18 @@ class StepGuard(tf.Module):
         return bool(self._bad_run.numpy()[0])
 
     def diverged_steps(self):
-        """Returns the first and last step of a bad run that ended training; or None."""
+        """Returns the first and last bad step if they ended training, or None."""
         count, first = self._bad_run.numpy().tolist()
         return (first, first + count - 1) if count >= self.max_bad_steps else None
 
     def judge(self, state, loss_is_finite, gradients_are_finite, step):
-        """Judges a step; changes nothing.
+        """Judges a step without changing anything.
 
         Args:
             state: `{name: value}` of `state` before the step.
             loss_is_finite: bool `[]`.
-            gradients_are_finite: bool `[]`, of all replicas' gradients together.
-            step: int `[]`, number of steps before this one.
+            gradients_are_finite: bool `[]`, for all replicas' gradients together.
+            step: int `[]`, the number of earlier steps.
 
         Returns:
             Whether the step counts, bool `[]`; `{name: value}` of `state` after it;

@@ -1,4 +1,4 @@
-"""Devices that train: from a flag to a `tf.distribute.Strategy`."""
+"""Creation of the `tf.distribute.Strategy` that flags ask for."""
 
 import functools
 import json
@@ -19,18 +19,18 @@ _TF_CONFIG_EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
 )
-# Errors of the search for a TPU where there is none, or none of that name.
+# Errors of the search for a TPU that does not exist.
 _NO_TPU = (tf.errors.OpError, ImportError, KeyError, OSError, RuntimeError, ValueError)
 
 
 def strategy_from(devices):
     """Returns the strategy that `DeviceFlags` ask for; see `create_strategy`.
 
-    One for all runs of a process: workers and TPUs can be connected only once, and the
+    All runs of a process share it: workers and TPUs can be connected only once, and the
     collective operations of a second MirroredStrategy would mix with the first's.
 
     Raises:
-        UserError: as `create_strategy`, or flags that contradict each other.
+        UserError: see `create_strategy`; or flags contradict each other.
     """
     name, tpu_name = devices.distribution_strategy, devices.tpu_name
     if devices.asks_tpu:
@@ -46,9 +46,9 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
 
     "multi_worker" and "tpu" must be created before TensorFlow runs anything else.
 
-    The TPU follows TensorFlow's own recipe (resolver, connect, initialize, strategy);
-    there was no TPU to try it on. What was checked is that this project's training
-    step compiles for TPUs (`docs/tpu.md`) and what happens where there is none.
+    The TPU code follows TensorFlow's recipe (resolver, connect, initialize, strategy),
+    but no TPU was available to run it. Tests check that the training step compiles for
+    TPUs (`docs/tpu.md`), and what happens without a TPU.
 
     Args:
         name: "auto" takes all GPUs, or the CPU if there are none; "cpu" the CPU;
@@ -57,11 +57,11 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
             TF_CONFIG, each of which runs the same command; "tpu" all cores of a TPU.
         tpu_name: the TPU's name or gRPC address; None for the one attached to this
             machine.
-        tpu_zone, gcp_project: where the TPU is; by default where this machine is.
+        tpu_zone, gcp_project: the TPU's; by default this machine's.
 
     Raises:
-        UserError: there is no such TPU, TF_CONFIG is missing or malformed, or "auto"
-            would leave several workers in it to train alone.
+        UserError: the TPU does not exist, TF_CONFIG is missing or malformed, or "auto"
+            would let each worker in TF_CONFIG train alone.
     """
     if name == "tpu":
         strategy = _tpu(tpu_name or _LOCAL_TPU, tpu_zone, gcp_project)
@@ -89,27 +89,27 @@ def is_cpu(strategy):
 
 
 def is_tpu(strategy):
-    """Returns whether a strategy trains on a TPU, which compiles all that it runs."""
+    """Returns whether a strategy trains on a TPU, which compiles everything it runs."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
 def writes_outputs(strategy):
-    """Returns whether this process, of all that train, is the one to write files."""
+    """Returns whether this process is the one that writes files."""
     return strategy.extended.should_checkpoint
 
 
 def replica_rows(strategy, batch):
-    """Deals the rows of a global batch out to the replicas, with static shapes.
+    """Distributes the rows of a global batch to the replicas, with static shapes.
 
-    An ordinary iterator is read on the host and sliced there: unlike a distributed
-    one, it can be saved, and each device is sent its own rows only.
+    An ordinary iterator is read and sliced on the host: unlike a distributed iterator,
+    it can be saved, and each device receives only its own rows.
 
     Args:
         strategy: a `tf.distribute.Strategy`.
         batch: dict of tensors `[global batch, ...]`.
 
     Returns:
-        The arguments of each replica in `strategy.run`: dicts of `[rows, ...]`.
+        Each replica's argument of `strategy.run`: dicts of `[rows, ...]`.
     """
     replicas = strategy.num_replicas_in_sync
     if replicas == 1:
@@ -158,7 +158,7 @@ def _tpu(name, zone, project):
 
 
 def _check_answers(name):
-    """Raises OSError where nothing answers at an address, on which TensorFlow hangs."""
+    """Raises OSError if nothing answers at an address; TensorFlow would hang."""
     if name.startswith("grpc://"):
         address = urllib.parse.urlsplit(name.partition(",")[0])
         place = address.hostname, address.port or _TPU_PORT
@@ -166,7 +166,7 @@ def _check_answers(name):
 
 
 def _worker_count():
-    """Counts the workers that TF_CONFIG names; 0 where it is missing or malformed."""
+    """Counts the workers in TF_CONFIG; 0 if it is missing or malformed."""
     try:
         cluster = json.loads(os.environ.get("TF_CONFIG") or "{}")["cluster"]
         return sum(len(cluster.get(kind, ())) for kind in _WORKER_TYPES)

@@ -8,7 +8,7 @@ from albert_tf.layers.activations import compiled_activations
 from albert_tf.objectives.base import reported_sums
 
 VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
-"""Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
+"""Statistics of a variable: unclipped gradient norm, weight norm, LAMB's factor."""
 
 _SUM = tf.distribute.ReduceOp.SUM
 
@@ -16,14 +16,13 @@ _SUM = tf.distribute.ReduceOp.SUM
 class TrainStep:
     """Trains on a replica's rows of a batch; called inside `strategy.run`.
 
-    Keras' own path is not used: it clips each replica's gradients before they are
-    summed, cannot accumulate and switches XLA off under tf.distribute. Here the sums
-    of all replicas and micro-batches are divided by the global weights, clipped once
-    and given to the optimizer's formula; a step whose loss or gradients are not
-    finite changes nothing and is counted. A model that computes in float16 gets a
-    dynamic loss scale.
+    It replaces Keras' own training step, which clips each replica's gradients before
+    summing them, cannot accumulate and turns XLA off under tf.distribute. This class
+    divides the sums over all replicas and micro-batches by the global weights, clips
+    once and applies the optimizer's formula; a step with a non-finite loss or gradient
+    changes nothing and is counted. A float16 model gets a dynamic loss scale.
 
-    Made in `strategy.scope()`.
+    It must be made in `strategy.scope()`.
 
     Args:
         model: a built Keras model.
@@ -32,7 +31,7 @@ class TrainStep:
         options: `TrainerOptions`.
 
     Attributes:
-        guard: the `StepGuard`, whose state is saved with model and optimizer.
+        guard: the `StepGuard`; checkpoints save its state with model and optimizer.
     """
 
     def __init__(self, model, objective, optimizer, options):
@@ -53,7 +52,7 @@ class TrainStep:
         )
         use_xla, beside_products = options.use_xla, options.xla_beside_products
         self._compiled_gradients = compiled(self._micro_batch_gradients, use_xla)
-        self._is_reached = None  # of each variable, once gradients are traced
+        self._is_reached = None  # one per variable, once gradients are traced
         self._compiled_new_state = compiled(self._new_state, use_xla or beside_products)
         self._compiled_statistics = compiled(self._statistics, use_xla)
 
@@ -61,16 +60,16 @@ class TrainStep:
         """Trains on this replica's rows of a global batch.
 
         Args:
-            rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
-            carried: the rows' state after the step before, `{name: [rows, ...]}`.
-            micro_batches: int, number of parts of the rows.
+            rows: dict of tensors `[rows, ...]`, from `replica_rows`.
+            carried: the rows' state after the previous step, `{name: [rows, ...]}`.
+            micro_batches: int, the number of parts to split the rows into.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 
         Returns:
             Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over all
             replicas. With statistics, also float32 `[statistics, variables]`. With
-            `carried`, these and the new state, which a step that does not count leaves
-            as it was.
+            `carried`, also the new state; a step that does not count leaves the state
+            unchanged.
         """
         replica = tf.distribute.get_replica_context()
         step = self.optimizer.iterations.value
@@ -100,7 +99,7 @@ class TrainStep:
         return (results, after) if carried else results
 
     def _replica_seed(self, replica, step):
-        """Returns dropout's seed, int32 `[2]`: its own for each step and replica."""
+        """Returns a dropout seed, int32 `[2]`, unique to each step and replica."""
         seed = tf.random.experimental.stateless_fold_in([self.options.seed, 0], step)
         replica_id = tf.cast(replica.replica_id_in_sync_group, tf.int32)
         return tf.random.experimental.stateless_fold_in(seed, replica_id)
@@ -108,7 +107,7 @@ class TrainStep:
     def _gradients(self, rows, denominators, seed, micro_batches, carried):
         """Sums gradients and metrics over the micro-batches of a replica.
 
-        `carried` names the state of the rows, whose new values come third.
+        The third result holds the new values of `carried`, the rows' state.
         """
         if micro_batches == 1:
             return self._compiled_gradients(rows, denominators, seed)
@@ -137,7 +136,7 @@ class TrainStep:
         return gradients, sums, after
 
     def _micro_batch_gradients(self, batch, denominators, seed):
-        """Computes scaled gradients of the global loss, metrics and state of rows."""
+        """Computes scaled gradients of the global loss, metrics and the rows' state."""
         objective = self.objective
         alone = self.options.xla_beside_products
         with compiled_activations(alone), tf.GradientTape() as tape:
@@ -153,7 +152,7 @@ class TrainStep:
         return [v.value for v in self.model.trainable_variables]
 
     def _scaled_loss(self, losses, denominators):
-        """Adds the terms, each a share of its mean over the global batch."""
+        """Adds the loss terms, each as a share of its mean over the global batch."""
         objective = self.objective
         terms = [
             losses[term]
@@ -164,7 +163,7 @@ class TrainStep:
         return tf.add_n(terms) * self.guard.loss_scale
 
     def _filled(self, found):
-        """Returns gradients with zeros for None, of a weight that no loss reaches."""
+        """Replaces None, the gradient of a weight that no loss reaches, by zeros."""
         self._is_reached = [gradient is not None for gradient in found]
         return [
             tf.zeros(v.shape) if g is None else tf.convert_to_tensor(g)
@@ -172,7 +171,7 @@ class TrainStep:
         ]
 
     def _variables(self):
-        """Returns all that a step changes, except the number of steps, by name."""
+        """Returns the variables that a step changes, except the step count, by name."""
         return {
             "weights": self._weights(),
             "moments": [
@@ -183,10 +182,10 @@ class TrainStep:
         }
 
     def _new_state(self, gradients, losses, state, learning_rate, step, carried):
-        """Computes new values of `_variables`, and of the metrics that are not sums.
+        """Computes new values of `_variables`, and the metrics that are not sums.
 
-        The gradients and the losses are those of the global batch. The new state also
-        holds the carried state.
+        Gradients and losses are the global batch's. The new state includes the carried
+        state.
         """
         clipped, norm = self._clip(gradients)
         updated = self._update(clipped, state, learning_rate, step)
@@ -196,7 +195,7 @@ class TrainStep:
         return new_state, tf.concat([[shown_norm], metrics], axis=0)
 
     def _clip(self, gradients):
-        """Clips gradients, without the loss scale; also returns their norm before."""
+        """Unscales and clips gradients; also returns their norm before clipping."""
         loss_scale = self.guard.loss_scale
         norm = tf.linalg.global_norm(gradients) / loss_scale
         factor = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
@@ -220,7 +219,7 @@ class TrainStep:
         return {"weights": [*weights], "moments": [*moments]}
 
     def _guard(self, updated, state, losses, norm, step):
-        """Keeps the weights and moments as they were where the step does not count."""
+        """Restores weights and moments if the step does not count."""
         counts, guard_state, metrics = self.guard.judge(
             state["guard"],
             tf.reduce_all(tf.math.is_finite(losses)),
@@ -249,7 +248,7 @@ class TrainStep:
         return tf.stack([tf.stack(row) for row in rows])  # [statistics, variables]
 
     def _assign(self, strategy, new_state):
-        """Gives every copy of a variable its new value, in cross-replica context."""
+        """Assigns new values to all copies of variables, in cross-replica context."""
         variables = self._variables()
         tf.nest.assert_same_structure(variables, new_state)
         pairs = zip(tf.nest.flatten(variables), tf.nest.flatten(new_state), strict=True)

@@ -1,4 +1,4 @@
-"""The training loop of every task and every device."""
+"""The training loop, the same for all tasks and devices."""
 
 import collections
 import contextlib
@@ -28,12 +28,12 @@ from albert_tf.engine.strategies import writes_outputs
 from albert_tf.errors import UserError
 from albert_tf.io.whole_folder import writing
 
-# A run is looked at that often at least, so that it obeys a signal in time.
+# The longest time between two looks at signals and intervals.
 _LOOP_SECONDS = 10.0
 
 
 class Trainer:
-    """Trains a model on batches until `num_train_steps`, however often interrupted.
+    """Trains a model until `num_train_steps`, however often it is interrupted.
 
     Args:
         model: a Keras model built in `strategy.scope()`.
@@ -41,8 +41,8 @@ class Trainer:
         optimizer: a `MomentsOptimizer`, made in `strategy.scope()`.
         strategy: a `tf.distribute.Strategy`.
         options: `TrainerOptions`.
-        evaluator: its `evaluate(eval_dataset)` returns `{metric: value}`; by default
-            an `Evaluator` of the objective.
+        evaluator: an object whose `evaluate(eval_dataset)` returns `{metric: value}`;
+            by default an `Evaluator` of the objective.
     """
 
     def __init__(self, model, objective, optimizer, strategy, options, evaluator=None):
@@ -52,7 +52,7 @@ class Trainer:
         with strategy.scope():
             optimizer.build(model.trainable_variables)
             step = step_of(model, objective, optimizer, step_options)
-        # Outside of the scope: a TPU has no float64.
+        # Outside the strategy's scope, because a TPU has no float64.
         self._train_seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self.model = model
         self.objective = objective
@@ -65,9 +65,9 @@ class Trainer:
         self._train_step = step
         self._device_loop = DeviceLoop(step, strategy)
         self._workers = Workers(strategy)
-        # Of each stage; a guess, until its first loop is done.
+        # Per stage; a guess until its first loop is done.
         self._seconds_per_step = collections.defaultdict(lambda: 1.0)
-        self._evaluated = None  # of the last evaluation: (step, data set), results
+        self._evaluated = None  # the last evaluation: (step, data set), results
         self.reporter = RunReporter(model, optimizer, options, self.writes_outputs)
 
     @property
@@ -86,9 +86,9 @@ class Trainer:
 
         Args:
             dataset: endless batches of the global batch size, with a checkpointable
-                iterator; every worker reads the same batches. Or a list of `Stage`s,
-                of which the last ends at `num_train_steps`: where gradients are to be
-                accumulated, or batches change their shape.
+                iterator; every worker reads the same batches. To accumulate gradients
+                or change the batches' shape, a list of `Stage`s, the last of which ends
+                at `num_train_steps`.
             eval_dataset: held-out batches, or None.
             save_best: called with (step, held-out metrics) after every evaluation
                 that is the best so far by `best_metric`.
@@ -125,7 +125,7 @@ class Trainer:
                 self._loop(stages)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset, save_best)
-                # Weights that may turn out to diverge must not replace sound ones.
+                # Weights that may be diverging must not replace sound ones.
                 is_sound = not self._train_step.guard.in_bad_run()
                 if is_sound and self._due(self.options.save_checkpoints_steps):
                     checkpointing.save(self.step)
@@ -174,16 +174,16 @@ class Trainer:
 
     @naming_lost_workers()
     def evaluate(self, dataset):
-        """Returns `{metric: value}` of the held-out data, always the same, now."""
+        """Evaluates the held-out data now: `{metric: value}`."""
         asked = self.step, dataset
         if self._evaluated is None or self._evaluated[0] != asked:
             self._evaluated = asked, self.evaluator.evaluate(dataset)
         return self._evaluated[1]
 
     def seconds_per_step(self, stage, loops, steps=1):
-        """Times loops of a `Stage`, after one that compiles; the best, of a step.
+        """Times `loops` of a `Stage`, after one that compiles: the best time per step.
 
-        They train the model, and nothing is written.
+        The loops train the model, but write nothing.
         """
         self._check_batch(stage)
         self._begin(stage)
@@ -238,7 +238,7 @@ class Trainer:
         reporter.after_loop(self.step, count, seconds, results, sizes)
 
     def _loop_end(self, start, stage_number, last_step):
-        """Returns the next step at which something is due; at most `last_step`."""
+        """Returns the next step at which something is due, at most `last_step`."""
         options = self.options
         intervals = (
             options.iterations_per_loop,
@@ -274,12 +274,12 @@ class Trainer:
             and evaluations_since_best([*self.history, results], metric) == 0
         ):
             save_best(self.step, results)
-        # After the best model: a run that is killed in between evaluates again.
+        # After saving the best model: a run killed in between evaluates again.
         seconds = float(self._train_seconds.numpy())
         self.reporter.after_evaluation(self.step, seconds, results)
 
     def _out_of_patience(self):
-        # All or none: the scores of unlike machines may differ in the last digits.
+        # All workers or none: different machines may differ in the scores' last digits.
         metric, patience = self.options.best_metric, self.options.patience
         own = out_of_patience(self.history, metric, patience)
         return max(self._workers.all_values(int(own)))

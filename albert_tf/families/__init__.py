@@ -1,1 +1,1 @@
-"""Families of models: their configurations, and the names of their variables."""
+"""Model families: their configurations and variable names."""

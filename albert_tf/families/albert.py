@@ -1,4 +1,4 @@
-"""ALBERT's configuration and names in official and Hugging Face's checkpoints."""
+"""ALBERT's configuration and variable names in official and HF checkpoints."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ _READ = ("hidden_act", "layer_norm_eps", "classifier_dropout_prob")
 # Fields that Hugging Face's models have beyond the official ones.
 HUGGINGFACE_FIELDS = ("layer_norm_eps", "tie_word_embeddings")
 _SPECIAL_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-# Their models whose encoder has no pooler.
+# Hugging Face's models whose encoder has no pooler.
 _UNPOOLED = tuple(
     f"AlbertFor{head}"
     for head in ("MaskedLM", "QuestionAnswering", "TokenClassification")
@@ -43,7 +43,7 @@ class AlbertFamily(ModelFamily):
     }
 
     def to_official(self, config, tensors):
-        """Splits groups to one a layer where layers share only some sublayers."""
+        """Makes one group per layer if layers share only some sublayers."""
         if OUTPUT_EMBEDDINGS.official not in tensors:
             config = dataclasses.replace(config, tie_word_embeddings=True)
         config.require_official_blocks("A checkpoint of the official code")
@@ -59,11 +59,11 @@ class AlbertFamily(ModelFamily):
         return dataclasses.replace(config, always_map_embeddings=equal)
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts as `to_official`; adds an identity as the embeddings' mapping."""
+        """Converts like `to_official`; adds an identity as embedding mapping."""
         config.require_official_blocks("Hugging Face's ALBERT", HUGGINGFACE_FIELDS)
         config, tensors = unshare(config, tensors)
         if not config.has_embedding_mapping:
-            # Their model always has one.
+            # Hugging Face's model always has a mapping.
             identity = np.eye(config.hidden_size, dtype=np.float32)
             zeros = np.zeros(config.hidden_size, np.float32)
             tensors = {
@@ -82,7 +82,7 @@ class AlbertFamily(ModelFamily):
             if has_pooler or not official.startswith("bert/pooler/")
         }
         if OUTPUT_EMBEDDINGS.official in tensors:
-            # Theirs reads a bias of the table's own, too.
+            # Hugging Face's untied projection reads its own copy of the bias.
             theirs["predictions.decoder.bias"] = theirs["predictions.bias"]
         return theirs
 

@@ -9,7 +9,7 @@ ADAPTERS = "bert/encoder/transformer/depth_adapters"
 BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
 # The layers of a block, in order: sublayer, attribute, scope below the block's, and
-# Hugging Face's scope if their model has such a layer.
+# Hugging Face's scope if their model has the layer.
 _LAYERS = (
     ("attention", "query", "attention_1/self/query", "attention.query"),
     ("attention", "key", "attention_1/self/key", "attention.key"),
@@ -46,7 +46,7 @@ def encoder_variables(albert):
     embeddings = albert.embeddings
     scope = "bert/embeddings"
     tables = {f"{scope}/{name}": getattr(embeddings, name) for name in TABLES}
-    # With rotary positions there is no table of them.
+    # With rotary positions, there is no position table.
     variables = {name: table for name, table in tables.items() if table is not None}
     variables |= _variables_of(f"{scope}/LayerNorm", embeddings.layer_norm)
     scope = "bert/encoder/embedding_hidden_mapping_in"
@@ -80,16 +80,16 @@ def _adapter_variables(adapters):
 
 
 def adapter_names(projection):
-    """Returns the names of the weights `down` and `up` of a product's adapters.
+    """Returns the names of `down` and `up`, the weights of a projection's adapters.
 
     Args:
-        projection: the scope of the product below a block's.
+        projection: the projection's scope below the block's.
     """
     return tuple(f"{ADAPTERS}/{projection}/{side}" for side in ("down", "up"))
 
 
 def adapted_scopes(config):
-    """Lists the scopes, below a block's, of the products that have adapters."""
+    """Lists the scopes, below a block's, of the projections that have adapters."""
     return [
         _SCOPES_IN_BLOCK[kind, name]
         for kind, products in config.adapted_products().items()
@@ -98,12 +98,12 @@ def adapted_scopes(config):
 
 
 def _variables_of(scope, layer):
-    """Returns the variables of a `Dense`, of a `LayerNorm`, or of no layer, None."""
+    """Returns the variables of a `Dense` or `LayerNorm`; none if the layer is None."""
     names = ("kernel", "bias", "beta", "gamma")
     found = {f"{scope}/{name}": getattr(layer, name, None) for name in names}
     return {name: variable for name, variable in found.items() if variable is not None}
 
 
 def block_scope(key):
-    """Returns the scope of the parameters "g_j": inner block j of group g."""
+    """Returns the scope of the parameter key "g_j": inner block j of group g."""
     return BLOCK.format(*key.split("_"))

@@ -1,4 +1,4 @@
-"""Families of models: the parts of an architecture that checkpoints depend on."""
+"""The base of model families: what checkpoints depend on in an architecture."""
 
 import abc
 import itertools
@@ -15,18 +15,18 @@ from albert_tf.io.foreign import check_settings
 
 
 class NameTable:
-    """Official names of an encoder's variables, and Hugging Face's.
+    """A translation of an encoder's official variable names to Hugging Face's and back.
 
     Args:
-        pairs: of an official name and theirs, as `layer_names` lists them; "{}" stands
-            for a number. Of several pairs with one name the first counts.
+        pairs: pairs (official name, Hugging Face's name), as from `layer_names`; "{}"
+            stands for a number. The first pair with a name counts.
     """
 
     def __init__(self, pairs):
         self._pairs = pairs
 
     def theirs(self, official):
-        """Returns Hugging Face's name of a variable; None if they have no such one."""
+        """Returns Hugging Face's name of a variable; None if it has none there."""
         return _translated(official, self._pairs)
 
     def official(self, theirs):
@@ -35,10 +35,10 @@ class NameTable:
 
 
 def layer_names(official, theirs):
-    """Pairs the names of a layer's variables, or of a `LayerNorm`'s by its name."""
+    """Pairs the variable names of a dense layer or, by its name, a `LayerNorm`."""
     names = [("kernel", "weight"), ("bias", "bias")]
     if "LayerNorm" in official:
-        # The first checkpoints of Hugging Face have the official names of the two.
+        # Hugging Face's first checkpoints use the official names, gamma and beta.
         names = [("gamma", "weight"), ("beta", "bias")]
         names += [("gamma", "gamma"), ("beta", "beta")]
     return [(f"{official}/{own}", f"{theirs}.{other}") for own, other in names]
@@ -55,24 +55,23 @@ def _translated(name, pairs):
 class ModelFamily(abc.ABC):
     """Configuration files and variable names of an architecture's checkpoints.
 
-    A model class names its family in `family`; reading, writing and converting ask
-    the family for all that differs between architectures.
+    A model class names its family in `family`; readers, writers and converters ask
+    the family for everything that differs between architectures.
 
     Attributes:
-        config_class: the class of the models' `config`, as `AlbertConfig`.
-        config_file: the name of its file, beside official checkpoints and in model
-            directories.
+        config_class: the class of the models' `config`, such as `AlbertConfig`.
+        config_file: the name of the config's file, beside official checkpoints and in
+            model directories.
         huggingface_type: the `model_type` in Hugging Face's `config.json`.
         title: the name of the architecture in messages.
-        encoder: the attribute of a model with a head that holds the encoder, and the
-            beginning of Hugging Face's names of its variables.
-        names: the `NameTable` of the encoder.
-        tied: Hugging Face's names of tied tensors, by the names of copies that some
-            versions of the library wrote.
-        known_heads: beginnings of official names of heads, which a model without them
-            skips.
-        alone: values of config fields for a model that reads single texts, where
-            pretraining needs others.
+        encoder: the attribute that holds the encoder in a model with a head, and the
+            prefix of the encoder's variables in Hugging Face's checkpoints.
+        names: the encoder's `NameTable`.
+        tied: Hugging Face's names of tied tensors, by the names of the copies that some
+            versions of transformers write.
+        known_heads: official name prefixes of heads, which a model without them skips.
+        alone: config fields that a model of independent texts needs to differ from
+            pretraining, with their values.
     """
 
     config_class: type
@@ -87,11 +86,11 @@ class ModelFamily(abc.ABC):
 
     @property
     def read_as(self):
-        """The family whose models the checkpoints become."""
+        """The family whose models load these checkpoints."""
         return self
 
     def encoder_parameters(self, config):
-        """Counts the parameters of an encoder without building it."""
+        """Counts an encoder's parameters without building it."""
         if config.costs is None:
             return 0
         return sum(config.costs.encoder_parameters(config).values())
@@ -105,7 +104,7 @@ class ModelFamily(abc.ABC):
         return self.config_class.from_json_file(path)
 
     def from_official(self, tensors):
-        """Returns an official checkpoint's tensors by the names of this project.
+        """Renames an official checkpoint's tensors to this project's names.
 
         Args:
             tensors: arrays by the names in the checkpoint.
@@ -114,7 +113,7 @@ class ModelFamily(abc.ABC):
 
     @abc.abstractmethod
     def to_official(self, config, tensors):
-        """Returns the same function in the terms of the official code.
+        """Converts a model to one of the same function that the official code has.
 
         Args:
             config: a `config_class`.
@@ -125,11 +124,11 @@ class ModelFamily(abc.ABC):
         """
 
     def architecture(self, name):
-        """Returns Hugging Face's name of the model that `read_as` has by `name`."""
+        """Returns this family's Hugging Face class for the class `name` here."""
         return name
 
     def entries_from_huggingface(self, entries):
-        """Returns a `config.json`'s entries as the models of this package read them."""
+        """Converts the entries of a `config.json` to the form that models here read."""
         return entries
 
     @abc.abstractmethod
@@ -141,7 +140,8 @@ class ModelFamily(abc.ABC):
             path: the file's name in messages.
 
         Raises:
-            UserError: a value under which their model computes another function.
+            UserError: a value with which Hugging Face's model computes another
+                function.
         """
 
     def huggingface_name(self, official, head_names):
@@ -149,10 +149,10 @@ class ModelFamily(abc.ABC):
 
         Args:
             official: its official name.
-            head_names: their names of the head's variables by official name.
+            head_names: Hugging Face's names of the head's variables by official name.
 
         Raises:
-            UserError: their model has no such variable.
+            UserError: Hugging Face's model does not have the variable.
         """
         found = head_names.get(official) or self.names.theirs(official)
         if found is None:
@@ -169,8 +169,8 @@ class ModelFamily(abc.ABC):
             tensors: arrays by Hugging Face name.
             head_names: Hugging Face's names of the heads' variables by official name.
             path: the file's name in messages.
-            is_tied: whether the model has the copies in `tied`, or reads what they
-                hold; XLNet's always has them.
+            is_tied: whether the tensors in `tied` are copies, or weights of their own;
+                XLNet's are always copies.
 
         Raises:
             UserError: a tensor contradicts another one.
@@ -193,21 +193,21 @@ class ModelFamily(abc.ABC):
 
     @abc.abstractmethod
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Returns the same function in the terms of Hugging Face.
+        """Converts a model to one of the same function that Hugging Face has.
 
         Args:
             config: a `config_class`.
             tensors: arrays by official name.
             head_names: Hugging Face's names of the head's variables by official name.
-            architecture: its name of the model class.
+            architecture: Hugging Face's name of the model class.
 
         Returns:
             (entries of `config.json`, arrays by Hugging Face name)
         """
 
 
-# Entries that transformers writes into every `config.json`: on its own working, on
-# training, and on generating text, which no encoder does.
+# Entries that transformers writes into every `config.json` about its own workings,
+# training, and text generation, which no encoder does.
 _HARMLESS = """
     _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path
     _num_labels attn_implementation chunk_size_feed_forward dtype emb_size
@@ -243,7 +243,7 @@ _FIXED = {
 
 
 def check_config(entries, path, obeyed, fixed=types.MappingProxyType({})):
-    """Refuses entries of a `config.json` that change answers and are not followed.
+    """Refuses unsupported entries of a `config.json` that change answers.
 
     Args:
         entries: the dict that was read.
@@ -256,7 +256,8 @@ def check_config(entries, path, obeyed, fixed=types.MappingProxyType({})):
     check_settings(entries, path, known, {**_FIXED, **fixed})
 
 
-# Theirs and ours: their "gelu" is the exact function, the official code's "gelu_new".
+# Hugging Face's names, and this project's: Hugging Face's "gelu" is the exact function,
+# and "gelu_new" the official code's.
 OUR_ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_new": "gelu",
@@ -270,22 +271,22 @@ OUR_ACTIVATIONS = {
     "gelu_pytorch_tanh": "gelu",
     "swish": "silu",
 }
-# The first of several names.
+# The inverse; the first of several names counts.
 THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in [*OUR_ACTIVATIONS.items()][::-1]}
 
 
 def our_activation(entries, key, default, path, names=OUR_ACTIVATIONS):
-    """Returns our name of the activation that `key` of a `config.json` names.
+    """Translates the activation that `key` of a `config.json` names.
 
     Args:
         entries: the dict that was read.
         key: the entry's name.
-        default: their name of the activation where the file has none.
+        default: Hugging Face's name of the activation if the entry is absent.
         path: the file's name in messages.
-        names: our names by theirs.
+        names: this project's names by Hugging Face's.
     """
     activation = entries.get(key, default)
-    if activation not in list(names):  # it may be no string
+    if activation not in list(names):  # a value of JSON may be unhashable
         raise UserError(
             f"{path} sets {key} to {activation!r}, expected one of {', '.join(names)}."
         )
@@ -293,7 +294,7 @@ def our_activation(entries, key, default, path, names=OUR_ACTIVATIONS):
 
 
 def untied(tensors, tied, path):
-    """Returns tensors by name without copies of tied ones; refuses different copies."""
+    """Removes copies of tied tensors; refuses copies that differ."""
     kept = dict(tensors)
     for copy, original in tied.items():
         tensor = kept.pop(copy, None)

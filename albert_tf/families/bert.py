@@ -1,10 +1,10 @@
 """Checkpoints of BERT and RoBERTa, read as ALBERTs whose layers share nothing.
 
-BERT is such an ALBERT with tables as wide as the layers (Lan et al., section 3.1); only
-the names differ. RoBERTa (Liu et al., 2019) is BERT with other positions, rows of texts
-and names, which `AlbertConfig.padding_idx` stands for. Its classifier of texts is a
-dense layer, tanh and a linear layer on the first token: ALBERT's pooler and classifier.
-Only RoBERTa's form is written, too.
+BERT is an ALBERT without sharing whose tables are as wide as its layers (Lan et al.,
+section 3.1); only the names differ. RoBERTa (Liu et al., 2019) is BERT with other
+positions, row layout and names; `AlbertConfig.padding_idx` selects them. Its text
+classifier is a dense layer, tanh and a linear layer on the first token: ALBERT's pooler
+and classifier. Of the two formats, only RoBERTa's can also be written.
 """
 
 import re
@@ -27,9 +27,9 @@ from albert_tf.families.base import our_activation
 from albert_tf.families.layer_sharing import as_unshared
 from albert_tf.io.files import read_json_object
 
-# Google's code computes "gelu" by tanh, Hugging Face's exactly.
+# Google's code approximates "gelu" with tanh; Hugging Face computes it exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
-# Keys that BERT lacks: of the embeddings' mapping and of sharing.
+# Keys that BERT lacks, for the embedding mapping and sharing.
 _ONLY_ALBERT = ("embedding_size", "num_hidden_groups", "inner_group_num")
 KEYS = tuple(key for key in SAME_KEYS if key not in _ONLY_ALBERT)
 # The defaults of Google's code and of Hugging Face's.
@@ -41,7 +41,7 @@ _DEFAULTS = {
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
 }
-# Keys of other models; this package writes the last one into RoBERTa's files.
+# Keys of other models; this package writes the last one into RoBERTa files.
 _HARMLESS = ("embedding_size", "classifier_dropout_prob")
 _READ = ("hidden_act", "layer_norm_eps", "classifier_dropout", *_HARMLESS)
 _SUBLAYERS = {
@@ -60,7 +60,7 @@ _OFFICIAL_LAYER = re.compile(
 
 
 def encoder_names(encoder):
-    """Pairs official names of a model without sharing with those below `encoder`."""
+    """Pairs an unshared model's official names with the names below `encoder`."""
     pairs = [
         (f"bert/embeddings/{n}", f"{encoder}.embeddings.{n}.weight") for n in TABLES
     ]
@@ -85,7 +85,7 @@ _HEADS = [
 
 
 class BertFamily(AlbertFamily):
-    """BERT's configurations and names; its models are `AlbertFamily`'s."""
+    """BERT's configurations and names; it loads as `AlbertFamily`'s models."""
 
     config_file = "bert_config.json"
     huggingface_type = "bert"
@@ -106,7 +106,7 @@ class BertFamily(AlbertFamily):
         return {_our_name(name): tensor for name, tensor in tensors.items()}
 
     def entries_from_huggingface(self, entries):
-        """Adds ALBERT's names of the models, and of the dropout before a classifier."""
+        """Adds ALBERT's names of the models and of the classifier dropout."""
         names = entries.get("architectures")
         if isinstance(names, list):
             prefix = re.compile(f"^{self.huggingface_type.capitalize()}(?=[A-Z])")
@@ -124,7 +124,7 @@ BERT = BertFamily()
 
 
 def bert_config(entries, path, activations=OUR_ACTIVATIONS, **changes):
-    """Makes the `AlbertConfig` of the entries of a file of BERT's or of its likes."""
+    """Makes an `AlbertConfig` from the entries of a BERT or RoBERTa config."""
     check_config(entries, path, {*KEYS, *_READ})
     keys = (*KEYS, *HUGGINGFACE_FIELDS)
     ours = {**_DEFAULTS, **{key: entries[key] for key in keys if key in entries}}
@@ -142,7 +142,7 @@ def _our_name(official):
     )
 
 
-# The defaults of Hugging Face's RoBERTa.
+# Defaults of Hugging Face's RoBERTa.
 _ROBERTA_DEFAULTS = {"layer_norm_eps": 1e-5, "pad_token_id": 1}
 _OUR_HEADS = {
     "lm_head.layer_norm.": "predictions.LayerNorm.",
@@ -155,7 +155,7 @@ _CLASSIFIER = "AlbertForSequenceClassification"
 
 
 class RobertaFamily(BertFamily):
-    """RoBERTa's configurations and names; its models are `AlbertFamily`'s."""
+    """RoBERTa's configurations and names; it loads as `AlbertFamily`'s models."""
 
     config_file = "roberta_config.json"
     huggingface_type = "roberta"
@@ -183,7 +183,7 @@ class RobertaFamily(BertFamily):
             {"type_vocab_size": 1, **entries},
             path,
             padding_idx=padding,
-            # Rows up to padding's are of no token.
+            # No token uses the rows up to the padding's.
             max_position_embeddings=rows - padding - 1,
         )
 
@@ -192,11 +192,11 @@ class RobertaFamily(BertFamily):
         return super().tensors_from_huggingface(tensors, head_names, path, is_tied)
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts to a layer for each block; leaves the pooler out if theirs has none.
+        """Converts to one layer per block; drops a pooler that Hugging Face lacks.
 
         Raises:
             UserError: embeddings that are not as wide as the layers, or several blocks
-                a layer.
+                per layer.
         """
         if config.has_embedding_mapping or config.inner_group_num > 1:
             raise UserError(
@@ -224,12 +224,12 @@ ROBERTA = RobertaFamily()
 
 
 def readable_families():
-    """Lists the families whose checkpoints can be read, the models' first."""
+    """Lists the families whose checkpoints can be read, starting with the models'."""
     return [*registry.families(), BERT, ROBERTA]
 
 
 def family_that_writes(model):
-    """Returns the `ModelFamily` whose Hugging Face form a model has."""
+    """Returns the `ModelFamily` that writes a model in Hugging Face's format."""
     config = model.config
     is_roberta = isinstance(config, AlbertConfig) and config.is_roberta
     return ROBERTA if is_roberta else model.family

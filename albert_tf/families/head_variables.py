@@ -1,6 +1,6 @@
-"""The names of a head's variables: here, in the official code and in Hugging Face's.
+"""The names of a head's variables here, in the official code and in transformers.
 
-A model lists them in `head_table`, which joins the results of the functions below.
+A model lists them in `head_table`, by joining results of the functions below.
 """
 
 import collections
@@ -10,9 +10,9 @@ HeadVariable = collections.namedtuple(
 )
 """The three names of one variable.
 
-attribute: its place in the model, such as "classifier.output_bias". official: its name
+attribute: its path in the model, such as "classifier.output_bias". official: its name
 in TF1 checkpoints; Hugging Face stores a "…/kernel" transposed. huggingface: its name
-there, or None if their library has no such head.
+in transformers, or None if that lacks the head.
 """
 
 
@@ -50,7 +50,7 @@ OUTPUT_EMBEDDINGS = HeadVariable(
     "cls/predictions/output_embeddings",
     "predictions.decoder.weight",
 )
-"""The projection of a `MaskedLMHead` that is not the encoder's table."""
+"""The untied projection of a `MaskedLMHead`."""
 
 
 def masked_lm(attribute):
@@ -72,7 +72,7 @@ def masked_lm(attribute):
 
 
 def answer_beams(attribute, in_huggingface=False):
-    """Lists an `AnswerBeamsHead`'s variables; of Hugging Face's, only XLNet has it."""
+    """Lists an `AnswerBeamsHead`'s variables; in transformers, only XLNet has one."""
 
     def named(official):
         return official, official.replace("/", ".") if in_huggingface else None

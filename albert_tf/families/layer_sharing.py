@@ -1,4 +1,4 @@
-"""Layers and depth adapters of one configuration from the weights of another's."""
+"""Conversion of weights between configurations that differ in depth or sharing."""
 
 import dataclasses
 import re
@@ -14,26 +14,26 @@ _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
 _FEED_FORWARD = ("/ffn_1/", "/LayerNorm_1/")
 _FIRST_GROUP = "0"
 FIRST, MEAN, GROUP0 = "first", "mean", "group0"
-"""Rules for parameters that stand for several layers; see `move_layers`."""
+"""Rules for parameters that replace several layers; see `move_layers`."""
 
 
 def move_layers(tensors, source, target, rule=FIRST):
     """Renames the tensors of the configuration `source` for the configuration `target`.
 
-    Layer i of L stands for the layers at the same share of the depth: `i * S // L` of
-    S up to the next layer's. The two configurations differ only in the numbers of
-    layers and groups and in their sharing.
+    Layer i of L replaces the layers at the same relative depth: from `i * S // L` of S
+    up to the next layer's. The two configurations may differ only in the numbers of
+    layers and groups and in sharing.
 
     Args:
         tensors: arrays by official name.
         source, target: `AlbertConfig`s.
-        rule: `FIRST`: each layer takes the parameters of the first layer that it stands
-            for; `MEAN`: their mean; `GROUP0`, the official rule: groups of `source`
-            keep their parameters, new ones take those of group 0.
+        rule: `FIRST`: each layer takes the parameters of the first layer that it
+            replaces; `MEAN`: the mean over these layers; `GROUP0`, the official rule:
+            groups of `source` keep their parameters, and new ones copy group 0.
 
     Returns:
         The tensors by their new names, and the origins of the blocks: a dict from
-        `(new scope, whether of the feed-forward layer)` to a list of old scopes.
+        `(new scope, is feed-forward)` to a list of old scopes.
     """
     blocks, others = {}, {}
     for name, tensor in tensors.items():
@@ -54,10 +54,10 @@ def move_layers(tensors, source, target, rule=FIRST):
 
 
 def unshare(config, tensors):
-    """Returns config and tensors of the same function with `parameter_sharing="all"`.
+    """Converts to the same function with `parameter_sharing="all"`.
 
-    Where layers share only some sublayers, which neither the official code nor Hugging
-    Face can express, every layer becomes a group of its own.
+    If layers share only some sublayers, which neither the official code nor Hugging
+    Face can express, every layer becomes its own group.
     """
     if config.parameter_sharing == "all":
         return config, tensors
@@ -69,7 +69,7 @@ def unshare(config, tensors):
 
 
 def as_unshared(config, tensors):
-    """Returns config and tensors of the same function without any sharing."""
+    """Converts config and tensors to the same function without sharing."""
     unshared = dataclasses.replace(
         config, parameter_sharing="none", num_hidden_groups=1
     )
@@ -77,7 +77,7 @@ def as_unshared(config, tensors):
 
 
 def _origins(source, target, rule):
-    """Returns `{(new scope, whether of the feed-forward layer): old scopes}`."""
+    """Returns `{(new scope, is feed-forward): old scopes}`."""
     old_layers, new_layers = source.layer_schedule(), target.layer_schedule()
     old_keys = {key for blocks in old_layers for block in blocks for key in block}
     origins = {}
@@ -96,7 +96,7 @@ def _origins(source, target, rule):
 
 
 def _alike(new_layers, old_layers):
-    """Yields pairs of a new layer and an old one that it stands for, in order."""
+    """Yields pairs of a new layer and an old layer that it replaces, in order."""
     for i, new in enumerate(new_layers):
         first, end = (n * len(old_layers) // len(new_layers) for n in (i, i + 1))
         for old in old_layers[first : max(end, first + 1)]:
@@ -106,14 +106,14 @@ def _alike(new_layers, old_layers):
 def _mean(tensors):
     if len(tensors) == 1:
         return tensors[0]
-    # In float64, so that the mean of equal numbers is that number.
+    # In float64, so that the mean of equal numbers is exact.
     return np.mean(tensors, axis=0, dtype=np.float64).astype(tensors[0].dtype)
 
 
 def merge_adapters(config, tensors):
-    """Returns config and tensors of the same function without depth adapters.
+    """Converts config and tensors to the same function without depth adapters.
 
-    Each layer has its own products then.
+    Each layer then has its own projections.
     """
     if not config.depth_adapter_rank:
         return config, tensors
@@ -127,13 +127,13 @@ def merge_adapters(config, tensors):
 
 
 def move_layers_and_adapters(tensors, source, target, rule):
-    """Renames tensors as `move_layers`, and computes the adapters of `target`.
+    """Renames tensors like `move_layers`, and computes the adapters of `target`.
 
-    Adapters stay as they are where depth, sharing and rank are the same. Otherwise they
-    are the best approximation, of their rank, to the difference of a block's products
-    from the shared ones: a singular value decomposition, the initialisation of Relaxed
+    Adapters stay unchanged if depth, sharing and rank are the same. Otherwise each is
+    the best approximation of its rank to the difference between a block's projection
+    and the shared one: a singular value decomposition, the initialisation of Relaxed
     Recursive Transformers (arXiv 2410.20672, section 3.2). The columns of `down` are at
-    least as long as new ones, so that all of them train.
+    least as long as newly initialised ones, so that all of them train.
     """
     rank = target.depth_adapter_rank
     same = source.layer_schedule() == target.layer_schedule()
@@ -157,7 +157,7 @@ def move_layers_and_adapters(tensors, source, target, rule):
 
 
 def _scopes(config, projection="attention"):
-    """Lists the scope of the block whose product `projection` each block computes."""
+    """Lists, for each block, the scope of the block that holds its `projection`."""
     part = 0 if projection.startswith("attention") else 1
     return [
         block_scope(block[part]) for layer in config.layer_schedule() for block in layer
@@ -165,9 +165,9 @@ def _scopes(config, projection="attention"):
 
 
 def _decomposed(difference, rank, deviation):
-    """Returns `down` and `up`, float32, whose product of `rank` is nearest.
+    """Returns float32 `down` and `up` whose product of `rank` is nearest.
 
-    `deviation`, the standard deviation of new weights, sets the least column length.
+    `deviation`, the standard deviation of new weights, sets the minimal column length.
     """
     left, values, right = np.linalg.svd(np.float64(difference), full_matrices=False)
     left, values, right = left[:, :rank], values[:rank], right[:rank]

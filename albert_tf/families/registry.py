@@ -1,7 +1,7 @@
-"""The models by name.
+"""The registry of models by name.
 
-Loading, conversion, export and the names of the package look models up here. Each class
-registers itself by `register_model`; those of the package are imported on first use.
+Loading, conversion, export and the package's namespace look models up here. Each class
+registers itself with `register_model`; the package's are imported on first use.
 """
 
 import importlib
@@ -20,7 +20,7 @@ def register_model(model_class: type) -> type:
     class of the same name replaces the one registered before.
 
     Raises:
-        UserError: the package has a model of that name.
+        UserError: the package already has a model of that name.
     """
     name = model_class.__name__
     is_ours = model_class.__module__.startswith("albert_tf.")
@@ -43,7 +43,7 @@ def model_class(name):
     Raises:
         UserError: no model has that name.
     """
-    # In a list, since a value of JSON may be unhashable.
+    # `model_names()` is a list because a JSON value may be unhashable.
     if name not in model_names():
         raise UserError(
             f"There is no model {name!r}; choose from {', '.join(model_names())}, or "
@@ -53,31 +53,31 @@ def model_class(name):
 
 
 def models(family=None):
-    """Lists all model classes, or a `ModelFamily`'s."""
+    """Lists all model classes, or only those of a `ModelFamily`."""
     classes = map(model_class, model_names())
     return [c for c in classes if family is None or c.family is family]
 
 
 def families():
-    """Lists the `ModelFamily` of each model, once."""
+    """Lists the distinct `ModelFamily`s of all models."""
     return list(dict.fromkeys(model.family for model in models()))
 
 
 def model_for(purpose, family=None):
-    """Returns the first class, of a `ModelFamily` if one is given, with a `purpose`."""
+    """Returns the first class with a `purpose`, in `family` if that is given."""
     return next(model for model in models(family) if model.purpose == purpose)
 
 
 def recognise(tensors, family=None, architectures=()):
     """Returns the model class of a checkpoint.
 
-    It is the one with the most variables of its head in the checkpoint; of several,
-    the one that lacks the fewest; of several still, the one that the checkpoint
-    names. A checkpoint without a head is of the encoder, which needs none.
+    It is the class with the most head variables in the checkpoint; on a tie, the one
+    that lacks the fewest; on another tie, the one that the checkpoint names. A
+    checkpoint without a head gives the encoder.
 
     Args:
         tensors: the official names of the checkpoint's tensors.
-        family: its `ModelFamily`, or None if that is not known.
+        family: its `ModelFamily`, or None if unknown.
         architectures: Hugging Face's names of the model.
     """
 
@@ -94,12 +94,12 @@ def recognise(tensors, family=None, architectures=()):
 
 
 def head_names(family, architectures=()):
-    """Returns Hugging Face's names of the variables of all heads of a family.
+    """Returns Hugging Face's names of all head variables in a family.
 
     Args:
         family: a `ModelFamily`.
-        architectures: Hugging Face's names of the model in question. Where two models
-            give one Hugging Face name to different variables, it comes last.
+        architectures: Hugging Face's names of the model to read, which comes last and
+            so wins if two models use one Hugging Face name for different variables.
 
     Returns:
         A dict by official name; None where Hugging Face has no such variable.
@@ -118,13 +118,13 @@ def head_names(family, architectures=()):
 def add_stand_ins(modules):
     """Adds stand-ins to Keras' table of classes, if Keras is imported.
 
-    Keras finds a class of ours that a `.keras` file names, though nothing has imported
-    it; the class itself takes the place of its stand-in when it is.
+    With them, Keras finds a class that a `.keras` file names before anything has
+    imported it; on import, the class replaces its stand-in.
 
     Args:
-        modules: the module of each class by its name.
+        modules: dict from the name of each class to its module.
     """
-    # A module that is being imported has no contents yet.
+    # A module that is still being imported has no attributes yet.
     saving = getattr(sys.modules.get("keras"), "saving", None)
     if saving is None:
         return
@@ -134,7 +134,7 @@ def add_stand_ins(modules):
 
 
 class _StandIn:
-    """For a class of a module: all that Keras asks of one that it finds in a file."""
+    """A stand-in for a class, with what Keras asks of a class named in a file."""
 
     def __init__(self, name, module):
         self._name, self._module = name, module

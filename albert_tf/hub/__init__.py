@@ -1,1 +1,1 @@
-"""Models that lie elsewhere: Hugging Face repositories, and archives by URL or file."""
+"""Remote models: Hugging Face repositories, and archives by URL or path."""

@@ -37,10 +37,10 @@ _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZ
 def cache_folder():
     """Returns the folder of unpacked archives.
 
-    It is `ALBERT_TF_CACHE`, else `~/.cache/albert_tf`.
+    It is `ALBERT_TF_CACHE`, or else `~/.cache/albert_tf`.
 
     Raises:
-        UserError: that is in the home folder of a user who has none.
+        UserError: the user has no home folder.
     """
     default = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
     folder = os.environ.get(CACHE_VARIABLE) or os.path.join(default, "albert_tf")
@@ -57,8 +57,8 @@ def download_archive(url):
     """Downloads and unpacks an archive, unless the cache has it.
 
     Args:
-        url: the address of a tar archive, which "#sha256=" and the archive's hash may
-            follow. An unencrypted address needs the hash.
+        url: the address of a tar archive, optionally followed by "#sha256=" and the
+            archive's hash. An unencrypted address needs the hash.
 
     Returns:
         The folder with its files, a str.
@@ -98,7 +98,7 @@ def download_archive(url):
 
 
 def _address_and_hash(url):
-    """Splits a URL into the address and the hash behind it, or None."""
+    """Splits a URL into the address and the hash after it, or None."""
     address, sign, fragment = url.partition("#")
     if not sign:
         return address, None
@@ -121,11 +121,11 @@ def unpack_archive(path, title):
         title: its name in messages.
 
     Returns:
-        The folder with its files, a str: where all of them lie in one folder of the
-        archive, this one.
+        The folder with its files, a str; if the archive holds a single folder, that
+        folder.
 
     Raises:
-        UserError: it is damaged, holds something else than files and folders, would
+        UserError: the archive is damaged, holds anything but files and folders, would
             write elsewhere or is too large.
     """
     digest = checksums.of_file(path)
@@ -150,14 +150,14 @@ def unpack_archive(path, title):
         write_json(_list_of(digest), checksums.of_files_below(target))
         try:
             os.rename(target, folder)
-        except OSError:  # another process may have been sooner; its files are the same
+        except OSError:  # another process may have been first, with the same files
             if not os.path.isdir(folder):
                 raise
     return _root(folder)
 
 
 class _Member(tarfile.TarInfo):
-    """A header in an archive. `tarfile` takes a damaged one for the archive's end."""
+    """A header that is refused if damaged; `tarfile` would take it for the end."""
 
     @classmethod
     def frombuf(cls, buf, encoding, errors):
@@ -186,7 +186,7 @@ def _extract(archive, target, title):
         total += member.size
         _check_size(total, free, title)
         archive.extract(member, target, filter="data")
-    # The check sum of a compressed archive stands at its very end, behind zeros.
+    # The checksum of a compressed archive is at its very end, after zeros.
     while block := archive.fileobj.read(_BLOCK):
         if block.strip(b"\0"):
             raise tarfile.ReadError("something follows its end")
@@ -208,7 +208,7 @@ def _check_size(size, free, title):
 
 @contextlib.contextmanager
 def _in_the_cache(title):
-    """Gives a temporary folder in the cache."""
+    """Yields a temporary folder in the cache."""
     try:
         os.makedirs(cache_folder(), exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="work-") as work:
@@ -235,14 +235,14 @@ def _unpacked_folder(digest):
 
 
 def _list_of(digest):
-    """Returns the path of the list of an archive's files and their checksums."""
+    """Returns the path of the list of an archive's files and checksums."""
     return f"{_unpacked_folder(digest)}.json"
 
 
 def _is_whole(digest):
-    """Returns whether an archive lies unpacked in the cache; removes a damaged one.
+    """Returns whether an unpacked archive is in the cache; removes a damaged one.
 
-    Earlier versions wrote no list of the files; the first look at such a folder does.
+    Earlier versions wrote no list of the files; the first check of a folder adds it.
     """
     folder, path = _unpacked_folder(digest), _list_of(digest)
     if not os.path.isdir(folder):
@@ -258,7 +258,7 @@ def _is_whole(digest):
 
 
 def _root(folder):
-    """Returns the one folder that holds everything, or `folder` itself."""
+    """Returns the single folder that holds everything, or `folder` itself."""
     names = os.listdir(folder)
     inner = os.path.join(folder, names[0]) if len(names) == 1 else folder
     return inner if os.path.isdir(inner) else folder

@@ -43,7 +43,7 @@ def _secrets(url):
 
 
 def unencrypted(title):
-    """Returns the `UserError` for an address of "http" without a hash."""
+    """Returns the `UserError` for an "http" address without a hash."""
     return UserError(
         f"{title} is not encrypted, so that anyone on the way could send another file; "
         "write https://, or add #sha256= and the SHA-256 of the right file."
@@ -78,8 +78,8 @@ def download(url, path, check_size, is_checked):
     """Downloads a file.
 
     Args:
-        url: an address of "http" or "https". The MD5 hash that Google's storage
-            publishes is compared.
+        url: an "http" or "https" address. The MD5 hash that Google's storage publishes
+            is checked.
         path: the new file, on a disk.
         check_size: called with the number of bytes and the free space on the disk
             (None for unknown); raises a `UserError` if the file is too large.
@@ -87,8 +87,8 @@ def download(url, path, check_size, is_checked):
             to an unencrypted address is refused.
 
     Raises:
-        UserError: it cannot be downloaded, or arrives in part or damaged.
-        OSError: it cannot be written.
+        UserError: the file cannot be downloaded, or arrives incomplete or damaged.
+        OSError: the file cannot be written.
     """
     title = shown(url)
     with _told(url):
@@ -127,7 +127,7 @@ def _copy(response, file, url, length, check_size):
 
 @contextlib.contextmanager
 def _told(url):
-    """Turns errors of the network, the server or the URL into one sentence."""
+    """Turns errors of network, server or URL into one sentence."""
     try:
         yield
     except UserError:

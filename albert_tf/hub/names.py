@@ -1,4 +1,4 @@
-"""From the name of a model to a directory on this machine."""
+"""Resolution of a model's name to a directory on this machine."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")
 _REPOSITORY_PAGES = "https://huggingface.co/"
 _MODULE_PAGES = "https://tfhub.dev/"
-# Files that a model, a vocabulary or an export of any form has, and no run has.
+# Files of models, vocabularies or exports in any format, but not of runs.
 _OF_A_MODEL = re.compile(
     r".*\.(index|h5|safetensors|model|pb)|.*config\.json|vocab.*\.txt|\d+"
 )
@@ -37,17 +37,17 @@ def local_directory(path, revision=None, weights=True):
               repository, downloaded into its cache (extra `hub`);
             - the URL of an archive, "https://….tar.gz" or "http://….tar.gz#sha256=…";
             - an archive on a disk or in a bucket;
-            - any other path that exists, which is returned as it is.
+            - any other existing path, which is returned unchanged.
         revision: a branch, a tag or a commit of a repository.
-        weights: whether to download a repository's weights, too, or only its tokenizer.
+        weights: whether to download a repository's weights, or only its tokenizer.
 
     Returns:
-        A str; None where `path` is None.
+        A str; None if `path` is None.
 
     Raises:
         UserError: the model cannot be downloaded, the archive is damaged or unsafe,
-            the path does not exist, or it is the output folder of a run, whose model
-            lies in a folder below.
+            the path does not exist, or it is a run's output folder, which has its model
+            in a subfolder.
     """
     if not path:
         return path
@@ -70,7 +70,7 @@ def local_directory(path, revision=None, weights=True):
 
 
 def _with_known_scheme(path):
-    """Returns the path with its scheme in small letters; refuses unknown schemes."""
+    """Lowers the scheme of a path; refuses unknown schemes."""
     if "\0" in path:
         raise UserError(f"{path!r} is no path: it holds a NUL character.")
     scheme, sign, rest = path.partition("://")
@@ -88,13 +88,13 @@ def _with_known_scheme(path):
 
 
 def with_local_models(flags):
-    """Returns a group of flags in which models and vocabularies are local paths.
+    """Replaces the names of models and vocabularies in flags by local paths.
 
     Args:
-        flags: a frozen dataclass of flags; `option(names=…)` marks those to resolve.
+        flags: a frozen dataclass of flags; `option(names=…)` marks flags to resolve.
 
     Raises:
-        UserError: as `local_directory`.
+        UserError: see `local_directory`.
     """
     kinds = {f.name: f.metadata["names"] for f in dataclasses.fields(flags)}
     paths = {
@@ -106,7 +106,7 @@ def with_local_models(flags):
 
 
 def refuse_run_folder(path):
-    """Refuses the output folder of a run, and names the folder of its model."""
+    """Refuses a run's output folder; the message names the folder of its model."""
     found = model_file(path, "head.json")
     if found and not any(map(_OF_A_MODEL.fullmatch, storage.names_in(path))):
         meant = os.path.dirname(found)
@@ -117,8 +117,8 @@ def local_tables(path):
     """Finds the folder of tables that `--data_dir` names; downloads it if necessary.
 
     Args:
-        path: "hf://owner/name" or "hf://owner/name@revision": a repository of data on
-            the Hugging Face Hub; anything else is returned as it is.
+        path: "hf://owner/name" or "hf://owner/name@revision", a data set on the Hugging
+            Face Hub; any other path is returned unchanged.
 
     Raises:
         UserError: the data cannot be downloaded, or the repository has no tables.
@@ -169,7 +169,7 @@ def _url(url):
 
 def _check_exists(path):
     """Refuses a path that does not exist, and says how to name a released model."""
-    # A TF1 checkpoint is named by a prefix of its files.
+    # The path of a TF1 checkpoint is a prefix of its files.
     if storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
         return
     released = names_of_release(path)

@@ -40,10 +40,10 @@ _MODEL_FILES = (
     "config_sentence_transformers.json",
     "*_Pooling/config.json",
     "*_Normalize/config.json",
-    # Refused where it lies beside weights, and alone.
+    # Downloaded to be refused.
     _ADAPTER,
 )
-# Parquet lies there in parts, often beside tables of the same rows; JSON has facts.
+# Repositories often hold Parquet beside tables of the same rows, and JSON holds facts.
 _TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES if suffix not in (PARQUET, ".json"))
 _WEIGHTS = (
     "model.safetensors",
@@ -60,23 +60,23 @@ _ARCHIVES = "https://storage.googleapis.com/albert_models"
 def download_repository(name, revision=None, weights=True):
     """Downloads the files of a repository that this project reads into the Hub's cache.
 
-    The library's environment variables apply: `HF_HOME` (where the cache lies),
-    `HF_HUB_OFFLINE`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_DISABLE_PROGRESS_BARS`. Every
-    file is compared with the hash that the server published;
-    `checksums.verifying_weights(False)` skips the weights.
+    The library's environment variables apply: `HF_HOME` (the cache's place),
+    `HF_HUB_OFFLINE`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_DISABLE_PROGRESS_BARS`. It
+    checks every file against the server's hash; `checksums.verifying_weights(False)`
+    skips the weights.
 
     Args:
         name: "owner/name".
         revision: a branch, a tag or a commit; the main branch by default.
-        weights: whether the weights are needed, or the tokenizer's files only.
+        weights: whether the weights are needed, or only the tokenizer's files.
 
     Returns:
         The folder of the snapshot, a str.
 
     Raises:
-        UserError: huggingface_hub is not installed; there is no such repository or
-            revision, or it has no weights that this project reads; the server cannot
-            be reached, or a file is damaged.
+        UserError: huggingface_hub is not installed; the repository or revision does not
+            exist, or has no weights that this project reads; the server cannot be
+            reached, or a file is damaged.
     """
     patterns = _TOKENIZER_FILES + (_MODEL_FILES if weights else ())
     folder, files = _snapshot(name, revision, patterns, "model")
@@ -90,17 +90,17 @@ def download_repository(name, revision=None, weights=True):
 
 
 def download_tables(name, revision=None):
-    """Downloads the tables of a data set into the cache, see `download_repository`.
+    """Downloads a data set's tables into the cache; see `download_repository`.
 
     Args:
-        name: "owner/name" of a repository of data.
+        name: "owner/name" of the data set.
         revision: a branch, a tag or a commit; the main branch by default.
 
     Returns:
         The folder of the snapshot, a str.
 
     Raises:
-        UserError: as `download_repository`; or the repository has no tables.
+        UserError: see `download_repository`; or the repository has no tables.
     """
     folder, files = _snapshot(name, revision, _TABLES, "dataset")
     if not files:
@@ -172,10 +172,10 @@ def _reason(library, title, error):
 
 
 def _check_hash(path, title):
-    """Compares a cached file with the hash by which the cache names it.
+    """Compares a cached file with the hash in its name in the cache.
 
-    The cache names a large file by its SHA-256, another by its id in git. A cache that
-    copies files instead of linking them keeps no hashes.
+    The cache names large files by SHA-256, others by their git id. A cache that copies
+    files instead of linking them keeps no hashes.
     """
     expected = os.path.basename(os.path.realpath(path))
     starts = {
@@ -192,14 +192,14 @@ def _check_hash(path, title):
 
 
 def names_of_release(name):
-    """Lists the names by which a released model is downloaded; none for other names.
+    """Lists the names under which a released model can be downloaded, if any.
 
-    The Hugging Face repository lacks the sentence-order head, and there is none for the
-    Chinese models. The official archive holds both pretraining heads.
+    The Hugging Face repository lacks the sentence-order head, and the Chinese models
+    have no repository. The official archive holds both pretraining heads.
 
     Args:
-        name: of the repository ("albert/albert-base-v2"), of the archive
-            ("albert_base_v2", with or without ".tar.gz") or a key of `RELEASED_SIZES`.
+        name: the name of a repository ("albert/albert-base-v2") or archive
+            ("albert_base_v2", with or without ".tar.gz"), or a key of `RELEASED_SIZES`.
     """
     name = name.lower().removesuffix(".tar.gz").removeprefix("albert/")
     size = name.replace("-", "_").removeprefix("albert_")

@@ -1,4 +1,4 @@
-"""Settings in files of other programs, which are followed or refused."""
+"""Settings in other programs' files, which are either supported or refused."""
 
 import types
 
@@ -8,15 +8,15 @@ _SHOWN = 60  # characters of a value in a message
 
 
 def check_settings(entries, path, obeyed, fixed=types.MappingProxyType({})):
-    """Refuses a setting that would change answers but is not followed.
+    """Refuses an unsupported setting that would change answers.
 
     A setting that is null, false or empty is off.
 
     Args:
         entries: dict, the content of the file.
         path: the file's name in messages.
-        obeyed: the names of settings that are followed, or change no answer.
-        fixed: dict from a setting's name to the tuple of values that are followed.
+        obeyed: the names of settings that are supported or change no answer.
+        fixed: dict from a setting's name to the tuple of supported values.
     """
     for key, value in entries.items():
         named = key if key.isidentifier() else repr(key)

@@ -1,6 +1,6 @@
 """Files and folders, on a disk or in a bucket (`gs://…`).
 
-TensorFlow, which reaches buckets, is imported for them only. Errors there are
+Only buckets need TensorFlow, which is imported on first use. Errors in buckets are
 `OSError`s, as on a disk.
 """
 
@@ -23,12 +23,12 @@ _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
 
 def is_remote(path):
-    """Returns whether a path lies on no disk of this machine."""
+    """Returns whether a path is not on a disk of this machine."""
     return "://" in os.fspath(path)
 
 
 def require_disk(flag, path):
-    """Refuses the path of a flag that lies on no disk of this machine."""
+    """Refuses a flag's path that is not on a disk of this machine."""
     if path and is_remote(path):
         raise UserError(
             f"--{flag}={path} is not on a disk of this machine, which this command "
@@ -67,7 +67,7 @@ def naming(path, temporary=None):
 
 @contextlib.contextmanager
 def remote_files():
-    """Gives `tf.io.gfile`, whose errors become `OSError`s."""
+    """Yields `tf.io.gfile`; its errors become `OSError`s."""
     import tensorflow as tf
 
     with os_errors():
@@ -227,7 +227,7 @@ def read_bytes(path):
 
 @contextlib.contextmanager
 def read_locally(path):
-    """Gives a local path to a file: its own, or that of a copy from a bucket."""
+    """Yields a local path to a file: its own, or a temporary copy's."""
     if not is_remote(path):
         require_regular(path)
         yield path

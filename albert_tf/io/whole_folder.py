@@ -24,7 +24,7 @@ _OPEN = {}
 
 @contextlib.contextmanager
 def replacing(directory, is_stale=lambda name, is_listed: False):
-    """Gives a temporary folder whose files then replace those in `directory`.
+    """Yields a temporary folder whose files then replace the files in `directory`.
 
     All files are complete before the first is moved. A process killed earlier leaves
     the old files; after one killed later, the next writer finishes the move (see
@@ -61,7 +61,7 @@ def replacing(directory, is_stale=lambda name, is_listed: False):
 
 @contextlib.contextmanager
 def writing(directory, patience=0):
-    """Keeps other writers out of a folder, and finishes what a killed one began.
+    """Keeps other writers out of a folder, and finishes a killed writer's work.
 
     Args:
         directory: a folder, which is made.
@@ -77,7 +77,7 @@ def writing(directory, patience=0):
 
 
 def finish(directory):
-    """Finishes what a killed writer began in a folder, if anything; see `writing`."""
+    """Finishes a killed writer's work in a folder, if there is any; see `writing`."""
     if _is_unfinished(directory):
         with writing(directory, _SAVING_SECONDS):
             pass
@@ -86,8 +86,8 @@ def finish(directory):
 def require_whole(directory):
     """Refuses a folder with missing files or an unfinished replacement.
 
-    The folder need not exist or have checksums. Since anybody may have made it, nothing
-    in it is changed. If a writer is at work, the function waits for it.
+    The folder need not exist or have checksums. The function changes nothing in it,
+    since anybody may have made it, and waits for a writer at work.
     """
     deadline = time.monotonic() + _SAVING_SECONDS
     while _is_unfinished(directory):

@@ -13,12 +13,12 @@ _COMPILED = contextvars.ContextVar("compiled", default=False)
 
 @contextlib.contextmanager
 def compiled_activations(compiled=True):
-    """Lets XLA compile the activations of many operations by themselves.
+    """Lets XLA compile each activation that consists of many operations.
 
-    For graphs that XLA does not compile as a whole, on the backend TensorFlow. Run
-    operation by operation, a gelu of `[8, 128, 3072]` in bfloat16 and its gradient take
-    12 ms on two cores with AVX512_BF16; compiled, they take 4 ms (docs/decisions.md,
-    "What XLA compiles of a step in bfloat16").
+    This is for graphs that XLA does not compile as a whole, on the TensorFlow backend.
+    Run operation by operation, a gelu of `[8, 128, 3072]` in bfloat16 and its gradient
+    take 12 ms on two cores with AVX512_BF16; compiled, they take 4 ms
+    (docs/decisions.md, "What XLA compiles of a step in bfloat16").
 
     Args:
         compiled: False changes nothing.
@@ -31,7 +31,7 @@ def compiled_activations(compiled=True):
 
 
 def _compilable(function):
-    """Returns elementwise `function`, which `compiled_activations` compiles."""
+    """Wraps an elementwise `function` so that `compiled_activations` compiles it."""
 
     @functools.wraps(function)
     def call(*inputs):
@@ -44,8 +44,8 @@ def _compilable(function):
 def _compiled(function):
     """Compiles `function` and its gradient, which keeps only the inputs.
 
-    Both compute in float32 and return the type of the inputs: XLA rounds bfloat16 after
-    each operation, which makes it half as fast.
+    Both compute in float32 and return the inputs' dtype: XLA rounds bfloat16 after each
+    operation, which halves the speed.
     """
     # Imported here: the layers also run without TensorFlow.
     import tensorflow as tf
@@ -77,7 +77,7 @@ def _gelu(inputs):
 
 
 def _gelu_erf(inputs):
-    # As TensorFlow's, but for the last digit; that has `erfc`, which ONNX lacks.
+    # Equals TensorFlow's up to the last digit; that uses `erfc`, which ONNX lacks.
     return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
 
 
@@ -97,10 +97,10 @@ ACTIVATION_FUNCTIONS = {
     "silu": ops.silu,
     "tanh": keras.ops.tanh,
 }
-"""Of one tensor."""
+"""Activations of one tensor."""
 
 GATED_FUNCTIONS = {
     "geglu": _compilable(_geglu),
     "swiglu": _compilable(_swiglu),
 }
-"""Of the gate and of the values that it lets through (Shazeer, arXiv 2002.05202)."""
+"""Activations of a gate and the values it scales (Shazeer, arXiv 2002.05202)."""

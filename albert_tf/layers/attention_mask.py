@@ -1,4 +1,4 @@
-"""Masks and positions of attention: its inputs beside the hidden states."""
+"""Masks and positions for attention: its inputs beside the hidden states."""
 
 import dataclasses
 import typing
@@ -18,16 +18,15 @@ class AttentionMask:
 
     Attributes:
         bias: float32 `[batch or 1, heads or 1, 1 or Q, tokens]`, added to the scores:
-            0, or -10000 for a key that is padding or of another pair.
+            0, or -10000 for a key that is padding or in another pair.
         local_bias: the same for blocks whose tokens see only their neighbours; None
-            where all blocks are global.
+            if all blocks are global.
         global_every: the blocks 0, n, 2 n, … are global; read with `local_bias`.
         positions: int32 `[batch, tokens]`, counted from the first token of each pair;
-            None where a row holds one pair.
-        key_turns, query_turns: the `rotation` of all tokens and of the ones
-            that attend, `[batch or 1, tokens or Q, head size]`; None for learned
-            positions.
-        pick: the function of `of_rows`; None where all tokens attend.
+            None if a row holds one pair.
+        key_turns, query_turns: the `rotation` of all tokens and of the attending ones,
+            `[batch or 1, tokens or Q, head size]`; None for learned positions.
+        pick: the argument of `of_rows`; None if all tokens attend.
     """
 
     bias: typing.Any
@@ -39,7 +38,7 @@ class AttentionMask:
     pick: typing.Any = None
 
     def of_rows(self, pick):
-        """Returns the mask of some tokens, for a block that computes no others.
+        """Returns the mask for a block that computes only some tokens.
 
         `pick` maps `[batch or 1, tokens, width]` to `[batch or 1, outputs, width]`.
         """
@@ -53,7 +52,10 @@ class AttentionMask:
         )
 
     def of_examples(self, numbers):
-        """Returns the mask of examples, int32 `[examples]`, that hold one pair each."""
+        """Returns the mask of the examples `numbers`, int32 `[examples]`.
+
+        Each row must hold one pair.
+        """
         return dataclasses.replace(
             self,
             bias=_taken(self.bias, numbers),
@@ -78,8 +80,8 @@ def attention_mask_of(config, input_mask, pair_ids=None):
     Args:
         config: an `AlbertConfig`.
         input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
-        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair, where a row
-            holds several pairs: they do not see each other.
+        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair, if a row
+            holds several pairs, which do not see each other.
     """
     bias, local_bias, positions, turns = key_bias(input_mask), None, None, None
     if pair_ids is not None:
@@ -104,36 +106,37 @@ def attention_mask_of(config, input_mask, pair_ids=None):
 
 
 def query_tokens(hidden, attention_mask):
-    """Returns the tokens of `hidden` `[batch, tokens, width]` that attend to all."""
+    """Returns the attending tokens of `hidden`, `[batch, tokens, width]`."""
     return hidden if attention_mask.pick is None else attention_mask.pick(hidden)
 
 
 def key_bias(input_mask):
-    """Computes the bias of scores by padding, float32 `[batch, 1, 1, tokens]`.
+    """Computes the score bias for padding, float32 `[batch, 1, 1, tokens]`.
 
-    It is 0 where `input_mask`, `[batch, tokens]`, is 1, and else -10000. Only keys are
-    masked: padded queries are computed and ignored (official
+    It is 0 where `input_mask`, `[batch, tokens]`, is 1, and -10000 elsewhere. Only keys
+    are masked: padded queries are computed and ignored (official
     `create_attention_mask_from_input_mask`).
     """
     padding = 1.0 - ops.cast(input_mask, "float32")
-    # Not by indexing, which TensorFlow Lite does not have for four axes.
+    # Not by indexing, which TensorFlow Lite does not support with four axes.
     return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
 
 
 def pair_bias(pair_ids):
-    """Computes the bias of scores between pairs, float32 `[batch, 1, tokens, tokens]`.
+    """Computes the score bias between pairs, float32 `[batch, 1, tokens, tokens]`.
 
-    It is 0 where two tokens have equal `pair_ids`, `[batch, tokens]`, and else -10000.
+    It is 0 where two tokens have equal `pair_ids`, `[batch, tokens]`, and -10000
+    elsewhere.
     """
     others = ops.cast(ops.logical_not(same_pair(pair_ids)), "float32")
     return _MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
 
 
 def window_bias(tokens, window):
-    """Computes the bias of scores past a window, float32 `[1, 1, tokens, tokens]`.
+    """Computes the score bias beyond a window, float32 `[1, 1, tokens, tokens]`.
 
-    It is 0 for tokens at most `window // 2` apart, and else -10000; `tokens` is an int
-    or an int32 scalar.
+    It is 0 for tokens at most `window // 2` apart, and -10000 for others; `tokens` is
+    an int or an int32 scalar.
     """
     places = ops.arange(tokens, dtype="int32")
     rows, columns = ops.expand_dims(places, (0, 1, 3)), ops.expand_dims(places, 0)
@@ -144,7 +147,7 @@ def window_bias(tokens, window):
 def _picked(bias, pick):
     if bias is None or bias.shape[2] == 1:
         return bias
-    # Not by transposing, which tf2onnx writes as a wrong reshape for one head.
+    # Not by transposing, which tf2onnx turns into a wrong reshape for one head.
     heads = ops.unstack(bias, axis=1)  # of [B, T, T]
     return ops.stack([pick(rows) for rows in heads], axis=1)  # [B, heads, Q, T]
 
@@ -156,7 +159,7 @@ def _taken(bias, numbers):
 
 
 def same_pair(pair_ids):
-    """Returns bool `[batch, tokens, tokens]`: two tokens have equal `pair_ids`."""
+    """Marks tokens with equal `pair_ids`: bool `[batch, tokens, tokens]`."""
     return ops.equal(pair_ids[:, :, None], pair_ids[:, None, :])  # [B, T, T]
 
 
@@ -182,11 +185,11 @@ def rotation(positions, head_size):
 
 
 def rotated(heads, turns):
-    """Turns queries or keys, so that their products depend on distances only.
+    """Rotates queries or keys, so that their products depend only on distances.
 
-    Element i turns with element i + D/2, as in GPT-NeoX and transformers. `heads` is
-    `[batch, tokens, heads, head size]`, as is the result; `turns` is the result of
-    `rotation`. Angles and sums are float32 whatever the type of `heads`.
+    Element i rotates with element i + D/2, as in GPT-NeoX and transformers. `heads` and
+    the result are `[batch, tokens, heads, head size]`; `turns` is the result of
+    `rotation`. Angles and sums are float32 whatever the dtype of `heads`.
     """
     cosines, sines = ops.split(ops.expand_dims(turns, 2), 2, axis=-1)
     first, second = ops.split(ops.cast(heads, "float32"), 2, axis=-1)
@@ -195,10 +198,11 @@ def rotated(heads, turns):
 
 
 def gather_positions(sequence, positions):
-    """Picks rows: `[batch, tokens, width]` at int32 `[batch, outputs]`.
+    """Gathers tokens of `[batch, tokens, width]` at int32 `[batch, outputs]`.
 
-    A lookup in the flattened rows: its gradient is one scatter, which XLA handles
-    better than the gradient of `take_along_axis`. Returns `[batch, outputs, width]`.
+    It looks up the flattened rows, because the gradient is one scatter, which XLA
+    handles better than the gradient of `take_along_axis`. Returns `[batch, outputs,
+    width]`.
     """
     batch, tokens, width = ops.shape(sequence)
     starts = ops.arange(batch, dtype="int32")[:, None] * tokens  # [B, 1]

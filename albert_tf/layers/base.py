@@ -1,4 +1,4 @@
-"""The parts of all other layers: config, projections, adapters, norm and dropout."""
+"""The parts of the other layers: config, projections, adapters, norm and dropout."""
 
 import keras
 from keras import ops
@@ -13,8 +13,8 @@ CLASSIFIER_SITE = -2
 POSITION_SITE = -3
 OUTPUT_SITE = -4
 
-# Odd and far apart modulo 2**32: seeds that differ by a small number, such as a
-# step counter, never share a mask between different sites.
+# Odd and far apart modulo 2**32, so that seeds that differ by a small number, such as
+# a step counter, never share a mask between different sites.
 _STRIDES = (-1640531535, -2048144777)
 
 
@@ -43,7 +43,7 @@ class ConfiguredLayer(keras.layers.Layer):
         return cls(cls.config_class.from_dict(config.pop("config")), **config)
 
     def _dense(self, units, name, dtype=None, use_bias=True, initializer=None):
-        """Creates a projection of the last axis, by default as the official code."""
+        """Creates a projection of the last axis, by default like the official code."""
         return Dense(
             units,
             use_bias=use_bias,
@@ -53,7 +53,7 @@ class ConfiguredLayer(keras.layers.Layer):
         )
 
     def _block_norm(self, name):
-        """Creates a layer norm of blocks, which have biases if the config says so."""
+        """Creates a layer norm for a block, with a bias if `config.use_bias`."""
         return LayerNorm(
             self.config,
             use_bias=self.config.use_bias,
@@ -66,7 +66,7 @@ class ConfiguredLayer(keras.layers.Layer):
         return self.add_weight(name=name, shape=shape, initializer=self._initializer())
 
     def _float32_weight(self, name, shape, initializer):
-        """Adds a weight of float32 computations, even in a model of bfloat16."""
+        """Adds a float32 weight, even in a bfloat16 model."""
         return self.add_weight(
             name=name,
             shape=shape,
@@ -76,7 +76,7 @@ class ConfiguredLayer(keras.layers.Layer):
         )
 
     def _initializer(self):
-        """Returns the initialiser of all weights but biases and normalisations."""
+        """Returns the initialiser for weights other than biases and norms."""
         return truncated_normal(self.config.initializer_range)
 
 
@@ -93,13 +93,13 @@ def refuse_quantization(self, *args, **kwargs):
 class Dense(keras.layers.Dense):
     """A `keras.layers.Dense` with fewer operations around the product.
 
-    Keras contracts three axes with two by `tf.tensordot`, a dozen operations on shapes.
-    Here the rows of `[batch, tokens, width]` make one matrix, which gives the same
-    numbers. With bfloat16 variables, which exports have, the outputs are float32:
-    on a CPU, TensorFlow adds and multiplies bfloat16 at a third of the speed.
+    Keras multiplies three axes by two with `tf.tensordot`, which adds a dozen shape
+    operations. This layer flattens `[batch, tokens, width]` to one matrix, which gives
+    the same numbers. With bfloat16 variables, which exports have, the outputs are
+    float32: on a CPU, TensorFlow adds and multiplies bfloat16 at a third of the speed.
 
-    Call: `[..., width]` to `[..., units]`; with `adapter`, a pair of matrices `[width,
-    rank]` and `[rank, units]`, to the sum of this product and the one by both.
+    Call: `[..., width]` to `[..., units]`. `adapter`, a pair of matrices `[width,
+    rank]` and `[rank, units]`, adds the product with both.
     """
 
     quantize = refuse_quantization
@@ -119,11 +119,10 @@ class Dense(keras.layers.Dense):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class LayerNorm(ConfiguredLayer):
-    """Normalises the last axis, by default with 1e-12 as `contrib.layers.layer_norm`.
+    """Normalises the last axis; epsilon is 1e-12 by default (`contrib.layers`).
 
-    The statistics are computed in float32 whatever the compute dtype, because
-    1e-12 is zero in float16. Subtracting the mean first keeps nearly constant
-    rows accurate.
+    The statistics are float32 whatever the compute dtype, because 1e-12 is zero in
+    float16. Subtracting the mean first keeps nearly constant rows accurate.
 
     Args:
         config: an `AlbertConfig`.
@@ -158,11 +157,11 @@ class LayerNorm(ConfiguredLayer):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class DepthAdapters(ConfiguredLayer):
-    """An adapter for each block and each product that blocks share.
+    """A low-rank adapter for each block and each projection that blocks share.
 
     Block i computes `x kernel + bias + (x down[i]) up[i]` (LoRA, arXiv 2106.09685, one
-    a depth as in Relaxed Recursive Transformers, arXiv 2410.20672). New ones change
-    nothing: `up` is 0.
+    per depth as in Relaxed Recursive Transformers, arXiv 2410.20672). New adapters
+    change nothing, because `up` is 0.
 
     The weights are `down`, `[blocks, inputs, rank]`, and `up`, `[blocks, rank,
     outputs]`, by sublayer and projection, with `config.depth_adapter_rank` as the rank.
@@ -218,17 +217,17 @@ def fold_seed(seed, site):
 
 
 def dropout(inputs, rate, seed, site):
-    """Zeroes a fraction `rate` and scales up the rest; `seed` None is inference."""
+    """Zeroes a fraction `rate` and scales the rest up; `seed` None is inference."""
     if seed is None or rate == 0:
         return inputs
     return keras.random.dropout(inputs, rate, seed=_FixedSeed(fold_seed(seed, site)))
 
 
 class _FixedSeed(keras.random.SeedGenerator):
-    """Hands `keras.random` a seed tensor instead of the state of a variable."""
+    """A `SeedGenerator` that returns a given seed instead of a variable's state."""
 
     def __init__(self, seed):
-        # The parent's constructor would create a variable for every call.
+        # The parent's constructor would create a variable in every call.
         dtype = "uint32" if keras.backend.backend() == "jax" else "int32"
         self._seed = ops.cast(seed, dtype)
 

@@ -13,9 +13,9 @@ from albert_tf.layers.base import dropout
 class Embeddings(ConfiguredLayer):
     """Word, segment and position embeddings, summed and normalised at width E.
 
-    Official `embedding_lookup` and `embedding_postprocessor`. The mapping to the
-    hidden size belongs to the encoder. With `config.position_embedding_type` "rotary"
-    there is no table of positions: attention learns of them.
+    Official `embedding_lookup` and `embedding_postprocessor`. The encoder maps the sum
+    to the hidden size. With `config.position_embedding_type` "rotary", there is no
+    position table, and attention rotates queries and keys instead.
 
     Call: `input_ids` and `segment_ids` int32 `[batch, tokens]`, `seed` int32 `[2]`
     or None for inference, `positions` int32 `[batch, tokens]` or None for 0, 1, …, to
@@ -46,10 +46,10 @@ class Embeddings(ConfiguredLayer):
 
     def call(self, input_ids, segment_ids, seed=None, positions=None):
         words = self._rows(self.word_embeddings, input_ids, input_ids)  # [B, T, E]
-        # A product with one-hot rows: the table has two rows, and the gradient
-        # of a product is a product, where a lookup's is a scatter.
+        # A product with one-hot rows, because the table has two rows, and the gradient
+        # of a product is a product, whereas a lookup's is a scatter.
         if self.config.type_vocab_size == 1:
-            # A second text is of the only segment, too; its one-hot row would be zeros.
+            # A second text has the only segment, too; its one-hot row would be zeros.
             segment_ids = ops.zeros_like(segment_ids)
         segments = ops.one_hot(
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
@@ -75,9 +75,9 @@ class Embeddings(ConfiguredLayer):
         return self._rows(self.position_embeddings, positions, input_ids)  # [B, T, E]
 
     def _rows(self, table, indices, input_ids):
-        """Rows `[batch, tokens, embedding]`; through RoBERTa's padding learns nothing.
+        """Looks up `[batch, tokens, embedding]`; RoBERTa's padding gets no gradient.
 
-        The tables of fairseq and of Hugging Face have no gradient at `padding_idx`.
+        The tables of fairseq and Hugging Face have no gradient at `padding_idx` either.
         """
         rows = ops.take(table, indices, axis=0)
         if not self.config.is_roberta:
@@ -89,8 +89,8 @@ class Embeddings(ConfiguredLayer):
 def positions_after_padding(input_ids, padding_idx):
     """Computes RoBERTa's positions, int32 `[batch, tokens]`.
 
-    Tokens are counted on from `padding_idx + 1`; padding, which has that id, is not
-    counted, and stands at `padding_idx`. Source: `make_positions` of fairseq.
+    Tokens count from `padding_idx + 1`; padding, whose id is `padding_idx`, does not
+    count and has that position. Source: `make_positions` of fairseq.
     """
     is_token = ops.cast(ops.not_equal(input_ids, padding_idx), "int32")
     return ops.cumsum(is_token, axis=1) * is_token + padding_idx

@@ -1,4 +1,4 @@
-"""Early exit: heads after the layers before the last, and rules to stop there."""
+"""Early exit: heads on the layers before the last, and when to stop there."""
 
 import keras
 from keras import ops
@@ -6,19 +6,19 @@ from keras import ops
 from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.layers.heads import ClassificationHead
 
-_SAME_LABEL = 0.5  # a predicted label is 1, others are 0
+_SAME_LABEL = 0.5  # predicted labels are 1, others are 0
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class ExitClassifiers(ClassificationHead):
     """A `ClassificationHead` for each layer but the last, with stacked weights.
 
-    A loop over depth can so pick the weights of its layer. As in PABEE, all share the
-    pooler.
+    Stacking lets a loop over depth pick the weights of its layer. As in PABEE, all
+    heads share the pooler.
 
     Args:
         config: an `AlbertConfig`.
-        num_labels: width of each one's output.
+        num_labels: width of each head's output.
         initializer_range: standard deviation of the initial weights.
 
     Call: `[batch, layers - 1, hidden]` to float32 `[batch, layers - 1, labels]`.
@@ -52,10 +52,10 @@ class ExitClassifiers(ClassificationHead):
 
 
 def first_state(logits, kind):
-    """Returns the state of `leaving` before the first layer, for such logits.
+    """Returns the state of `leaving` before the first layer, for logits of this shape.
 
-    It is the last predictions, float32 `[rows, …]`, and the number of layers for which
-    they have been the same, float32 `[rows]`.
+    The state is the last predictions, float32 `[rows, …]`, and for how many layers they
+    have not changed, float32 `[rows]`.
     """
     last = _predictions(logits, kind)
     return ops.full_like(last, float("nan")), ops.zeros_like(last[:, 0])
@@ -66,10 +66,10 @@ def leaving(logits, state, rule, kind, threshold=None):
 
     Args:
         logits: float32 `[rows, outputs]` of the layer's head.
-        state: `first_state`, or the one after the layer before.
+        state: `first_state`, or the state after the previous layer.
         rule: an `ExitRule`.
         kind: what the outputs mean, one of `models.labels.LABEL_KINDS`.
-        threshold: a float32 scalar in place of the rule's.
+        threshold: a float32 scalar that replaces the rule's.
     """
     threshold = rule.threshold if threshold is None else threshold
     if rule.name != "patience":
@@ -90,18 +90,18 @@ def _predictions(logits, kind):
         return logits
     if kind == "multi_label":
         return ops.cast(logits > 0, "float32")
-    # Not `ops.argmax`, which looks at the sign of zeros, as ONNX cannot.
+    # Not `ops.argmax`, which reads the sign of zeros; ONNX cannot.
     best = ops.max(logits, axis=-1, keepdims=True)
     return ops.cast(logits >= best, "float32")
 
 
 def confidence(logits, name, kind):
-    """Computes what a rule compares with its threshold, float32 `[rows]`.
+    """Computes the value that a rule compares with its threshold, float32 `[rows]`.
 
     Args:
         logits: float32 `[rows, outputs]`.
         name: name of an `ExitRule` other than "patience".
-        kind: as for `leaving`; of several labels, the least sure one counts.
+        kind: see `leaving`; with several labels, the least confident one counts.
     """
     several = kind == "multi_label"
     logits = two_sided(logits) if several else logits
@@ -114,5 +114,5 @@ def confidence(logits, name, kind):
 
 
 def two_sided(logits):
-    """Makes `[rows, labels, 2]`, whose softmax is a label's sigmoid and its rest."""
+    """Makes `[rows, labels, 2]`, whose softmax is each label's sigmoid and the rest."""
     return ops.stack([logits, ops.zeros_like(logits)], axis=-1)

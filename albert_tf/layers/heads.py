@@ -1,4 +1,4 @@
-"""The heads: linear classifier, masked language model, and answers of SQuAD 2.0."""
+"""The heads: linear classifier, masked language model and SQuAD 2.0 answers."""
 
 import keras
 from keras import ops
@@ -16,24 +16,24 @@ _MASKED_LOGIT = -1e30
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class ClassificationHead(ConfiguredLayer):
-    """Logits from `[..., hidden]`, with the weights stored as `[labels, hidden]`.
+    """A linear layer whose weights are stored as `[labels, hidden]`.
 
     The official sentence-order head (two labels: 0 in order, 1 swapped) and the
-    official classifier have this form. It is computed in float32 whatever the compute
+    official classifier have this form. It computes in float32 whatever the compute
     dtype.
 
     Args:
         config: an `AlbertConfig`.
         num_labels: width of the output.
-        initializer_range: standard deviation of the initial weights; by default that of
-            the official classifiers, which ignore the config's.
+        initializer_range: standard deviation of the initial weights; the default is the
+            official classifiers', which ignore the config's.
 
     Call: `[..., hidden]` to float32 `[..., labels]`.
     """
 
     own_arguments = ("num_labels", "initializer_range")
     stacked = ()
-    """Axes of the weights before those of one head."""
+    """Leading axes of the weights, before the axes of one head."""
 
     def __init__(self, config, num_labels, initializer_range=0.02, **kwargs):
         super().__init__(config, **kwargs)
@@ -55,7 +55,7 @@ class ClassificationHead(ConfiguredLayer):
         self.output_bias = self._float32_weight("output_bias", shape, "zeros")
 
     def call(self, pooled):
-        # In float32, as the weights: bfloat16 would round a logit of 5 by 0.02.
+        # In float32, like the weights: bfloat16 would round a logit of 5 by 0.02.
         logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [..., L]
         return logits + self.output_bias
 
@@ -64,8 +64,8 @@ class ClassificationHead(ConfiguredLayer):
 class MaskedLMHead(ConfiguredLayer):
     """Logits over the vocabulary (official `get_masked_lm_output`).
 
-    The projection is the table of word embeddings with a bias of its own; without
-    `config.tie_word_embeddings`, it is a table of its own, too.
+    The projection is the word embedding table, or a separate one without
+    `config.tie_word_embeddings`; it has its own bias.
 
     Call: the encoder's output at the masked positions, `[batch, predictions, hidden]`,
     and `word_embeddings` `[vocabulary, embedding]`, to float32
@@ -115,18 +115,18 @@ class AnswerBeamsHead(ConfiguredLayer):
 
     Args:
         config: an `AlbertConfig`, or an `XLNetConfig` in XLNet's head.
-        start_n_top: starts that are followed.
-        end_n_top: ends that are given for each of them.
+        start_n_top: how many starts inference keeps.
+        end_n_top: how many ends inference keeps for each start.
         dropout_prob: dropout before the last layer of the answer class, in training.
 
     Call: the encoder's output `[batch, tokens, hidden]`; `p_mask` `[batch, tokens]`, 1
     where no answer may begin or end; optionally `start_positions`, int32 `[batch]`, and
     `cls_positions`, int32 `[batch, 1]`, of the token that stands for no answer (the
-    first one if absent). Returns a dict of float32, with `start_positions`
+    first one if absent). Returns a dict of float32. With `start_positions`:
         start_log_probs: `[batch, tokens]`
         end_log_probs: `[batch, tokens]`, given that start
-        cls_logits: `[batch]`, great where there is no answer
-    and without them, best first, of equal ones the first token first,
+        cls_logits: `[batch]`, high if there is no answer
+    Without them, best first, and the earlier token first on a tie:
         start_top_log_probs, start_top_index: `[batch, starts]`, the index int32
         end_top_log_probs, end_top_index: `[batch, starts * ends]`, the ends of the
             first start first
@@ -199,7 +199,7 @@ class AnswerBeamsHead(ConfiguredLayer):
         """Scores tokens as ends of each start: `[B, starts]` to `[B, starts, T]`."""
         width = self.config.hidden_size
         start_hidden = gather_positions(hidden, starts)  # [B, starts, H]
-        # The layer sees both, one beside the other; so each is projected but once.
+        # The layer reads their concatenation; this projects each one only once.
         kernel = ops.convert_to_tensor(self.end_hidden.kernel)  # [2 H, H]
         bias = ops.convert_to_tensor(self.end_hidden.bias)
         of_end = ops.matmul(hidden, kernel[:width])  # [B, T, H]
@@ -209,7 +209,7 @@ class AnswerBeamsHead(ConfiguredLayer):
         return ops.log_softmax(_masked(logits, p_mask[:, None]))
 
     def _start_of_class(self, hidden, start_logits, start_positions):
-        """Returns the start that the answer class reads, `[B, H]`: the expected one."""
+        """Returns the expected start, `[B, H]`, which the answer class reads."""
         weights = ops.cast(ops.softmax(start_logits), hidden.dtype)  # [B, T]
         return ops.einsum("bt,bth->bh", weights, hidden)
 

@@ -1,7 +1,8 @@
 """Loops over depth and rematerialization, neither of which changes a number.
 
-The only layer code that needs TensorFlow; it is imported on demand. `depth_loop`,
-`rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
+This is the only layer code that needs TensorFlow; it is imported on demand.
+
+`depth_loop`, `rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
 i = 0 .. count - 1 in turn, where `hidden` and the result are `[batch, tokens, hidden]`.
 `count` is an int, and `i` is one too, or an int32 scalar in a loop. `variables` are the
 Keras variables that `body` reads.
@@ -14,7 +15,7 @@ from tensorflow.python.ops import control_flow_util
 
 
 def depth_loop(body, hidden, count):
-    """Applies `body` in a `tf.while_loop`, which is traced and compiled once.
+    """Applies `body` in a `tf.while_loop`, which traces and compiles it once.
 
     XLA must know `count` to differentiate the loop. Returns the last output.
     """
@@ -31,10 +32,9 @@ def depth_loop(body, hidden, count):
 def rematerialize(body, variables, hidden, count):
     """Applies `body` unrolled, and computes it again for the gradient.
 
-    Only the inputs of the steps are kept for the backward pass, which adds up the
-    gradients of the weights as it goes. `body` must be a pure function of `hidden`
-    and `variables`: dropout has to come from a given seed. Returns the list of all
-    outputs.
+    The backward pass keeps only the inputs of the steps, and adds up the gradients of
+    the weights as it goes. `body` must be a pure function of `hidden` and `variables`:
+    dropout has to come from a given seed. Returns the list of all outputs.
     """
 
     @tf.custom_gradient
@@ -61,7 +61,7 @@ def rematerialize(body, variables, hidden, count):
 
 
 def rematerialized_loop(body, variables, hidden, count):
-    """Works as `rematerialize`, with one `tf.while_loop` forward and one backward.
+    """Works like `rematerialize`, with one `tf.while_loop` forward and one backward.
 
     Returns the last output.
     """
@@ -99,16 +99,16 @@ def rematerialized_loop(body, variables, hidden, count):
 def recompute(function, *tensors, axis, parts):
     """Calls `function(*tensors)`; the gradient computes it again from `tensors`.
 
-    Inside a rematerialised block, which is computed again as a whole, this is for
-    tensors that only `function` needs (attention's probabilities, `[batch, heads,
-    tokens, tokens]`): they take no memory while the gradient of the rest of the block
-    is computed, and then only a part of them at a time.
+    In a rematerialised block, which is computed again as a whole, this saves tensors
+    that only `function` needs (attention probabilities, `[batch, heads, tokens,
+    tokens]`): they take no memory while the rest of the block computes its gradient,
+    and afterwards only one part is in memory at a time.
 
     Args:
-        function: pure, of tensors; captured ones get no gradient.
-        *tensors: of the same size along `axis`, along which it works piece by piece.
+        function: a pure function of tensors; captured tensors get no gradient.
+        *tensors: of the same size along `axis`, along which the work is split.
         axis: int.
-        parts: into how many pieces to divide the tensors and the work.
+        parts: the number of parts to split the work into.
     """
     size = tensors[0].shape[axis]
     sizes = [(size + part) // parts for part in range(parts)]
@@ -141,7 +141,7 @@ def _pure(body, variables, weights, i, hidden):
 
 
 def _backward(body, variables, weights, i, hidden, upstream):
-    """Computes gradients of step i by `hidden`, and a list of gradients by weights."""
+    """Computes step i's gradient with respect to `hidden`, and a list for weights."""
 
     def step(hidden, *weights):
         return _pure(body, variables, weights, i, hidden)
@@ -151,7 +151,7 @@ def _backward(body, variables, weights, i, hidden, upstream):
 
 
 def _gradients(function, inputs, upstream):
-    """Computes `function(*inputs)` again; returns its gradients by each input."""
+    """Computes `function(*inputs)` again; returns the gradient for each input."""
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(inputs)
         output = function(*inputs)
@@ -175,10 +175,10 @@ def _like(tensor, other):
 def _after(hidden, upstream, totals):
     """Returns the values; `hidden` now depends on `upstream` (and on `totals`).
 
-    Otherwise the compiler merges the second computation with the first, and all
-    intermediate results are kept after all. XLA drops its optimisation barriers
-    before the last of its merging passes on CPU, so there is a true dependency
-    too: a zero that it cannot know to be one.
+    Otherwise the compiler merges the second computation with the first and keeps all
+    intermediate results after all. On CPU, XLA drops its optimisation barriers before
+    its last merging pass, so there is also a true dependency: a zero that XLA cannot
+    recognise.
     """
     if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
         hidden, upstream, *totals = xla.optimization_barrier(hidden, upstream, *totals)

@@ -13,7 +13,7 @@ from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
 
-# Of the dropouts in a block.
+# Dropout sites in a block.
 _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
@@ -24,18 +24,18 @@ _LARGEST_KERNEL_HEAD = 128  # of cuDNN's attention
 class Sublayer(ConfiguredLayer):
     """Attention or feed-forward layer, with layer norm, dropout and residual.
 
-    The norm is of the sum, as in the official code (`config.norm` "post"), or of the
-    function's input ("pre"; Xiong et al., arXiv 2002.04745). Then the residual
-    path is free, and the last projection of each function is initialised smaller, by
-    one over the root of the number of functions (GPT-2), so that the sum does not grow
-    with depth.
+    The norm applies to the sum, as in the official code (`config.norm` "post"), or to
+    the function's input ("pre"; Xiong et al., arXiv 2002.04745). With "pre", nothing
+    normalises the residual path, and the last projection of each function is
+    initialised smaller, by one over the square root of the number of functions (GPT-2),
+    so that the sum does not grow with depth.
     """
 
     def _projection(self, units, name):
         return self._dense(units, name, use_bias=self.config.use_bias)
 
     def _output_projection(self):
-        """Adds the projection of the function's output, `hidden_size` wide."""
+        """Creates the output projection, `hidden_size` wide."""
         config = self.config
         initializer = None
         if config.norm == "pre":
@@ -57,7 +57,7 @@ class Sublayer(ConfiguredLayer):
         output = dropout(output, self.config.hidden_dropout_prob, seed, site)
         output = ops.add(residual, output)
         if self.config.norm == "pre":
-            # Products of bfloat16 variables are float32.
+            # `Dense` with bfloat16 variables returns float32.
             return ops.cast(output, self.compute_dtype)
         return self.layer_norm(output)
 
@@ -72,9 +72,9 @@ class SelfAttention(Sublayer):
 
     Call: hidden `[batch, tokens, hidden]`, the block's `AttentionMask`, and the block's
     `seed`, int32 `[2]` or None for inference; returns `[batch, tokens, hidden]` or, if
-    the mask is `of_rows`, `[batch, outputs, hidden]` of the tokens picked. With
-    `recompute` (`rematerialization.recompute`), the probabilities are not kept for the
-    gradient. `adapters` are the block's, by projection; see `DepthAdapters.of_block`.
+    the mask is `of_rows`, `[batch, outputs, hidden]` for the picked tokens. `recompute`
+    (`rematerialization.recompute`) does not keep the probabilities for the gradient.
+    `adapters` are the block's, by projection; see `DepthAdapters.of_block`.
     """
 
     def __init__(self, config, **kwargs):
@@ -89,8 +89,8 @@ class SelfAttention(Sublayer):
     def projections(self):
         """The `Dense` layers, in the order of the call.
 
-        Keras finds them here when it saves a model: `model.weights.h5` holds query and
-        value as `projections/dense` and `projections/dense_2`.
+        Keras saves them under this attribute: `model.weights.h5` holds query and value
+        as `projections/dense` and `projections/dense_2`.
         """
         return [self.query, self.key, self.value, self.output_dense]
 
@@ -109,10 +109,10 @@ class SelfAttention(Sublayer):
         return self._sum(residual, output, seed, _ATTENTION_SITE)
 
     def project(self, hidden, attending, attention_mask, seed, recompute, adapters):
-        """Computes the projections and all between them; an export may replace this.
+        """Computes the projections and attention; an export may replace this method.
 
-        The tokens `attending`, `[batch, outputs, hidden]`, attend to those of `hidden`,
-        `[batch, tokens, hidden]`. Returns `[batch, outputs, hidden]`.
+        The tokens `attending`, `[batch, outputs, hidden]`, attend to `hidden`, `[batch,
+        tokens, hidden]`. Returns `[batch, outputs, hidden]`.
         """
         query, key = self._query_and_key(hidden, attending, attention_mask, adapters)
         value = self.value(hidden, adapter=adapters.get("value"))
@@ -120,7 +120,7 @@ class SelfAttention(Sublayer):
         attend = functools.partial(self._attend, bias=attention_mask.bias, seed=seed)
         if recompute is not None:
             config = self.config
-            # Dropout draws one mask for all heads; a bias by head is for all, too.
+            # Dropout draws one mask for all heads; a bias by head needs all heads, too.
             drops = seed is not None and config.attention_probs_dropout_prob > 0
             is_whole = drops or attention_mask.bias.shape[1] != 1
             parts = 1 if is_whole else min(2, config.num_attention_heads)
@@ -130,7 +130,7 @@ class SelfAttention(Sublayer):
         return self.output_dense(context, adapter=adapters.get("output_dense"))
 
     def probabilities(self, hidden, attention_mask, adapters=None):
-        """Computes attention probabilities for the input of the block, before dropout.
+        """Computes attention probabilities for the block's input, before dropout.
 
         Returns:
             float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
@@ -140,7 +140,7 @@ class SelfAttention(Sublayer):
         return _softmax(query, key, attention_mask.bias)
 
     def _query_and_key(self, hidden, attending, attention_mask, adapters):
-        """Returns both `[B, T, N, D]`, turned where positions are rotary."""
+        """Returns query and key, `[B, T, N, D]`, rotated for rotary positions."""
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
         query = self.query(attending, adapter=adapters.get("query"))
@@ -154,7 +154,7 @@ class SelfAttention(Sublayer):
         )
 
     def _attend(self, query, key, value, bias, seed):
-        """Returns the context of queries, keys and values, all `[B, T, N, D]`."""
+        """Attends: query, key, value and result are `[B, T, N, D]`."""
         drops = seed is not None and self.config.attention_probs_dropout_prob > 0
         if not drops and _is_one_kernel(query, key):
             shape = (ops.shape(query)[0], bias.shape[1], query.shape[1], key.shape[1])
@@ -175,7 +175,7 @@ class SelfAttention(Sublayer):
         return ops.einsum("bnqk,bknd->bqnd", probabilities, value)
 
     def _split_heads(self, projected, inputs):
-        # The shape of the inputs: it does not have to wait for the product, and
+        # The shape comes from the inputs, because it need not wait for the product, and
         # tf2onnx loses the product's shape.
         batch, tokens, _ = ops.shape(inputs)
         heads = (self.config.num_attention_heads, self.config.head_size)
@@ -183,9 +183,10 @@ class SelfAttention(Sublayer):
 
 
 def _is_one_kernel(query, key):
-    """Returns whether cuDNN computes these queries' and keys' attention as one kernel.
+    """Returns whether cuDNN can compute this attention as one kernel.
 
-    Only JAX reaches it from Keras. It has no float32, and no odd numbers of tokens.
+    Keras reaches that kernel only on JAX. It supports neither float32 nor odd numbers
+    of tokens.
     """
     return (
         keras.backend.standardize_dtype(query.dtype) in ("bfloat16", "float16")
@@ -214,12 +215,12 @@ def _softmax(query, key, bias):
 class FeedForward(Sublayer):
     """Two projections, with dropout, residual and layer norm.
 
-    Official `attention_ffn_block`, from the scope `ffn_1` on. With "geglu" or "swiglu"
-    as `config.hidden_act`, the activation of a third projection, `gate`, multiplies the
+    Official `attention_ffn_block`, from the scope `ffn_1` on. If `config.hidden_act` is
+    "geglu" or "swiglu", the activation of a third projection, `gate`, multiplies the
     first (Shazeer, arXiv 2002.05202).
 
     Call: hidden `[batch, tokens, hidden]`, `seed` int32 `[2]` of the block or None
-    for inference, to `[batch, tokens, hidden]`. `adapters`: of the block, by
+    for inference, to `[batch, tokens, hidden]`. `adapters` are the block's, by
     projection; see `DepthAdapters.of_block`.
     """
 

@@ -18,26 +18,25 @@ class TransformerStack(ConfiguredLayer):
     """All layers of the encoder; official `transformer_model`.
 
     Layer i belongs to group `config.group_of_layer(i)` and runs
-    `config.inner_group_num` distinct blocks. `config.parameter_sharing` says
-    which sublayers the layers of a group share. With `config.norm` "pre" there is a
-    last layer norm, which `output_of` computes.
+    `config.inner_group_num` distinct blocks. `config.parameter_sharing` says which
+    sublayers the layers of a group share. With `config.norm` "pre", `output_of` applies
+    a final layer norm.
 
     Args:
         config: an `AlbertConfig`.
         depth_loop: run layers with the same parameters in a loop, which is compiled
-            once whatever the depth, instead of unrolling them.
-        rematerialize: keep only the input of each block for the backward pass, and
-            compute the block again there. Neither option changes the numbers.
+            once whatever the depth, instead of unrolling them; same numbers.
+        rematerialize: keep only the input of each block for the backward pass, which
+            computes the block again; same numbers.
 
     Call: hidden `[batch, tokens, hidden]`, the batch's `AttentionMask`, and `seed`,
-    int32 `[2]` or None for inference; returns the list of the outputs of all blocks, or
-    with `depth_loop` of the last block of each loop. With `pick`, the function that
-    `AttentionMask.of_rows` takes, the last block computes the outputs of those tokens
-    only, `[batch, outputs, hidden]`. With `first`, the number of a block, the blocks
-    before it are left out.
+    int32 `[2]` or None for inference; returns the list of all blocks' outputs, or with
+    `depth_loop` the output of each loop. With `pick`, the argument of
+    `AttentionMask.of_rows`, the last block computes only the picked tokens, `[batch,
+    outputs, hidden]`. With `first`, the number of a block, earlier blocks are skipped.
 
     Raises:
-        UserError: an option was asked for that the Keras backend does not have.
+        UserError: the Keras backend does not support an option.
     """
 
     attention_class = SelfAttention
@@ -100,7 +99,7 @@ class TransformerStack(ConfiguredLayer):
         return [*states, *self.run(hidden, attention_mask, last - 1, last, seed)]
 
     def run(self, hidden, attention_mask, first, last, seed=None):
-        """Runs the blocks `first` to `last - 1`; returns their outputs as the call."""
+        """Runs the blocks `first` to `last - 1`; returns outputs like the call."""
         states, index = [], first
         for layer, run in itertools.groupby(self._layers_between(first, last)):
             blocks = layer * len(list(run))
@@ -137,7 +136,7 @@ class TransformerStack(ConfiguredLayer):
             attention_mask: as for the call.
 
         Returns:
-            For each block float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
+            A list of float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
         blocks = itertools.chain.from_iterable(self.layer_schedule)
         return [
@@ -154,7 +153,7 @@ class TransformerStack(ConfiguredLayer):
         )
 
     def _layers_between(self, first, last):
-        """Lists the blocks `first` to `last - 1`, a list for each layer."""
+        """Lists the blocks `first` to `last - 1`, one list per layer."""
         blocks = self.config.inner_group_num
         for number, layer in enumerate(self.layer_schedule):
             start = number * blocks
@@ -163,7 +162,7 @@ class TransformerStack(ConfiguredLayer):
                 yield part
 
     def _run_loop(self, layer, blocks, hidden, attention_mask, seed, index):
-        """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
+        """Runs `blocks`, repetitions of `layer`; the first one is block `index`."""
         from albert_tf.layers import rematerialization
 
         def run_layer(i, hidden):
@@ -179,7 +178,7 @@ class TransformerStack(ConfiguredLayer):
         )
 
     def _unroll(self, blocks, hidden, attention_mask, seed, index):
-        """Returns the outputs of `blocks`, the first being block `index`."""
+        """Returns the outputs of `blocks`; the first one is block `index`."""
 
         def run_block(i, hidden):
             return self._run_block(blocks[i], hidden, attention_mask, seed, index + i)
@@ -211,7 +210,7 @@ class TransformerStack(ConfiguredLayer):
         return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
 
     def _adapters(self, index):
-        """Returns the adapters of block `index` by sublayer; an empty dict without."""
+        """Returns the adapters of block `index` by sublayer; {} without adapters."""
         return {} if self.adapters is None else self.adapters.of_block(index)
 
     def _run_block(self, block, hidden, attention_mask, seed, index):

@@ -1,1 +1,1 @@
-"""Keras models, one a task."""
+"""Keras models, one for each task."""

@@ -1,4 +1,4 @@
-"""The encoder."""
+"""The ALBERT encoder, and the base of models that put a head on it."""
 
 import functools
 from typing import Any
@@ -30,7 +30,7 @@ class AlbertModel(PretrainedModel):
         config: an `AlbertConfig`.
         depth_loop: compile the shared layers once, as a loop; same numbers.
         rematerialize: trade a second forward pass for memory; same numbers.
-        return_attentions: return `attentions`, too; not with `depth_loop`.
+        return_attentions: also return `attentions`; not with `depth_loop`.
         embeddings: the `Embeddings` of another model, which this one shares.
 
     Call: int32 `[batch, tokens]`, the `input_ids` alone or a dict of them and
@@ -39,29 +39,30 @@ class AlbertModel(PretrainedModel):
     holds several texts, `pair_ids`: equal for the tokens of one text, which then
     attend to each other only and count their positions from 0. `cls_positions`
     `[batch, pairs]` says where the tokens to pool are (the first one if absent).
-    `dropout_seed`, int32 `[2]`, makes dropout a pure function of it; without it a
-    generator owned by the model is advanced. Returns a dict:
+    `dropout_seed`, int32 `[2]`, determines dropout; without it, the model's own
+    generator advances. Returns a dict:
         sequence_output: `[batch, tokens, hidden]`
         pooled_output: `[batch, hidden]`; `[batch, pairs, hidden]` with
             `cls_positions`
         embedding_output: `[batch, tokens, embedding]`
-        hidden_states: list of `[batch, tokens, hidden]`, one a block (with
-            `depth_loop`, one a loop), before the last norm that `config.norm` "pre"
-            has
+        hidden_states: list of `[batch, tokens, hidden]`, one per block (with
+            `depth_loop`, one per loop), before the final norm that `config.norm` "pre"
+            adds
         attentions: with `return_attentions`, list of float32 `[batch, heads, tokens,
-            tokens]`, one a block: how much each token attends to each, before dropout
+            tokens]`, one per block: attention probabilities before dropout
+
     With `heads_only` the dict holds only the heads' inputs, and the last block computes
-    no more than these, which is faster and gives the same numbers.
+    nothing else, which is faster and gives the same numbers.
         pooled_output: as above
         masked_output: `[batch, predictions, hidden]`, the sequence output at the
             feature `masked_lm_positions`; absent without it
-    With `all_layers` it holds only the pooled output of each layer, as if it were the
-    last, for heads that answer early.
+    With `all_layers` the dict holds only the pooled output of each layer, computed as
+    if that layer were the last, for early exits.
         pooled_outputs: `[batch, layers, hidden]`
 
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`, a feature of
-            another name, or options that exclude each other.
+        UserError: more tokens than `config.max_position_embeddings`, a feature with an
+            unknown name, or options that exclude each other.
 
     Example:
         model = AlbertModel(AlbertConfig.released("base_v2"))
@@ -184,7 +185,7 @@ class AlbertModel(PretrainedModel):
     def _run_for_heads(
         self, hidden, attention_mask, seed, cls_positions, masked_positions
     ):
-        """Runs the blocks, the last one for the tokens that heads read."""
+        """Runs the blocks; the last one computes only the tokens that heads read."""
         one = cls_positions is None
         if one:
             cls_positions = ops.zeros_like(hidden[:, :1, 0], dtype="int32")  # [B, 1]
@@ -230,13 +231,13 @@ class AlbertModel(PretrainedModel):
         """Returns the first block's input in inference and the `AttentionMask`.
 
         Args:
-            features: those of the call.
+            features: as for the call.
         """
         embedding_output, attention_mask = self._embed(named_features(features), None)
         return self.first_block_input(embedding_output), attention_mask
 
     def pooled(self, hidden):
-        """Computes the pooled output of a block's output, `[batch, hidden]`."""
+        """Pools a block's output into `[batch, hidden]`."""
         first = self.transformer.output_of(hidden[:, :1])[:, 0]
         return ops.tanh(self.pooler(first))
 
@@ -248,19 +249,19 @@ class AlbertModel(PretrainedModel):
 
 
 class AlbertWithHead(PretrainedModel):
-    """An `AlbertModel`, `self.albert`, below the head that a subclass makes.
+    """An `AlbertModel`, `self.albert`, with a head that the subclass adds.
 
     Args:
         config: an `AlbertConfig`.
         **kwargs: how the model is computed, see `AlbertModel`.
 
     Raises:
-        UserError: see `AlbertModel`; models with heads raise the same errors.
+        UserError: see `AlbertModel`.
     """
 
     family = ALBERT
     # Whether an output depends on the pooler. If none does, Hugging Face's model has no
-    # pooler, and the official optimizer leaves it alone, weight decay included.
+    # pooler, and the official optimizer does not touch it, not even by weight decay.
     reads_pooler = True
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
@@ -271,12 +272,12 @@ class AlbertWithHead(PretrainedModel):
         self.albert.pooler.trainable = self.reads_pooler
 
     def encoded(self, features, training, seed, **options):
-        """Returns the outputs of the `AlbertModel`; `options` are those of its call."""
+        """Calls the `AlbertModel` with `options` and returns its outputs."""
         return self.albert(features, training=training, dropout_seed=seed, **options)
 
     @property
     def unused_variables(self):
-        """Beginnings of names of weights that a checkpoint may lack."""
+        """Name prefixes of weights that a checkpoint may lack."""
         return () if self.reads_pooler else ("bert/pooler",)
 
 
@@ -285,7 +286,7 @@ def _first_tokens(sequence):
 
 
 def loop_without_attentions():
-    """Returns the error of two options of a model."""
+    """Returns the error for `depth_loop` together with `return_attentions`."""
     return UserError(
         "return_attentions and depth_loop exclude each other: a loop keeps no block's "
         "attention; choose one."

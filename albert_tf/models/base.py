@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def seeded(seed):
     """Draws new models' initial weights and dropout seeds from `seed`.
 
-    Keras draws them from Python's generator. `keras.utils.set_random_seed` sets that,
-    too, but also NumPy's and TensorFlow's, and for good.
+    Keras draws them from Python's generator. `keras.utils.set_random_seed` would also
+    reseed NumPy and TensorFlow, and would not restore any of the three.
     """
     state = random.getstate()
     random.seed(seed)
@@ -48,9 +48,9 @@ def seeded(seed):
 
 @functools.cache
 def constructor_arguments(model_class):
-    """Returns the names that a model's constructor takes beside its config, a tuple.
+    """Returns a tuple of the model constructor's argument names, without `config`.
 
-    Those of a base that its subclass gives itself have no default.
+    An argument that only a base class takes counts if it has a default.
     """
     constructors = [vars(owner).get("__init__") for owner in model_class.__mro__]
     own, *bases = (
@@ -64,7 +64,7 @@ def constructor_arguments(model_class):
 
 
 class PretrainedModel(keras.Model):
-    """An encoder with a head; its constructor builds it.
+    """An encoder with a head; the constructor builds the weights.
 
     A subclass takes a config first, keeps its encoder in the attribute that its
     family names, ends its constructor with `self.build()`, and sets the class
@@ -79,21 +79,21 @@ class PretrainedModel(keras.Model):
     head_table = ()
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
-    # By name of a constructor argument that the head depends on, its name in Hugging
+    # Constructor arguments that the head depends on, mapped to their keys in Hugging
     # Face's config.json.
     huggingface_arguments = {}
-    # Beginnings of official names of weights that no output of the model depends on; a
+    # Official name prefixes of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
-    # The use of the models, whatever their architecture: "encoder", "masked_lm",
+    # What the model is for, whatever its architecture: "encoder", "masked_lm",
     # "multiple_choice", "pretraining", "replaced_tokens", "similarity", "squad_v1",
     # "squad_v2", "text_classification" or "token_classification".
     purpose = None
-    # Whether masks of attention hide the tokens that are predicted, and not [MASK].
+    # Whether attention masks, rather than [MASK], hide the predicted tokens.
     by_permutation = False
     # Names of the features that a call reads.
     features_read = READ
-    # Number of axes of the features: [batch, tokens], or more.
+    # Rank of the features: 2 for [batch, tokens], or more.
     feature_axes = 2
     # The features that `export` takes, int32 with `feature_axes` axes each.
     exported_features = FEATURES
@@ -114,9 +114,10 @@ class PretrainedModel(keras.Model):
         self.saved_task_info = None
 
     def __call__(self, *args, **kwargs):
-        """Calls the model; `model(**features)` gives its features by name.
+        """Calls the model on a dict of features, or as `model(**features)`.
 
-        Outputs then are attributes, too, by their names in transformers: `.logits`.
+        The second form also makes outputs attributes, named as in transformers:
+        `.logits`.
         """
         check_process()
         given = len(kwargs)
@@ -135,16 +136,16 @@ class PretrainedModel(keras.Model):
 
     # No property: Keras would save its value under a second name.
     def encoder(self):
-        """Returns the network below the head; the model itself without a head."""
+        """Returns the network below the head; a model without a head returns itself."""
         return getattr(self, self.family.encoder, self)
 
     @classmethod
     def head_names(cls):
-        """Returns Hugging Face's names of the head, or None, by official TF1 name."""
+        """Maps the head's official TF1 names to Hugging Face's, or to None."""
         return {entry.official: entry.huggingface for entry in cls.head_table}
 
     def head_variables(self):
-        """Returns the variables beside the encoder's, by official TF1 name."""
+        """Returns the variables outside the encoder, by official TF1 name."""
         return self._variables_of(self.head_table)
 
     def _variables_of(self, table):
@@ -156,47 +157,47 @@ class PretrainedModel(keras.Model):
         return {}
 
     def require_official_head(self, form):
-        """Refuses a head that the form "tf1" or "huggingface" has no place for.
+        """Refuses a head that the format "tf1" or "huggingface" cannot hold.
 
         Raises:
-            UserError: it names the way out.
+            UserError: the head does not fit; the message suggests another format.
         """
         return
 
     @classmethod
     def huggingface_architecture(cls):
-        """Returns the name of the class in Hugging Face's library."""
+        """Returns the name of the matching class in transformers."""
         return cls.__name__
 
     def head_config_to_huggingface(self):
-        """Returns the entries of their `config.json` that describe the head."""
+        """Returns the entries of a `config.json` that describe the head."""
         names, head = self.huggingface_arguments, self.head_config()
         return {theirs: head[own] for own, theirs in names.items()}
 
     def huggingface_files(self):
-        """Returns JSON values by the names of files beside their `config.json`."""
+        """Returns the contents of JSON files beside `config.json`, by file name."""
         return {}
 
     @classmethod
     def head_config_from_huggingface(cls, entries):
-        """Reads the constructor arguments that entries of a `config.json` decide."""
+        """Reads the constructor arguments that a `config.json` determines."""
         told = {n: entries.get(name) for n, name in cls.huggingface_arguments.items()}
         return {name: value for name, value in told.items() if value is not None}
 
     @classmethod
     def resolve_arguments(cls, saved, given, tensors=None):
-        """Returns the constructor arguments of a model that is loaded.
+        """Returns the constructor arguments for a model about to be loaded.
 
         Args:
-            saved: those that a checkpoint says of its head.
-            given: those that the caller asks for, which count more.
-            tensors: the checkpoint's arrays by official name, from which others may
-                follow; None where they were not read.
+            saved: the head's arguments in the checkpoint.
+            given: the caller's arguments, which take precedence.
+            tensors: the checkpoint's arrays by official name, from which further
+                arguments may follow; None if they were not read.
         """
         return {**saved, **given}
 
     def official_variables(self) -> dict[str, Any]:
-        """Returns all weights by official TF1 name, in the order of the network."""
+        """Returns all weights by official TF1 name, in network order."""
         return {**self.encoder().official_variables(), **self.head_variables()}
 
     def official_names(self):
@@ -221,8 +222,8 @@ class PretrainedModel(keras.Model):
     def task_info(self):
         """Returns the task for `training_info.json`; None if the model knows none.
 
-        It is the task of the directory that the model was loaded from, if it is the
-        same kind of model with the same outputs.
+        The task comes from the directory that the model was loaded from, if the model
+        there has the same class and the same outputs.
         """
         return self.saved_task_info
 
@@ -233,17 +234,17 @@ class PretrainedModel(keras.Model):
         training_info: dict | None = None,
         format: str = "model_directory",
     ) -> None:
-        """Writes a model directory, or one for other programs.
+        """Writes a model directory, or a checkpoint for other programs.
 
         Args:
-            directory: created if need be.
+            directory: created if it does not exist.
             tokenizer: saved beside the weights.
             training_info: a dict for `training_info.json`: task, steps, data, metrics;
                 by default `task_info()`.
             format: "model_directory", "tf1" (the official code) or "huggingface".
 
         Raises:
-            UserError: there is no such format, or it needs a package that is missing.
+            UserError: the format is unknown, or needs a package that is missing.
         """
         albert_tf.bundle.save(self, directory, tokenizer, training_info, format)
 
@@ -262,12 +263,12 @@ class PretrainedModel(keras.Model):
             path: a model directory (`save_pretrained`), an official archive,
                 unpacked or not, a Hugging Face directory, or the name of a model
                 to download: "hf://owner/name" or the URL of an archive.
-            allow_missing: official names, or beginnings of names, that may be
-                absent from the checkpoint and then keep their initial values. The
-                head of a fine-tuning model may always be absent.
+            allow_missing: official names, or name prefixes, that may be absent from
+                the checkpoint and then keep their initial values. The head of a
+                fine-tuning model may always be absent.
             verify_checksum: whether to compare the weights with the checksum that
-                `save_pretrained` wrote, which takes a second for a gigabyte.
-            revision: of an "hf://" model: a branch, a tag or a commit.
+                `save_pretrained` wrote, which takes a second per gigabyte.
+            revision: branch, tag or commit of an "hf://" model.
             **kwargs: constructor arguments, such as `num_labels`, and fields of the
                 config to change, such as `hidden_dropout_prob`.
 
@@ -282,25 +283,24 @@ class PretrainedModel(keras.Model):
             return bundle.model(cls, allow_missing, **kwargs)
 
     def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
-        """Exports the network alone, as `keras.Model.export`.
+        """Exports the network without the tokenizer, like `keras.Model.export`.
 
         Args:
             filepath: where to write.
             format: see `keras.Model.export`; "onnx" needs tf2onnx
                 (`pip install 'albert-tf[onnx]'`).
-            input_signature: by default a dict of int32 features of any number of rows
-                and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
+            input_signature: by default a dict of int32 features with any number of
+                rows and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
                 pretraining, `masked_lm_positions`.
             **kwargs: see `keras.Model.export`.
 
-        The outputs are those of a call without `hidden_states`.
-        `albert-tf export` writes a model for TensorFlow Serving,
-        which takes raw text.
+        The outputs are the call's, without `hidden_states`.
+        For a model that takes raw text in TensorFlow Serving, use `albert-tf export`.
         """
         names = input_signature[0] if input_signature else self.exported_features
         shape = [None] * (self.feature_axes - 1)
         if format == "onnx":
-            # Imported here: models of Keras' other backends do without TensorFlow.
+            # Imported here: on other Keras backends, models do not need TensorFlow.
             from albert_tf.token_files import write_onnx_model
 
             shapes = {
@@ -312,13 +312,13 @@ class PretrainedModel(keras.Model):
         inputs = {name: keras.Input(shape, dtype="int32", name=name) for name in names}
         outputs = self(inputs)
         if isinstance(outputs, dict):
-            # A signature has no place for the list of hidden states.
+            # A signature cannot return lists, such as the hidden states.
             outputs = {k: v for k, v in outputs.items() if type(v) is not list}
         network = keras.Model(inputs, outputs, name=self.name)
         network.export(filepath, format, input_signature=input_signature, **kwargs)
 
     def _dropout_seed(self, training, dropout_seed):
-        """Returns the seed of this call, or None when nothing is to be dropped."""
+        """Returns the seed of this call, or None for a call without dropout."""
         if not training:
             return None
         return self.seed_generator.next() if dropout_seed is None else dropout_seed

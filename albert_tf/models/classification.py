@@ -25,7 +25,7 @@ from albert_tf.models.labels import TokenLabels
 from albert_tf.models.text_embedding import text_vectors
 from albert_tf.row_layout import FEATURES
 
-# Before the official names of the layers' own heads, which only this project has.
+# Prefix of the exit heads' names; the official code has no exit heads.
 EXIT_SCOPE = "exit_heads/"
 _POOLINGS = ("mean", "cls")
 
@@ -37,11 +37,11 @@ class LinearClassifier(AlbertWithHead):
         config: an `AlbertConfig`.
         num_outputs: width of the linear layer.
         classifier_dropout_prob: dropout on that output, in training.
-        exit_heads: heads that let a row leave after any layer, if the pooled output is
-            classified: "shared", the linear layer itself, or "per_layer", one for each
-            layer; None for none.
-        exit_rule: an `ExitRule`, or its fields by name: when a row leaves in
-            `leave_early`.
+        exit_heads: heads that let a row leave after any layer, for a classifier of the
+            pooled output: "shared", the linear layer itself, or "per_layer", one for
+            each layer; None for none.
+        exit_rule: an `ExitRule`, or a dict of its fields: when `leave_early` lets a row
+            leave.
         **kwargs: how the model is computed, see `AlbertModel`.
 
     Raises:
@@ -84,9 +84,9 @@ class LinearClassifier(AlbertWithHead):
         """Computes logits of features `[rows, tokens]`.
 
         Returns:
-            float32 `[rows, num_outputs]`, or of the sequence output
-            `[rows, tokens, num_outputs]`; with `all_layers`, of the exit heads, `[rows,
-            layers, num_outputs]`.
+            float32 `[rows, num_outputs]`, for the sequence output `[rows, tokens,
+            num_outputs]`; with `all_layers`, the exit heads' `[rows, layers,
+            num_outputs]`.
         """
         if all_layers:
             self._require_exit_heads()
@@ -113,12 +113,12 @@ class LinearClassifier(AlbertWithHead):
         return ops.concatenate([earlier, self.classifier(kept[:, -1:])], axis=1)
 
     def leave_early(self, features, rule=None, threshold=None):
-        """Answers each row after the layer at which the rule lets it leave.
+        """Classifies each row after the layer at which the rule lets it leave.
 
         Args:
-            features: those of the call.
-            rule: an `ExitRule` in place of the model's own.
-            threshold: a float32 scalar in place of the rule's.
+            features: as for the call.
+            rule: an `ExitRule` that replaces the model's own.
+            threshold: a float32 scalar that replaces the rule's.
 
         Returns:
             logits: see the call.
@@ -145,14 +145,14 @@ class LinearClassifier(AlbertWithHead):
         return leave_early(self.albert, features, self._exit_logits, shape, decision)
 
     def _exit_logits(self, pooled, layer, rows):
-        """Computes the logits of one layer, as `leave_early` asks for them."""
+        """Computes one layer's logits for `leave_early`."""
         if self.exit_heads == "shared":
             return self.classifier(pooled)
         return self.exit_classifiers.of_layer(pooled, layer, self.classifier)
 
     @property
     def exit_kind(self):
-        """The meaning of the outputs to an `ExitRule`, one of `LABEL_KINDS`."""
+        """The kind of the outputs for an `ExitRule`, one of `LABEL_KINDS`."""
         return "single_label"
 
     def _check_rule(self, rule):
@@ -234,10 +234,10 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         label_kind: the meaning of the outputs: "single_label" (each text has one of the
             labels), "multi_label" (any number of them) or "regression" (outputs are
             numbers, and have no labels).
-        exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
-            and `leave_early`.
-        pooling: None, for the official pooled output; or "mean" or "cls", for a vector
-            of length 1 (see `AlbertForTextEmbedding`) that is classified instead.
+        exit_heads, exit_rule: for answers before the last layer; see
+            `LinearClassifier` and `leave_early`.
+        pooling: what is classified: None, the official pooled output; "mean" or "cls",
+            a vector of length 1 (see `AlbertForTextEmbedding`).
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`; with
     `all_layers`, those of the exit heads, `[batch, layers, num_labels]`.
@@ -338,8 +338,8 @@ class AlbertForTokenClassification(TokenLabels, LinearClassifier):
         "classifier", "classifier", "cls/tagging/"
     )
     classified = "sequence_output"
-    # Hugging Face's model has no pooler. Here it stays one of the trained variables,
-    # as runs that go on have stored them.
+    # Hugging Face's model has no pooler. Here the pooler stays a trained variable,
+    # because the checkpoints of unfinished runs hold it.
     unused_variables = ("bert/pooler",)
 
     def call(self, features, training=False, dropout_seed=None):
@@ -347,11 +347,11 @@ class AlbertForTokenClassification(TokenLabels, LinearClassifier):
 
 
 NO_CHOICE = -1e9
-"""The logit of a choice that is only padding: its probability is 0."""
+"""The logit of a choice that is all padding, which gives it probability 0."""
 
 
 class ChoiceLogits:
-    """For a model with a method `logits` of rows, as a `LinearClassifier` has."""
+    """A mixin that scores choices, for models with `LinearClassifier.logits`."""
 
     feature_axes = 3
     purpose = "multiple_choice"
@@ -365,7 +365,7 @@ class ChoiceLogits:
         return logits if kept is None else ops.where(kept, logits, NO_CHOICE)
 
     def _lines(self, features):
-        """Returns features `[batch * choices, tokens]`, and (batch, choices)."""
+        """Flattens features to `[batch * choices, tokens]`; adds (batch, choices)."""
         axes = len(features["input_ids"].shape)
         if axes != self.feature_axes:
             raise UserError(
@@ -391,18 +391,18 @@ class AlbertForMultipleChoice(ChoiceLogits, LinearClassifier):
 
     Args:
         classifier_dropout_prob: dropout on the pooled output, in training.
-        exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
-            and `leave_early`.
+        exit_heads, exit_rule: for answers before the last layer; see
+            `LinearClassifier` and `leave_early`.
 
     Call: as `AlbertModel`, but the features are `[batch, choices, tokens]`: a row of
-    tokens for each choice of a question. Where a question has fewer choices than
-    others of the batch, the rows left over are padding, with an `input_mask` of zeros.
+    tokens for each choice of a question. If a question has fewer choices than another
+    one in the batch, the spare rows are padding, with an `input_mask` of zeros.
     Returns logits, float32 `[batch, choices]`, `NO_CHOICE` for padding; a question
     that is padding as a whole keeps its logits, as in the official code. With
     `all_layers`, the logits are those of the exit heads, `[batch, layers, choices]`.
 
     Raises:
-        UserError: features of another number of axes.
+        UserError: the features do not have three axes.
 
     Example:
         model = AlbertForMultipleChoice.from_pretrained(path)
@@ -448,7 +448,7 @@ class AlbertForMultipleChoice(ChoiceLogits, LinearClassifier):
 
 
 def _kept(features):
-    """Returns where a choice is one, bool `[batch, choices]`; None: everywhere."""
+    """Marks choices that are not padding, bool `[batch, choices]`; None means all."""
     if "input_mask" not in features:
         return None
     real = ops.any(features["input_mask"] > 0, axis=2)  # [B, C]

@@ -1,7 +1,7 @@
-"""The encoder as a loop over depth that rows leave, in TensorFlow.
+"""The encoder as a TensorFlow loop over its layers, which rows may leave early.
 
-The rows that stay are gathered after each layer, so that those that left cost nothing.
-A graph holds a shared block once, however many layers run it.
+Each layer gathers the remaining rows, so that rows that left cost nothing. A graph
+holds a shared block once, however many layers run it.
 """
 
 import functools
@@ -18,23 +18,23 @@ def leave_early(encoder, features, head, shape, decision, choices=None):
 
     Args:
         encoder: an `AlbertModel`.
-        features: int32 by name, `[rows, tokens]` each; of several choices for each row,
+        features: dict of int32 `[rows, tokens]`; with several choices per row,
             `[rows * choices, tokens]`.
-        head: a function of the pooled output, `[staying, hidden]` or `[staying *
-            choices, hidden]`, the number of the layer from 0, int32 `[]`, and the
-            numbers of the rows that stay, int32 `[staying]`, to float32 logits
-            `[staying, outputs]`.
-        shape: of the logits of all rows, two int32.
-        decision: the arguments of `exits.leaving` from `rule` on, by name.
+        head: a function that maps the pooled output, `[staying, hidden]` or `[staying *
+            choices, hidden]`, the layer's number from 0, int32 `[]`, and the numbers of
+            the remaining rows, int32 `[staying]`, to float32 logits `[staying,
+            outputs]`.
+        shape: two int32, the shape of the logits of all rows.
+        decision: a dict of the arguments of `exits.leaving` from `rule` on.
         choices: int32 scalar, how many lines of the features a row has; None for one.
 
     Returns:
-        logits: float32 `[rows, outputs]`, of the layer after which each row left.
-        layers: int32 `[rows]`, how many layers it took.
+        logits: float32 `[rows, outputs]`, from the layer after which each row left.
+        layers: int32 `[rows]`, how many layers each row took.
     """
     stack = encoder.transformer
     hidden, attention_mask = encoder.block_input(features)
-    # What the first block would do; an export's products are float32.
+    # The first block would cast, too; an export's products are float32.
     hidden = tf.cast(hidden, stack.compute_dtype)
 
     def run_layer(blocks, layer, rows, hidden, state, logits, layers):
@@ -74,14 +74,14 @@ def leave_early(encoder, features, head, shape, decision, choices=None):
 
 
 def _lines(rows, choices):
-    """Returns the numbers of the lines of the features that belong to rows."""
+    """Returns the numbers of the feature lines that belong to `rows`."""
     if choices is None:
         return rows
     return tf.reshape(rows[:, None] * choices + tf.range(choices), [-1])
 
 
 def _shapes(carried):
-    """Returns the shapes that hold in all layers: any number of rows stays."""
+    """Returns shapes that hold in every iteration: the number of rows may change."""
     layer, rows, hidden, state, *answers = carried
     some = [rows, hidden, state]
     some = tf.nest.map_structure(lambda v: tf.TensorShape([None, *v.shape[1:]]), some)

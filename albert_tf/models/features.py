@@ -1,4 +1,4 @@
-"""The features that models read, by the names of this project and of others."""
+"""The features that models read: this project's names, and aliases."""
 
 import collections.abc
 import functools
@@ -20,7 +20,7 @@ READ = (
     "p_mask",
     "start_positions",
 )
-"""Features that models read; see `AlbertModel`, `AlbertForAnswerableQuestions`."""
+"""Features that models read: see `AlbertModel` and `AlbertForAnswerableQuestions`."""
 
 LABELS = (
     "labels",
@@ -40,7 +40,7 @@ ALIASES = {
     "token_ids": "input_ids",
     "padding_mask": "input_mask",
 }
-"""Names of features in transformers and keras-hub."""
+"""This project's names of features, by their names in transformers and keras-hub."""
 
 
 _OUTPUT_ALIASES = {
@@ -52,7 +52,7 @@ _OUTPUT_ALIASES = {
 
 
 class NamedOutputs(dict):
-    """Outputs that are also attributes, by the names of transformers, too."""
+    """A dict of outputs that are also attributes, under transformers' names, too."""
 
     def __getattr__(self, name):
         try:
@@ -64,7 +64,7 @@ class NamedOutputs(dict):
 
 
 def named_outputs(outputs):
-    """Returns `NamedOutputs` of a dict; logits alone get an attribute `logits`."""
+    """Wraps a dict in `NamedOutputs`; gives a logits tensor an attribute `logits`."""
     if isinstance(outputs, dict):
         return NamedOutputs(outputs)
     # A copy: a tensor that refers to itself would wait for the garbage collector.
@@ -73,7 +73,7 @@ def named_outputs(outputs):
 
 
 def named_features(inputs, read=READ):
-    """Returns the features of a model's call by the names of this project.
+    """Returns the features of a model's call by this project's names.
 
     Args:
         inputs: a mapping from names of `read`, `LABELS` and `ALIASES` to tensors, or to
@@ -119,11 +119,11 @@ def called_features(args, named):
     """Moves features given by name into the first argument of a call.
 
     Args:
-        args: arguments by place: features or `input_ids`, if anything.
-        named: dict of arguments by name; features are taken out.
+        args: positional arguments: features, `input_ids` or nothing.
+        named: dict of keyword arguments, from which features are removed.
 
     Returns:
-        The arguments by place.
+        The positional arguments.
 
     Raises:
         UserError: texts in place of ids.
@@ -153,17 +153,17 @@ def refuse_texts(inputs):
 
 
 def check_ranges(config, inputs):
-    """Refuses ids and positions that a model has no row for.
+    """Refuses ids and positions outside the model's tables.
 
     A graph has no values to check: there an id of -1 counts from the end of a table,
-    and others out of range give zeros.
+    and other ids out of range give zeros.
 
     Args:
-        config: of the model.
+        config: the model's.
         inputs: see `named_features`; symbolic tensors pass.
 
     Raises:
-        UserError: it names the feature and the number.
+        UserError: a value is out of range; the message names the feature and value.
     """
     if not isinstance(inputs, collections.abc.Mapping):
         inputs = {"input_ids": inputs}

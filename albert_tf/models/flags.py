@@ -1,4 +1,4 @@
-"""Flags of answers before the last layer; choices of flags on models."""
+"""Flags for early exits, and the poolings that flags offer."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
 
 POOLINGS = ("mean", "cls", "pooler")
-"""Ways from vectors of tokens to one of the text."""
+"""Ways to pool the vectors of tokens into one vector of the text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,19 +52,19 @@ class EarlyExitFlags:
     )
 
     def exit_arguments(self):
-        """Returns the constructor arguments of a model that is to leave early.
+        """Returns the constructor arguments of a model with early exits.
 
         Raises:
-            UserError: as `ExitRule`.
+            UserError: see `ExitRule`.
         """
         rule = ExitRule(self.exit_rule, self.exit_threshold, self.exit_tolerance)
         return {"exit_heads": self.exit_heads, "exit_rule": rule}
 
     def check_early_exit(self):
-        """Refuses flags that would have no effect, or a rule that makes no sense.
+        """Refuses flags that would have no effect, and invalid rules.
 
         Raises:
-            UserError: it names the flag.
+            UserError: a flag is refused; the message names it.
         """
         self.exit_arguments()
         for field in dataclasses.fields(EarlyExitFlags):
@@ -100,7 +100,7 @@ class AppliedExitFlags:
 
     @property
     def asked_rule(self):
-        """The flags as `exit_rule.asked_rule` takes them."""
+        """The flags as arguments of `exit_rule.asked_rule`."""
         if self.exit_rule == "none":
             return "none"
         fields = {

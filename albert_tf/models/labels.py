@@ -6,9 +6,9 @@ from typing import Any
 from albert_tf.checkpoints.sentence_transformers import check_activation
 from albert_tf.errors import UserError
 
-_DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of an unnamed label
+_DEFAULT_NAME = "LABEL_{}"  # Hugging Face's name for an unnamed label
 _SINGLE, _REGRESSION = "single_label", "regression"
-# Hugging Face's names of the kinds.
+# Hugging Face's names of label kinds.
 _PROBLEM_TYPES = {
     _SINGLE: "single_label_classification",
     "multi_label": "multi_label_classification",
@@ -18,9 +18,10 @@ LABEL_KINDS = tuple(_PROBLEM_TYPES)
 
 
 class TokenLabels:
-    """A mixin before the base of a linear classifier, which gives its outputs names.
+    """A mixin that names the outputs of the linear classifier that follows it.
 
-    The base takes a config, the number of outputs and the rate of its dropout.
+    The classifier's constructor takes a config, the number of outputs and a dropout
+    rate.
 
     Args:
         config, num_labels, classifier_dropout_prob, labels: see
@@ -31,7 +32,8 @@ class TokenLabels:
         num_labels: the number of outputs.
 
     Raises:
-        UserError: there are no outputs, or another number of different labels.
+        UserError: there are no outputs, or their number differs from the number of
+            distinct labels.
     """
 
     purpose = "token_classification"
@@ -80,7 +82,7 @@ class TokenLabels:
 
     @classmethod
     def labels_from_huggingface(cls, entries):
-        """Reads the `label_arguments` that the entries of a `config.json` tell."""
+        """Reads the `label_arguments` from the entries of a `config.json`."""
         labels = _names_in(entries)
         if labels is None or len(set(labels)) < len(labels):
             return {}
@@ -107,7 +109,7 @@ class TokenLabels:
 
 
 class TextLabels(TokenLabels):
-    """`TokenLabels` of whole texts, whose meaning is their `label_kind`.
+    """`TokenLabels` for classifiers of whole texts, with a `label_kind`.
 
     Args:
         config, num_labels, classifier_dropout_prob, labels, label_kind: see
@@ -137,7 +139,7 @@ class TextLabels(TokenLabels):
             num_labels = 1
         rate = classifier_dropout_prob
         super().__init__(config, num_labels, rate, labels, **kwargs)
-        # With labels, one of them applies unless something else is said.
+        # None stands for "single_label", the default.
         self.label_kind = None if label_kind == _SINGLE else label_kind
 
     def head_config(self):
@@ -165,8 +167,8 @@ class TextLabels(TokenLabels):
 
 
 def _names_in(entries):
-    """Lists the names in `id2label`, str; None if it does not name each id once."""
-    # Their library leaves out the names of two unnamed labels.
+    """Lists the names in `id2label`; None if it does not name each id once."""
+    # transformers leaves out the names of two unnamed labels.
     default = {str(i): _DEFAULT_NAME.format(i) for i in range(2)}
     names = entries.get("id2label") or default
     ids = [str(i) for i in range(len(names))] if isinstance(names, dict) else None

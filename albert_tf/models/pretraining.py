@@ -1,4 +1,4 @@
-"""Models of pretraining: the masked language model, alone and beside other heads."""
+"""Pretraining models: the masked language model, alone and with sentence heads."""
 
 import re
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from albert_tf.models.albert import AlbertWithHead
 from albert_tf.models.features import named_features
 
 _OFFICIAL_HEAD = "sentence_order"
-_OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
+_OFFICIAL_SCOPE = "seq_relationship"  # of the sentence-order head, in "cls/"
 _SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
 
 
 class MaskedLMModel(AlbertWithHead):
-    """The base of models with a `masked_lm_head`, which may have its own table."""
+    """The base of models with a `masked_lm_head`, whose projection may be untied."""
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
@@ -50,7 +50,7 @@ class MaskedLMModel(AlbertWithHead):
 class AlbertForMaskedLM(MaskedLMModel):
     """The encoder with a score for each token of the vocabulary.
 
-    Checkpoints of `AlbertForPreTraining` fit; their other head is left out.
+    It also loads checkpoints of `AlbertForPreTraining`, without their sentence head.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, vocabulary]`; with
     the feature `masked_lm_positions`, int32 `[batch, predictions]`, logits of these
@@ -84,10 +84,10 @@ class AlbertForMaskedLM(MaskedLMModel):
         """Finds the most probable tokens.
 
         Args:
-            features: those of the call.
+            features: as for the call.
             top_k: how many tokens, best first.
-            vocab_size: tokens to choose from, where the tokenizer has fewer than the
-                model; by default the model's.
+            vocab_size: how many ids to choose from, if the tokenizer has fewer than
+                the model; by default the model's.
 
         Returns:
             float32 probabilities and int32 ids, `[batch, predictions, top_k]`.
@@ -103,28 +103,28 @@ def best_tokens(logits, top_k, vocab_size=None):
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
 class AlbertForPreTraining(MaskedLMModel):
-    """The encoder with the two pretraining heads, or with more.
+    """The encoder with a masked-LM head and one or more sentence heads.
 
     Args:
-        sentence_heads: the number of labels of each head on the pooled output, by
-            name; by default the official one alone, `sentence_order` of 2.
+        sentence_heads: a dict from the name of each head on the pooled output to its
+            number of labels; by default the official `{"sentence_order": 2}`.
 
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
     beside the other features. Returns a dict:
         sequence_output: `[batch, tokens, hidden]`
         pooled_output: `[batch, hidden]`; `[batch, pairs, hidden]` with
             `cls_positions`
-        masked_lm_logits: float32 `[batch, predictions, vocabulary]`; absent where
-            `masked_lm_positions` is
+        masked_lm_logits: float32 `[batch, predictions, vocabulary]`; absent without
+            `masked_lm_positions`
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
-            in order, 1 is swapped; or the two classes of another sentence head
-    With `heads_only` the dict holds only the logits, and the last block computes no
-    more than they need, which is faster and gives the same numbers. With
-    `hidden_states` it has those of `AlbertModel`, too.
+            in order, 1 is swapped; other sentence heads give logits of their own
+    With `heads_only` the dict holds only the logits, and the last block computes only
+    what they need, which is faster and gives the same numbers. With `hidden_states` the
+    dict also holds `AlbertModel`'s.
 
     After `compile(optimizer=…)` alone, `fit` and `evaluate` take the batches of
-    `pretraining_dataset`; the loss is `PretrainingObjective`'s, with the sentence order
-    as long as `sentence_order_head.trainable` says so.
+    `pretraining_dataset`; the loss is `PretrainingObjective`'s, and includes sentence
+    order while `sentence_order_head.trainable` is true.
 
     Raises:
         UserError: `fit` gets batches without labels.
@@ -217,7 +217,7 @@ class AlbertForPreTraining(MaskedLMModel):
         super().compile(optimizer, loss, **kwargs)
         names = (f"{name}_accuracy" for name in ("masked_lm", *self.sentence_heads))
         trackers = {name: keras.metrics.Mean(name) for name in names}
-        # Past Keras, which takes no new metric once a model is built.
+        # Through `__dict__`: Keras accepts no new metrics once a model is built.
         self.__dict__["_accuracies"] = {} if loss is not None else trackers
 
     @property
@@ -230,7 +230,7 @@ class AlbertForPreTraining(MaskedLMModel):
         trackers = self.__dict__["_accuracies"]
         if not trackers:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        # Imported here: models of Keras' other backends do without TensorFlow.
+        # Imported here: on other Keras backends, models do not need TensorFlow.
         import tensorflow as tf
 
         from albert_tf.objectives.masked_lm import OBJECTIVES
@@ -247,7 +247,7 @@ class AlbertForPreTraining(MaskedLMModel):
             loss += total / (tf.reduce_sum(term.weights(x)) + term.epsilon)
             for name, (right, weight) in accuracies.items():
                 trackers[name].update_state(right / ops.maximum(weight, 1.0), weight)
-        # Keras adds the gradients of the replicas up.
+        # Keras sums the gradients of the replicas.
         return loss / tf.distribute.get_strategy().num_replicas_in_sync
 
     def head_variables(self):

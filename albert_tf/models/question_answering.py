@@ -40,7 +40,7 @@ class AlbertForQuestionAnswering(AnswerSpans, AlbertWithHead):
     Hugging Face.
 
     Call: as `AlbertModel`. Returns a dict of `start_logits` and `end_logits`, float32
-    `[batch, tokens]`, of all tokens, the question's and padding included.
+    `[batch, tokens]`, for all tokens, including the question and padding.
 
     Example:
         model = AlbertForQuestionAnswering.from_pretrained(path)
@@ -139,12 +139,12 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
     The model of SQuAD 2.0, official `create_v2_model`.
 
     Args:
-        start_n_top: starts that are followed in inference.
-        end_n_top: ends that are given for each of them.
+        start_n_top: how many starts inference keeps.
+        end_n_top: how many ends inference keeps for each start.
         head_dropout_prob: dropout in the answer class, in training.
 
     Call: as `AlbertModel`, with two more features, both optional: `p_mask` `[batch,
-    tokens]`, 1 where no answer may begin or end (by default everywhere but at the first
+    tokens]`, 1 where no answer may begin or end (by default everywhere except the first
     token and between the last two separators), and in training `start_positions`, int32
     `[batch]`. Returns the outputs of `AnswerBeamsHead`.
 
@@ -166,13 +166,13 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
 
 
 def second_text(input_ids, input_mask):
-    """Marks tokens of rows `<s> A </s></s> B </s>` that follow both separators.
+    """Marks the tokens after both separators, in rows `<s> A </s></s> B </s>`.
 
     Args:
         input_ids, input_mask: int `[batch, tokens]`, padded after the tokens.
 
     Returns:
-        int32 `[batch, tokens]`, 1 for B and its separator, as segments are elsewhere.
+        int32 `[batch, tokens]`, 1 for B and its separator, like segment ids.
     """
     # The last token of a row is the separator.
     last = ops.sum(ops.cast(input_mask, "int32"), axis=1, keepdims=True) - 1
@@ -195,7 +195,7 @@ def no_answer_mask(input_mask, segment_ids):
         and for the text, otherwise 1. The official `p_mask`.
     """
     input_mask = ops.cast(input_mask, "float32")
-    # What a real token follows is not the last separator.
+    # A token before a real token is not the last separator.
     followed = ops.pad(input_mask[:, 1:], [[0, 0], [0, 1]])
     may_answer = ops.cast(segment_ids, "float32") * followed
     first = ops.ones_like(may_answer[:, :1])

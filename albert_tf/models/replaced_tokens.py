@@ -29,20 +29,19 @@ _OF_EMBEDDINGS = {
 @keras.saving.register_keras_serializable(package="albert_tf")
 @registry.register_model
 class AlbertForReplacedTokens(AlbertWithHead):
-    """The encoder with a score for each token: was it replaced by a generator?
+    """The encoder with a score for each token: did a generator replace it?
 
-    ELECTRA (Clark et al., arXiv 2003.10555) under ALBERT's sharing: the generator has
-    the tables of embeddings of the discriminator, and blocks and a projection of its
-    own.
+    ELECTRA (Clark et al., arXiv 2003.10555) with ALBERT's sharing: the generator shares
+    the discriminator's embedding tables, and has its own blocks and projection.
 
     Args:
-        generator: the fields in which the generator's config differs, such as
-            `{"hidden_size": 64, "num_attention_heads": 1}`; None for a discriminator
+        generator: a dict of the fields in which the generator's config differs, such
+            as `{"hidden_size": 64, "num_attention_heads": 1}`; None for a discriminator
             alone.
-        keep_generator: whether a model directory holds the generator, too.
+        keep_generator: whether a model directory also holds the generator.
 
-    Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens]`; above 0 a token
-    is likelier a replacement than the text's own.
+    Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens]`; a token above 0
+    is more likely a replacement than an original.
 
     Raises:
         UserError: a generator with other embeddings.
@@ -104,11 +103,11 @@ class AlbertForReplacedTokens(AlbertWithHead):
         return ops.cast(self.decision(hidden)[..., 0], "float32")
 
     def guesses(self, features, training=False, dropout_seed=None):
-        """Returns the generator's logits of masked tokens.
+        """Returns the generator's logits for masked tokens.
 
         Args:
-            features: those of the call, with `masked_lm_positions`.
-            training, dropout_seed: those of the call.
+            features: as for the call, with `masked_lm_positions`.
+            training, dropout_seed: as for the call.
 
         Returns:
             float32 `[batch, predictions, vocabulary]`.

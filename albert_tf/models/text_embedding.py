@@ -24,17 +24,17 @@ def text_vectors(
     """Computes vectors of texts, float32 `[batch, hidden]`.
 
     Args:
-        encoded: the outputs of `AlbertModel`, or of `XLNetModel`.
+        encoded: the outputs of `AlbertModel` or `XLNetModel`.
         input_mask: `[batch, tokens]`, 0 for padding.
-        pooling: "mean" over all tokens, the special ones included; "cls", the
-            classification token's; or "pooler", the pooled output, which knows the last
-            layer only.
+        pooling: "mean" over all tokens, including special ones; "cls", the vector of
+            the classification token; or "pooler", the pooled output, for the last layer
+            only.
         layer: the layer to read, from 1; negative ones count from the end.
         normalize: whether to make each vector's length 1.
         cls_position: place of the classification token in the rows, -1 for the last.
 
     Raises:
-        UserError: as `check_choice`.
+        UserError: see `check_choice`.
     """
     layers = encoded["hidden_states"]
     check_choice(pooling, layer, len(layers))
@@ -46,18 +46,18 @@ def text_vectors(
         hidden = ops.cast(hidden, "float32")  # [B, T, H]
         vectors = hidden[:, cls_position]
         if pooling == "mean":
-            # Not sliced with a new axis, which TensorFlow Lite cannot.
+            # Not by slicing with a new axis, which TensorFlow Lite does not support.
             weights = ops.expand_dims(ops.cast(input_mask, "float32"), 2)  # [B, T, 1]
             vectors = ops.sum(hidden * weights, axis=1) / ops.sum(weights, axis=1)
     return ops.normalize(vectors, axis=-1) if normalize else vectors
 
 
 def check_choice(pooling, layer, num_layers, poolings=POOLINGS):
-    """Refuses a choice that a model of `num_layers` does not offer `text_vectors`.
+    """Refuses a pooling and layer that `text_vectors` cannot compute.
 
     Raises:
         UserError: an unknown pooling, a layer that the model does not have, or
-            "pooler" of another layer than the last.
+            "pooler" for a layer other than the last.
     """
     if pooling not in poolings:
         raise UserError(f"pooling={pooling!r}: expected one of {', '.join(poolings)}.")
@@ -74,9 +74,9 @@ def check_choice(pooling, layer, num_layers, poolings=POOLINGS):
 
 
 class TextEmbedding(PretrainedModel):
-    """An encoder whose vectors of tokens become one of the text.
+    """An encoder that pools the vectors of tokens into one vector of the text.
 
-    A subclass makes its encoder, and names it in Hugging Face's library.
+    A subclass creates the encoder and gives its class name in transformers.
     """
 
     purpose = "similarity"
@@ -96,7 +96,7 @@ class TextEmbedding(PretrainedModel):
         check_choice(pooling, layer, layers, self.poolings)
         self.pooling, self.normalize = pooling, bool(normalize)
         self.layer = -1 if layer == layers else layer
-        # A loop keeps the output of no layer but the last.
+        # A loop keeps only the last layer's output.
         loop = self.execution["depth_loop"] and self.layer == -1
         encoder = encoder or self._make_encoder({**self.execution, "depth_loop": loop})
         if self.pooling != "pooler" and hasattr(encoder, "pooler"):
@@ -128,7 +128,7 @@ class TextEmbedding(PretrainedModel):
 
     @property
     def unused_variables(self):
-        """The pooler, which only one of the poolings reads."""
+        """The pooler's name prefix, unless the pooling reads it."""
         return () if self.pooling == "pooler" else self._unread
 
     def head_config(self):
@@ -168,11 +168,11 @@ class AlbertForTextEmbedding(TextEmbedding):
     sentence-transformers.
 
     Args:
-        pooling: "mean" over all tokens of a text, the special ones included; "cls",
-            that of its [CLS]; or "pooler", the pooled output.
+        pooling: "mean" over all tokens of a text, including special ones; "cls", the
+            vector of its [CLS]; or "pooler", the pooled output.
         layer: the layer to read, from 1; -1 is the last.
         normalize: whether each vector's length is 1.
-        encoder: the `AlbertModel` of another model, which this one shares.
+        encoder: another model's `AlbertModel`, to share.
 
     Call: as `AlbertModel`, or with features `[batch, texts, tokens]`. Returns vectors,
     float32 `[batch, hidden]` or `[batch, texts, hidden]`.

@@ -6,7 +6,7 @@ import math
 
 from albert_tf.errors import UserError
 
-# Resolved on first use: who needs the names of flags must not wait for Keras.
+# Resolved on first use: code that only needs the names must not wait for Keras.
 OPTIMIZERS = {"lamb": "adam.LAMB", "adamw": "adam.AdamW", "muon": "muon.Muon"}
 SCHEDULES = {
     "polynomial": "schedules.WarmupPolynomialDecay",
@@ -20,9 +20,9 @@ MODULES = {
         home.split(".") for home in (*OPTIMIZERS.values(), *SCHEDULES.values())
     )
 }
-"""The module of each class of them."""
+"""The module of each class."""
 _OFFICIAL_BATCH_SIZE = 4096
-_LEAST_LEFT = 0.5  # of the rate, after a warm-up
+_LEAST_LEFT = 0.5  # share of the rate that must remain after a warm-up
 
 
 def __getattr__(name):
@@ -51,14 +51,13 @@ def create_optimizer(
         num_train_steps: the step at which the decay ends.
         num_warmup_steps: steps of linear warm-up.
         lr_schedule: a key of `SCHEDULES`; the official one is polynomial.
-        start_warmup_step: steps before the warm-up, at the rate 0.
-        learning_rate_factors, also_excluded, gradient_factors: as `MomentsOptimizer`
-            takes them.
-        hyperparameters: a dict of further arguments of either class, such as
-            `weight_decay_rate` of all optimizers, `power` of the polynomial decay.
+        start_warmup_step: steps before the warm-up, at rate 0.
+        learning_rate_factors, also_excluded, gradient_factors: see `MomentsOptimizer`.
+        hyperparameters: a dict of further arguments of the optimizer or schedule, such
+            as `weight_decay_rate` or `power`.
 
     Raises:
-        UserError: neither the optimizer nor the schedule has such a hyperparameter.
+        UserError: neither the optimizer nor the schedule has a hyperparameter.
     """
     optimizer_class = __getattr__(OPTIMIZERS[name].split(".")[1])
     schedule_class = __getattr__(SCHEDULES[lr_schedule].split(".")[1])
@@ -89,7 +88,7 @@ def create_optimizer(
 
 
 def _warn_of_a_jump(schedule, name):
-    """Logs a line if the rate falls by more than half where the warm-up ends."""
+    """Logs a line if the rate drops by more than half at the end of the warm-up."""
     end = schedule.start_warmup_step + schedule.num_warmup_steps
     left = float(schedule.decay(float(end))) if schedule.num_warmup_steps else 1.0
     if left < _LEAST_LEFT:
@@ -107,9 +106,9 @@ def _warn_of_a_jump(schedule, name):
 
 
 def _own_hyperparameters(kind):
-    """Names the numbers and switches that a class takes.
+    """Lists the numeric and boolean arguments of a class and its bases.
 
-    The arguments of its bases count; those that `create_optimizer` has itself do not.
+    It leaves out the arguments that `create_optimizer` takes itself.
     """
     taken = inspect.signature(create_optimizer).parameters
     return [
@@ -122,9 +121,9 @@ def _own_hyperparameters(kind):
 
 
 def scaled_learning_rate(learning_rate, batch_size):
-    """Returns the rate for `batch_size` where `learning_rate` is good for 4096.
+    """Scales a learning rate for batches of 4096 rows to `batch_size`.
 
-    LAMB's rate goes with the square root of the batch size (You et al., arXiv
+    LAMB's rate grows with the square root of the batch size (You et al., arXiv
     1904.00962, section 4; the authors' advice for ALBERT).
     """
     return learning_rate * math.sqrt(batch_size / _OFFICIAL_BATCH_SIZE)

@@ -1,4 +1,4 @@
-"""AdamW and LAMB of the official code."""
+"""AdamW and LAMB as in the official code."""
 
 import math
 
@@ -12,13 +12,13 @@ from albert_tf.optimizers.moments import MomentsOptimizer
 class AdamW(MomentsOptimizer):
     """AdamW without bias correction; official `AdamWeightDecayOptimizer`.
 
-    m and v are averages of the gradient and its square; the direction of the step is
-    `m / (sqrt(v) + epsilon)`, to which the decay is added. The first step is therefore
-    `0.1 / sqrt(0.001) = 3.16` times the learning rate.
+    m and v average the gradient and its square; the step's direction is `m / (sqrt(v) +
+    epsilon)` plus the decay. The first step is therefore `0.1 / sqrt(0.001) = 3.16`
+    times the learning rate.
 
     Args:
         learning_rate: a float or a schedule.
-        weight_decay_rate: decay of all but biases and normalization parameters.
+        weight_decay_rate: decay, except of biases and normalization parameters.
         beta_1: rate of the first moment's average.
         beta_2: rate of the second moment's average.
         epsilon: added outside the square root.
@@ -66,8 +66,8 @@ class AdamW(MomentsOptimizer):
 def _bias_correction(beta, steps):
     """Computes `1 - beta ** steps`, exact in float32.
 
-    The difference would be wrong by 1.3e-5 at the first step of a beta of 0.999, and
-    the update by half of that.
+    The plain difference would be off by 1.3e-5 at the first step with a beta of 0.999,
+    and the update by half of that.
     """
     if not beta:
         return ops.ones_like(steps)
@@ -95,5 +95,5 @@ class LAMB(AdamW):
 
 
 def _norm(values):
-    # Keras has norms of vectors and matrices only.
+    # Keras only has norms of vectors and matrices.
     return ops.norm(values if len(values.shape) < 3 else ops.reshape(values, (-1,)))

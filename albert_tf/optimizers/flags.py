@@ -1,4 +1,4 @@
-"""Flags of the optimizer and its schedule, for every command that trains."""
+"""Flags for the optimizer and its schedule, for every command that trains."""
 
 import dataclasses
 import json
@@ -42,10 +42,10 @@ class OptimizerFlags:
     )
 
     def create(self, num_train_steps, num_warmup_steps, **arguments):
-        """Returns the optimizer; the arguments are as for `create_optimizer`.
+        """Creates the optimizer; the arguments are those of `create_optimizer`.
 
         Raises:
-            UserError: a hyperparameter that the optimizer and the schedule do not have.
+            UserError: neither the optimizer nor the schedule has a hyperparameter.
         """
         hyperparameters = {
             "weight_decay_rate": self.weight_decay,
@@ -66,7 +66,7 @@ class OptimizerFlags:
 
 
 def _parsed(text):
-    """Parses the values of `name=value,…`, which are written as in JSON."""
+    """Parses `name=value,…`, whose values are JSON."""
     values = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")

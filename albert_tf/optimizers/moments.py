@@ -13,18 +13,18 @@ from albert_tf.optimizers.rules import rule_of
 class MomentsOptimizer(keras.optimizers.Optimizer):
     """The base of optimizers that keep moments of the gradients, or none.
 
-    A subclass names its moments and computes in `direction` their new values and the
-    step. Here the decay `weight_decay_rate * w` is added to that, inside the update
-    (official `optimization.py`, `lamb_optimizer.py`), for variables that are not
-    excluded, and the sum is scaled by `trust_ratio`. Which rule holds for a variable
-    follows from its path when the optimizer is built (`rules.py`).
+    A subclass names its moments, and its `direction` computes their new values and the
+    step. Unless a variable is excluded, this class adds the decay `weight_decay_rate *
+    w` inside the update (official `optimization.py`, `lamb_optimizer.py`) and scales
+    the sum by `trust_ratio`. When the optimizer is built, a variable's path determines
+    its rule (`rules.py`).
 
     Args:
         learning_rate: a float or a schedule.
         weight_decay_rate: decay of all but biases and normalization parameters.
-        learning_rate_factors: `{part of a path: factor}`; the rate of the variables
-            below that part is multiplied by the factor (see `layer_factors`).
-        gradient_factors: the same for their clipped gradients, before the moments.
+        learning_rate_factors: `{part of a path: factor}`, factors of the learning rate
+            of the variables below that part (see `layer_factors`).
+        gradient_factors: the same for clipped gradients, before the moments.
         also_excluded: names of further rules whose variables are neither decayed nor
             adapted.
 
@@ -33,8 +33,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     """
 
     moment_names = ()
-    """Of the moments, each an attribute: a list of variables, zeros at the start, of
-    the weights that have such a moment."""
+    """Names of the moments. Each is an attribute: a list of variables, initially zero,
+    for the weights that have the moment."""
     own_arguments = (
         "weight_decay_rate",
         "learning_rate_factors",
@@ -43,7 +43,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     )
     """Further arguments of the constructor, each an attribute of the same name."""
     adapts = False
-    """True where `trust_ratio` scales the updates."""
+    """True if `trust_ratio` scales the updates."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return _factor(variable, self.learning_rate_factors)
 
     def moments_of(self, index):
-        """Names the moments of the weight at this place; all by default."""
+        """Returns the names of the moments of the weight at `index`; all by default."""
         return self.moment_names
 
     @property
     def moments(self):
-        """`{name: variable}` for each weight, of its shape and dtype."""
+        """`{name: variable}` for each weight; moments have its shape and dtype."""
         following = {name: iter(getattr(self, name)) for name in self.moment_names}
         return [
             {name: next(following[name]) for name in self.moments_of(index)}
@@ -97,7 +97,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         ]
 
     def rules_table(self, variables):
-        """Counts the variables of each rule and tells its effect, in lines."""
+        """Formats a table of each rule's number of variables and effect, as lines."""
         lines = []
         for rule in (*RULES, OTHER):
             own = [v for v in variables if rule_of(v.path) == rule]
@@ -120,7 +120,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return rule.excluded or rule.name in self.also_excluded
 
     def learning_rate_after(self, steps):
-        """Returns the rate of the step that follows `steps` steps: float32 `[]`."""
+        """Returns the learning rate after `steps` steps: float32 `[]`."""
         rate = self._learning_rate
         if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
             return rate(steps)
@@ -129,8 +129,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         moments = self.moments[index]
-        # TensorFlow gives a table's gradient by the rows that were looked up;
-        # adding makes it dense.
+        # TensorFlow's gradient of a lookup is sparse; adding zeros makes it dense.
         gradient = ops.add(ops.zeros(variable.shape, gradient.dtype), gradient)
         weight, values = self.new_values(
             index, gradient, variable, moments, learning_rate, self.iterations
@@ -140,15 +139,15 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             self.assign(moments[name], value)
 
     def new_values(self, index, gradient, weight, moments, learning_rate, step):
-        """Returns the weight and its moments after one step; changes nothing.
+        """Computes the weight and its moments after one step; changes nothing.
 
         Args:
-            index: place of the variable among those that the optimizer was built with.
-            gradient: of the loss by the weight, dense, of the weight's shape.
+            index: the variable's index in the optimizer's list.
+            gradient: the loss gradient, dense, of the weight's shape.
             weight: value before the step.
             moments: `{name: value before the step}`.
-            learning_rate: of this step.
-            step: number of steps before this one.
+            learning_rate: this step's.
+            step: the number of earlier steps.
         """
         weight = ops.convert_to_tensor(weight)
         update, moments = self._update(index, gradient, weight, moments, step)
@@ -158,7 +157,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return weight - step_size * update, moments
 
     def applied_trust_ratio(self, index, gradient, weight, moments, step):
-        """Returns the `trust_ratio` of the step of `new_values`; 1 where excluded."""
+        """Returns the `trust_ratio` that `new_values` applies; 1 if excluded."""
         if self.excluded[index]:
             return 1.0
         weight = ops.convert_to_tensor(weight)
@@ -166,7 +165,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return self.trust_ratio(weight, update)
 
     def _update(self, index, gradient, weight, moments, step):
-        """Computes the update of the step, decay included, and the new moments."""
+        """Computes the update, including decay, and the new moments."""
         moments = {name: ops.convert_to_tensor(m) for name, m in moments.items()}
         gradient = ops.cast(gradient, weight.dtype)
         if self.gradient_factors:
@@ -177,19 +176,19 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return update, moments
 
     def direction(self, index, gradient, moments, step):
-        """Returns the step's direction, before decay and scaling, and the new moments.
+        """Computes the step's direction, before decay and scaling, and new moments.
 
         Args:
-            index: place of the weight; by it, `build` can note facts on each weight.
+            index: the weight's index, for which `build` can store facts.
             gradient: a tensor of the weight's shape and dtype.
-            moments: `{name: value before the step}` of `moments_of(index)`, of the same
-                shape.
-            step: number of steps before this one.
+            moments: `{name: value before the step}` for `moments_of(index)`, of the
+                same shape.
+            step: the number of earlier steps.
         """
         raise NotImplementedError
 
     def trust_ratio(self, weight, update):
-        """Returns the factor of the update of a variable that is not excluded."""
+        """Returns the factor for the update of a variable that is not excluded."""
         return 1.0
 
     def get_config(self):

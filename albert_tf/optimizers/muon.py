@@ -8,7 +8,7 @@ from keras import ops
 
 from albert_tf.optimizers.adam import AdamW
 
-# Coefficients of the quintic iteration; the reference implementation's.
+# The reference implementation's coefficients of the quintic iteration.
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _SMALL = 1e-7
 _IN_A_BLOCK = re.compile(r"(^|/)(attention|feed_forward)_\d+_\d+/")
@@ -18,24 +18,24 @@ _IN_A_BLOCK = re.compile(r"(^|/)(attention|feed_forward)_\d+_\d+/")
 class Muon(AdamW):
     """Muon (Jordan et al., 2024, kellerjordan.github.io/posts/muon).
 
-    The kernels of the blocks' attention and feed-forward step along their momentum,
-    with all its singular values brought near 1 by Newton-Schulz iterations and times
+    The kernels of attention and feed-forward layers step along their momentum, after
+    Newton-Schulz iterations bring all its singular values near 1, times
     `sqrt(max(1, outputs / inputs))`. A kernel of more than two dimensions counts as a
-    matrix of its first one and all others. Embeddings, their mapping, the pooler,
-    heads, biases and normalizations step as AdamW does, with bias correction, at
-    `adam_lr_ratio` times the rate. Decay is added to either step, but for the variables
-    that all optimizers here exclude.
+    matrix of its first dimension by the others. Embeddings, their mapping, the pooler,
+    heads, biases and normalizations follow AdamW with bias correction, at
+    `adam_lr_ratio` times the rate. Decay applies to both, except for the variables that
+    all optimizers here exclude.
 
-    Keras' optimizer of this name changes its variables in place, where the training
-    step needs a function of their values; its names of the arguments are used here.
+    Keras' Muon, whose argument names are used here, updates its variables in place; the
+    training step needs a function of their values.
 
     Args:
-        learning_rate: of the matrices; a float or a schedule.
+        learning_rate: the matrices' rate; a float or a schedule.
         momentum: rate of the gradients' average.
         nesterov: whether the step looks ahead by one gradient.
         ns_steps: Newton-Schulz iterations.
-        adam_lr_ratio: rate of AdamW's variables over the matrices' rate.
-        **kwargs: arguments of `AdamW`, for its variables.
+        adam_lr_ratio: the rate of AdamW's variables divided by the matrices' rate.
+        **kwargs: arguments of `AdamW`, for the other variables.
     """
 
     moment_names = ("momentums", *AdamW.moment_names)
@@ -98,11 +98,11 @@ class Muon(AdamW):
 
 
 def orthogonalised(matrix, steps):
-    """Returns the matrix with its singular values near 1: `[rows, columns]`.
+    """Brings the singular values of a matrix `[rows, columns]` near 1.
 
-    After 5 steps they lie between 0.68 and 1.13, unless they were below a hundredth of
-    the norm. `steps` iterations of `a X + b (X X') X + c (X X')^2 X`, on the side of
-    the smaller dimension, from `X = matrix / norm`.
+    It runs `steps` iterations of `a X + b (X X') X + c (X X')^2 X`, on the side of the
+    smaller dimension, from `X = matrix / norm`. After 5 steps, singular values lie
+    between 0.68 and 1.13, unless they were below a hundredth of the norm.
     """
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = ops.transpose(matrix) if is_tall else matrix

@@ -6,14 +6,14 @@ import re
 from albert_tf.errors import UserError
 
 RATES, GRADIENTS = DECAYED = ("rates", "gradients")
-"""By which `layer_decay` scales the steps of lower layers."""
+"""Quantities that `layer_decay` can scale in lower layers."""
 
 
 Rule = collections.namedtuple("Rule", "name pattern excluded")
-"""A rule for the variables whose path matches; excluded: not decayed nor adapted."""
+"""A rule for variables whose path matches; excluded: neither decayed nor adapted."""
 
 RELATIVE_BIASES = "relative biases"
-"""The name of the rule for XLNet's biases of attention."""
+"""The name of the rule for XLNet's attention biases."""
 
 # The official list of exclusions is "LayerNorm|layer_norm|bias"; Keras calls the
 # scale and offset of a normalization gamma and beta.
@@ -21,20 +21,20 @@ RULES = (
     Rule("normalizations", r"LayerNorm|layer_norm|(^|/)(gamma|beta)$", True),
     Rule("biases", r"^(?!.*LayerNorm|.*layer_norm|.*\br_[wrs]_bias$).*bias$", True),
     Rule("weights", r"(kernel|embeddings|weights|_emb|_embed)$", False),
-    # Without a trust ratio, LAMB's rate overruns what adapters have found.
+    # Without a trust ratio, LAMB's rate is too high for adapters.
     Rule("depth adapters", r"(^|/)depth_adapters/", False),
-    # Official XLNet decays them, and looks them up before its list.
+    # Official XLNet decays them; it checks for them before its list.
     Rule(RELATIVE_BIASES, r"\br_[wrs]_bias$", False),
 )
-# The official code treats whatever is not on its list as a weight.
+# The official code treats every variable that is not on its list as a weight.
 OTHER = Rule("others", "", False)
 
 
 def rule_of(path):
-    """Returns the one `Rule` that claims the variable of a path; `OTHER` if none does.
+    """Returns the `Rule` that matches a variable's path; `OTHER` if none does.
 
     Raises:
-        UserError: several do.
+        UserError: several rules match.
     """
     claiming = [rule for rule in RULES if re.search(rule.pattern, path)]
     if len(claiming) > 1:
@@ -58,24 +58,24 @@ def layer_decay(config, decay, decayed=RATES):
 
 
 def official_factors(config, decay):
-    """Returns factors of clipped gradients by depth; `get_train_op` of the XLNet code.
+    """Returns factors of clipped gradients by depth, as `get_train_op` of XLNet's code.
 
-    The top set of parameters keeps its gradients, the one below has the factor `decay`,
-    and so on; embeddings and all else keep theirs, too. Adam divides by the size of
-    earlier gradients, which have the same factor, so that the steps hardly change.
-    Arguments and result are those of `layer_factors`.
+    The top set of parameters has the factor 1, the one below `decay`, and so on;
+    embeddings and everything else have 1. Adam divides by the size of earlier
+    gradients, which have the same factor, so that the steps hardly change. Arguments
+    and result are those of `layer_factors`.
     """
     sets = _sets(config)
     return _by_depth(sets, [decay ** (len(sets) - 1 - i) for i in range(len(sets))])
 
 
 def _sets(config):
-    """Lists the different blocks of the layers, from the lowest on."""
+    """Lists the distinct blocks of the layers, from the lowest up."""
     return list(dict.fromkeys(b for layer in config.layer_schedule() for b in layer))
 
 
 def _by_depth(sets, factors):
-    """Names the factor of each set's sublayers; the highest set's counts."""
+    """Maps each set's sublayers to a factor; if sets share one, the highest counts."""
     found = {}
     for (attention, feed_forward), factor in zip(sets, factors, strict=True):
         found[f"attention_{attention}"] = factor
@@ -86,12 +86,11 @@ def _by_depth(sets, factors):
 def layer_factors(config, decay):
     """Returns factors of the rate by depth (Howard and Ruder, arXiv 1801.06146).
 
-    Shared parameters of ALBERT have one learning rate, so depth is counted in sets of
-    parameters, not in layers: the top set has the factor `decay`, the one below
-    `decay ** 2`, and so on to the embeddings, whose projection goes with them. A
-    sublayer that sets share counts as part of the highest, as do depth adapters. The
-    pooler and the heads keep the full rate. With all layers shared: head 1, layers
-    `decay`, embeddings `decay ** 2`.
+    Shared parameters have one learning rate, so depth counts sets of parameters, not
+    layers: the top set has the factor `decay`, the one below `decay ** 2`, and so on
+    down to the embeddings with their projection. A sublayer that sets share belongs to
+    the highest, as do depth adapters. The pooler and the heads keep the full rate. With
+    all layers shared: head 1, layers `decay`, embeddings `decay ** 2`.
 
     Args:
         config: an `AlbertConfig`.

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: an official warm-up, then a decay."""
+"""Learning-rate schedules: the official warm-up, then a decay."""
 
 import math
 
@@ -11,9 +11,9 @@ from albert_tf.errors import UserError
 class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then a decay that counts from step 0; official `optimization.py`.
 
-    With `s` steps before the warm-up, the rate is 0 up to step `s` (the official one
+    With `s` steps before the warm-up, the rate is 0 up to step `s` (the official rate
     is negative there), `lr * (t - s) / W` at step `t < s + W`, and `lr * decay(t)`
-    from then on. The decay counts from step 0, not from the end of the warm-up.
+    afterwards.
 
     Args:
         initial_learning_rate: the rate `lr`.
@@ -42,7 +42,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         raise NotImplementedError
 
     def left(self, step):
-        """Returns the share of all steps that is to come, 0 from the last one on."""
+        """Returns the share of all steps that is left, 0 from the last step on."""
         total = float(max(self.num_train_steps, 1))
         # 1 - N/N leaves a rounding error below 0 under some compilers.
         return ops.maximum(1.0 - ops.minimum(step, total) / total, 0.0)
@@ -82,7 +82,7 @@ class WarmupCosineDecay(WarmupSchedule):
     """Half a cosine: `decay = (1 + cos(pi * t / N)) / 2`; see `WarmupSchedule`."""
 
     def decay(self, step):
-        # The same, of the steps to come: exactly 0 at the end.
+        # The same, computed from the steps left: exactly 0 at the end.
         return ops.square(ops.sin(self.left(step) * (math.pi / 2)))
 
 
@@ -96,10 +96,10 @@ class WarmupConstant(WarmupSchedule):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class WarmupStableDecay(WarmupSchedule):
-    """Warm-up, stable, decay: the full rate, then `1 - sqrt(done)` of the cooldown.
+    """Warm-up, stable, decay: the full rate, then `1 - sqrt(done)` in the cooldown.
 
-    A run can be prolonged from before its cooldown (Hägele et al., arXiv 2405.18392,
-    whose best cooldown this is).
+    A run can be extended from before its cooldown. This is the best cooldown of Hägele
+    et al., arXiv 2405.18392.
 
     Args:
         cooldown: share of all steps in which the rate decays, at the end; 0 for none.

@@ -1,4 +1,4 @@
-"""The model without its tokenizer, as a file for runtimes without text operations.
+"""ONNX and TensorFlow Lite files: models without the tokenizer, for other runtimes.
 
 `model.onnx` and `model.tflite` take token ids. `TokenFile` runs one of them; the other
 functions write and check them.
@@ -24,20 +24,20 @@ from albert_tf.io import checksums
 from albert_tf.io.files import read_file
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
-_ALL_CORES = 0  # a number of threads for ONNX Runtime
+_ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
 _EXTERNAL_WEIGHTS = "session.model_external_initializers_file_folder_path"
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}  # other names are equal
 _ONNX_OPSET = 17
-# The most that a file may differ from the model (`_distance`): room for rounding, which
-# to eight bits has moved random models by 0.24, but none for another function.
+# The largest allowed difference from the model (`_distance`): enough for rounding,
+# which moved random models by 0.24 in eight bits, too little for another function.
 _TOLERANCES = {"float32": 0.01, "float16": 0.05, "int8": 0.4}
-_MASKED = 1e9  # larger numbers stand for what a mask hides
+_MASKED = 1e9  # larger numbers mean masked values
 
 
 class TokenFile:
     """Runs a file that an export wrote.
 
-    The constructor reads the file once; later changes of the file change no answer.
+    The constructor reads the file once; later changes of the file have no effect.
 
     Args:
         path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
@@ -46,7 +46,7 @@ class TokenFile:
 
     Attributes:
         runtime: the name and the version of the library that runs it.
-        outputs: a `tf.TensorSpec` of each output by name.
+        outputs: a dict of each output's `tf.TensorSpec`.
 
     Raises:
         UserError: onnxruntime is not installed, or the file cannot be read or differs
@@ -64,7 +64,7 @@ class TokenFile:
         return self._run({name: np.asarray(v) for name, v in features.items()})
 
     def in_graph(self, features):
-        """Computes the outputs as tensors, for features that are tensors."""
+        """Computes the outputs as tensors, from features that are tensors."""
         names, specs = list(features), self.outputs
 
         def run(*values):
@@ -93,7 +93,7 @@ def _tflite(content):
     except ImportError:
         Interpreter, runtime = tf.lite.Interpreter, f"tensorflow {tf.__version__}"
     with warnings.catch_warnings():
-        # It announces the package that is to follow it.
+        # The warning announces the interpreter's successor.
         warnings.filterwarnings("ignore", "(?s).*tf.lite.Interpreter is deprecated")
         interpreter = Interpreter(model_content=content)
     run, lock = interpreter.get_signature_runner("tokens"), threading.Lock()
@@ -122,7 +122,7 @@ def _onnx(content):
     def session(threads):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        # Weights in other files would be sought in the current folder: there are none.
+        # ONNX Runtime would look for external weights in the current folder.
         options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
         return onnxruntime.InferenceSession(content, options)
 
@@ -130,7 +130,7 @@ def _onnx(content):
 
     def run(features):
         with lock:
-            # Calls at the same time take a core each, which wastes less than sharing.
+            # Concurrent calls take one core each, which wastes less than sharing.
             chosen = session(1 if running else _ALL_CORES)
             running.append(None)
         try:
@@ -147,7 +147,7 @@ def _onnx(content):
 
 
 def _onnx_dtype(name):
-    """Returns TensorFlow's name of a type such as `tensor(float)`."""
+    """Returns TensorFlow's name of an ONNX type such as `tensor(float)`."""
     name = name.removeprefix("tensor(").removesuffix(")")
     return _ONNX_DTYPES.get(name, name)
 
@@ -214,9 +214,9 @@ def round_onnx(path, compute_dtype):
 def _in_int8(path):
     """Quantizes the weights of an ONNX file's matrix products, a scale per column.
 
-    Their inputs are quantized at run time. Embeddings and attention's products of two
-    activations stay in float32, and so do XLNet's kernels of more than two axes, for
-    which ONNX Runtime has no scale per column.
+    ONNX Runtime quantizes their inputs at run time. Embeddings, attention's products of
+    two activations, and XLNet's kernels of more than two axes, for which ONNX Runtime
+    has no scale per column, stay in float32.
     """
     import onnx
     from onnxruntime.quantization import QuantType
@@ -232,7 +232,7 @@ def _in_int8(path):
             path,
             op_types_to_quantize=["MatMul"],
             per_channel=True,
-            # 7 bits: without VNNI, sums of two products of 8 bits are cut off.
+            # 7 bits: without VNNI, sums of two 8-bit products saturate.
             reduce_range=True,
             weight_type=QuantType.QInt8,
             nodes_to_exclude=kept,
@@ -250,7 +250,7 @@ def _in_float16(path):
     from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    # Their inputs would become float32, the integers of shapes, too.
+    # Blocked operations get float32 inputs, even for the integers of shapes.
     blocked = [op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Max", "Min")]
     with _quiet():  # it says which numbers it rounds
         model = convert_float_to_float16(
@@ -276,15 +276,15 @@ def _quiet():
 
 
 def write_onnx_model(model, shapes, path):
-    """Writes a Keras model as an ONNX file and checks it, as `model.export` does.
+    """Writes a Keras model as an ONNX file, and checks the file.
 
     Args:
         model: a `PretrainedModel`.
-        shapes: the shape of each feature by name, None for any size.
+        shapes: a dict of each feature's shape, None for any size.
         path: the file.
 
     Raises:
-        UserError: tf2onnx is not installed, or as `check_token_file`.
+        UserError: tf2onnx is not installed; or see `check_token_file`.
     """
     specs = {name: tf.TensorSpec(s, tf.int32, name) for name, s in shapes.items()}
 
@@ -297,7 +297,7 @@ def write_onnx_model(model, shapes, path):
     _convert_to_onnx(_token_function(compute, specs), path)
     request = {}
     for name, shape in shapes.items():
-        # In range of every model, where 1 may be no segment.
+        # Valid for every model; some have no segment 1.
         value = int(name in ("input_ids", "input_mask"))
         request[name] = np.full([size or 2 for size in shape], value, "int32")
     check_token_file(path, compute, request)
@@ -316,10 +316,10 @@ def _convert_to_onnx(function, path):
 
 
 def read_constants_from_outside(graph):
-    """Makes loops of an `onnx.GraphProto` read constants from outside their bodies.
+    """Makes the loops of an `onnx.GraphProto` read constants from outside their bodies.
 
-    tf2onnx passes the weights from step to step as loop state, in which quantization
-    does not recognise them as constants.
+    tf2onnx passes weights from step to step as loop state, which hides from
+    quantization that they are constants.
     """
     outside = {}
     loops = [node for node in graph.node if node.op_type == "Loop"]
@@ -343,10 +343,10 @@ def read_constants_from_outside(graph):
 
 
 def name_by_place(graph):
-    """Puts the parts of an `onnx.GraphProto` into one order and names them by it.
+    """Sorts the parts of an `onnx.GraphProto` and names them by their place.
 
-    tf2onnx iterates over sets and numbers names across conversions, so that each
-    process writes the same model in another order with other names. Inputs and outputs
+    tf2onnx iterates over sets and numbers names across conversions, so each process
+    would write the same model in another order, with other names. Inputs and outputs
     keep their names.
     """
     _sort(graph)
@@ -374,7 +374,7 @@ def _sort(graph):
 
 
 def _read(node):
-    """Lists the names that a node reads, in the bodies of a loop or branch, too."""
+    """Lists the names that a node reads, including the bodies of loops and branches."""
     names = list(node.input)
     for body in _bodies(node):
         names += [name for inner in body.node for name in _read(inner)]
@@ -413,7 +413,7 @@ def _token_function(compute, specs):
 
 
 def check_token_file(path, compute, features, compute_dtype="float32"):
-    """Opens a file in its runtime and compares its answer with the model's.
+    """Compares a file's answer in its runtime with the model's.
 
     Without the runtime, it logs a warning and compares nothing.
 
@@ -424,11 +424,12 @@ def check_token_file(path, compute, features, compute_dtype="float32"):
         compute_dtype: the file's.
 
     Returns:
-        For JSON: `opened_with`, the runtime and its version, `distance` of the answers
-        and the `largest_distance` that is allowed; nothing without the runtime.
+        A dict for JSON: `opened_with`, the runtime and its version, `distance`, the
+        difference of the answers, and `largest_distance`, the largest allowed one;
+        empty without the runtime.
 
     Raises:
-        UserError: the file does not load, or answers otherwise.
+        UserError: the file does not load, or its answer differs.
     """
     path = pathlib.Path(path)
     try:
@@ -464,8 +465,8 @@ def _refuse(path, reason):
 def _distance(found, expected):
     """Computes the largest |found - expected| / (1 + |expected|) of arrays by name.
 
-    It is infinite where names or shapes differ. Integers are not compared: where two
-    numbers are almost equal, their ranks may change.
+    It is infinite if names or shapes differ. Integers are not compared, because the
+    ranks of two almost equal numbers may change.
     """
     if found.keys() != expected.keys():
         return np.inf

@@ -1,4 +1,4 @@
-"""Tokens beyond a vocabulary, which are looked for in texts before these are split."""
+"""Tokens added to a vocabulary, which tokenizers find before they split a text."""
 
 import collections
 import functools
@@ -12,17 +12,18 @@ from albert_tf.errors import UserError
 from albert_tf.tokenization.normalization import SPACES
 from albert_tf.tokenization.normalization import character_class
 
-# The combining characters of European scripts; a class of all is too large for RE2.
+# The combining characters of European scripts; a class of all would be too large for
+# RE2.
 _MARKS = "[\u0300-\u036f]*"
 
 
 class AddedToken(typing.NamedTuple):
     """A token that the user of a tokenizer added to it."""
 
-    content: str  # the text that it stands for
-    id: int  # a piece of the vocabulary may have the same
-    # Whether texts are compared with it as the tokenizer prepares both: regardless of
-    # case where the tokenizer lowers letters.
+    content: str  # the text that means this token
+    id: int  # may equal the id of a piece of the vocabulary
+    # Whether the tokenizer prepares text and content before comparing them: regardless
+    # of case if it lowers letters.
     normalized: bool = False
     lstrip: bool = False  # whether the white space before it is dropped
 
@@ -30,22 +31,20 @@ class AddedToken(typing.NamedTuple):
 class AddedTokens:
     """Finds added tokens in texts.
 
-    Of several tokens that begin at one place of a text, the longest counts.
+    If several tokens begin at one place in a text, the longest one counts.
 
     Args:
         tokens: `AddedToken`s.
-        fold: function from a text to the form in which two spellings of it are equal,
-            such as its letters in lower case.
+        fold: a function that maps equivalent spellings to one form, such as lower case.
 
     Attributes:
         tokens: tuple of `AddedToken`s.
         ids: frozenset of int.
-        exact: the ids of the tokens that are compared letter by letter, by content.
-        prepared: the ids of the normalized ones, by folded content.
+        exact: dict from content to id, for tokens that are compared exactly.
+        prepared: dict from folded content to id, for normalized tokens.
         stripping: set of the contents of tokens that drop white space before them.
-        pattern: a regular expression of the tokens, for Python and for RE2.
-        spaced_pattern: the same with the white space that tokens drop; Python is slow
-            at it.
+        pattern: a regular expression for the tokens, for Python and RE2.
+        spaced_pattern: the same with the white space that tokens drop; slow in Python.
 
     Source: `AddedVocabulary` of Hugging Face's tokenizers. A normalized token is not
     found where one character of the text, such as a ligature, becomes several and only
@@ -71,9 +70,9 @@ class AddedTokens:
         return self.prepared[self._fold(text)] if found is None else found
 
     def split(self, text):
-        """Lists the parts of a text as (beginning, part): tokens at the odd places.
+        """Splits a text into (beginning, part), with tokens at odd indices.
 
-        White space that a token drops is in no part.
+        White space that a token drops belongs to no part.
         """
         parts, end = [], 0
         for match in re.finditer(self.pattern, text):
@@ -85,7 +84,7 @@ class AddedTokens:
         return [*parts, (end, text[end:])]
 
     def _patterns(self, dropped=""):
-        # The longest first: of alternatives, the first one that matches counts.
+        # The longest first, because the first matching alternative counts.
         for token in sorted(self.tokens, key=lambda t: -len(t.content)):
             before = dropped if token.lstrip else ""
             if not token.normalized:
@@ -95,14 +94,14 @@ class AddedTokens:
 
     @functools.cached_property
     def _others(self):
-        """Sets of the characters that `fold` changes, by what it makes of them."""
+        """Sets of the characters that `fold` changes, by their folded form."""
         others = collections.defaultdict(set)
         for character in _characters_that_change():
             others[self._fold(character)].add(character)
         return others
 
     def _spellings(self, text):
-        """Writes the expression of all texts whose folded form is that of `text`."""
+        """Returns an expression for all texts with the same folded form as `text`."""
         found = ""
         for is_space, run in itertools.groupby(text, str.isspace):
             run = list(run)

@@ -1,4 +1,4 @@
-"""Byte-level BPE as RoBERTa has it: GPT-2's words, and byte pairs merged within them.
+"""RoBERTa's byte-level BPE: it cuts texts into GPT-2's words and merges byte pairs.
 
 GPT-2's expression of words is
 `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+`
@@ -35,7 +35,7 @@ from albert_tf.tokenization.word_starts import is_byte_of_a_word
 from albert_tf.tokenization.word_starts import starts_word
 
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
-"""The two files of a byte-level BPE, in the place of a `tokenizer.json`."""
+"""The two files of a byte-level BPE, instead of a `tokenizer.json`."""
 
 
 def _visible_bytes():
@@ -110,7 +110,7 @@ def classes():
 
 
 def _compiled(letter, number, other, space):
-    """Compiles GPT-2's expression; the arguments are the insides of `[…]`."""
+    """Compiles GPT-2's expression; the arguments are the contents of `[…]`."""
     return re.compile(
         f"'(?:[sdmt]|ll|ve|re)| ?[{letter}]+| ?[{number}]+| ?[{other}]+"
         f"|[{space}]+(?![^{space}])|[{space}]+"
@@ -133,7 +133,7 @@ def _any_words():
 
 
 def words_of(text):
-    """Cuts a text into words: a list of str, which joined are the text."""
+    """Cuts a text into words, a list of str; joined, they are the text."""
     return (_ascii_words if text.isascii() else _any_words()).findall(text)
 
 
@@ -151,12 +151,12 @@ class Merges:
     def apply(self, word):
         """Returns the ids of a word, bytes, as a list of int.
 
-        The pair of the lowest rank is merged first, the leftmost of equal ones, until
-        no pair is left, in O(n log n).
+        It merges the pair of the lowest rank first, the leftmost on a tie, until no
+        pair is left, in O(n log n).
         """
         ids = [self.byte_ids[byte] for byte in word]
         end, pairs = len(ids), self.pairs
-        # Where the piece before and behind each begins; a merged one stays left.
+        # The start of each piece's neighbours; a merged piece stays at the left one.
         before, behind = list(range(-1, end - 1)), list(range(1, end + 1))
         heap = []
 
@@ -183,10 +183,10 @@ class Merges:
         return [index for index in ids if index is not None]
 
     def grow_in_order(self):
-        """Returns whether every merge of a piece ranks behind the merges that make it.
+        """Returns whether every merge ranks after the merges that make its pieces.
 
-        Then all occurrences of the pair of the lowest rank can be merged at once: none
-        of them makes a pair of a lower rank.
+        Then all occurrences of the pair of the lowest rank can be merged at once,
+        because none of them makes a pair of a lower rank.
         """
         last_made = {}
         for rank, merged in self.pairs.values():
@@ -201,21 +201,21 @@ class ByteBpeTokenizer(Tokenizer):
     """The tokenizer of RoBERTa.
 
     Texts are neither normalized nor lowered, and no piece is unknown. `load_tokenizer`
-    returns it with its special tokens among the added ones: a text may hold them.
+    adds the special tokens as `AddedToken`s, so that a text may contain them.
 
     Args:
-        file_bytes: a `tokenizer.json`; the vocabulary and the merges in it count.
+        file_bytes: a `tokenizer.json`, of which only vocabulary and merges are read.
         do_lower_case: False or None.
-        source: its name in error messages.
+        source: the file's name in error messages.
         rules: its `TextRules`.
 
     Attributes:
         merges: the `Merges`.
 
     Raises:
-        UserError: letters are to be lowered, a special piece or a byte's is missing, or
-            ids have gaps or come twice.
-        KeyError: the vocabulary lacks a piece that is merged.
+        UserError: `do_lower_case` is true, the piece of a byte or a special piece is
+            missing, or ids have gaps or repeat.
+        KeyError: the vocabulary lacks a piece of the merges.
     """
 
     kind, file_name = "byte_bpe", "tokenizer.json"
@@ -258,7 +258,7 @@ class ByteBpeTokenizer(Tokenizer):
         return special + added
 
     def _prefixed(self, text):
-        """Prepends the space that a text is cut with, if rules and text want one."""
+        """Prepends a space to a text, if the rules and the text require it."""
         text = repaired(text)
         return self.as_word(text) if self.rules.add_prefix_space else text
 
@@ -345,7 +345,7 @@ def _check(vocabulary, source):
 
 
 def tokenizer_json(vocabulary, merges):
-    """Returns the bytes of a `tokenizer.json` of nothing but a vocabulary and merges.
+    """Returns the bytes of a `tokenizer.json` with only a vocabulary and merges.
 
     Args:
         vocabulary: `{piece: id}`.

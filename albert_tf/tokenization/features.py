@@ -1,4 +1,4 @@
-"""Features that `tokenizer(texts)` returns, and every model takes."""
+"""The features that `tokenizer(texts)` returns and models take."""
 
 import collections.abc
 import itertools
@@ -18,7 +18,7 @@ PARAMETERS = (
     "special_tokens_in_text",
     "return_tensors",
 )
-"""Parameters of a tokenizer's call beside the texts."""
+"""Parameters of a tokenizer's call other than the texts."""
 
 _PADDING = {LONGEST: LONGEST, True: LONGEST, MAX_LENGTH: MAX_LENGTH, False: None}
 _LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND = "longest_first", "only_first", "only_second"
@@ -60,7 +60,7 @@ def features_of(
 
 
 def _choice(name, value, choices):
-    """Returns what an argument's value means; 1 is not True here."""
+    """Returns the meaning of an argument's value; 1 does not count as True."""
     if not isinstance(value, tuple(map(type, choices))) or value not in choices:
         expected = " or ".join(map(repr, choices))
         raise UserError(f"{name}={value!r}: expected {expected}.")
@@ -68,10 +68,10 @@ def _choice(name, value, choices):
 
 
 def lists_of_texts(texts, text_pairs=None):
-    """Returns the texts as a list, and the second texts as a fitting list or None.
+    """Returns the texts as a list, and the second texts as a matching list or None.
 
     Raises:
-        UserError: they are no texts, or do not fit each other.
+        UserError: the values are not texts, or the numbers of texts differ.
     """
     first = list_of_texts("texts", texts)
     if text_pairs is None:
@@ -86,10 +86,10 @@ def lists_of_texts(texts, text_pairs=None):
 
 
 def list_of_texts(name, texts):
-    """Returns a str, or an object of many str, as a list.
+    """Converts a str, or a collection of str, to a list.
 
     Raises:
-        UserError: it is neither; the message calls it by the name.
+        UserError: `texts` is neither; the message uses `name`.
     """
     texts = as_python(texts)
     if isinstance(texts, str):
@@ -113,8 +113,8 @@ def elements(name, values):
     """Lists the elements of a list, an array, a column or an iterator, read once.
 
     Raises:
-        UserError: their order means nothing (a set), or iterating gives names of
-            columns (a dict, a table); the message calls the values by the name.
+        UserError: the values have no order (a set), or iterating gives names of columns
+            (a dict, a table); the message uses `name`.
     """
     values = as_python(values)
     given = type(values).__name__
@@ -129,14 +129,14 @@ def elements(name, values):
 
 
 def as_python(values):
-    """Converts a tensor or array to lists, or its one value; others stay."""
+    """Converts a tensor or array to lists or a number; returns others unchanged."""
     if hasattr(values, "numpy"):
         values = values.numpy()
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
 def flat_ids(rows):
-    """Returns the ids of rows, one row after the other, and the lengths; int32 both."""
+    """Concatenates the ids of rows; also returns the lengths, both int32."""
     lengths = np.fromiter(map(len, rows), np.int32, len(rows))
     flat = itertools.chain.from_iterable(rows)
     return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
@@ -148,12 +148,12 @@ def rows_of(ids, lengths):
 
 
 def encode_around(encode, rows, id_of):
-    """Encodes texts whose tokens of known ids are split off; returns lists of ids.
+    """Encodes texts around tokens whose ids are known; returns lists of ids.
 
     Args:
-        encode: `encode_flat` of the texts between two of these tokens.
-        rows: the parts of each text, with these tokens at the odd places.
-        id_of: function from such a token to its id.
+        encode: `encode_flat`, for the texts between the tokens.
+        rows: the parts of each text, with the tokens at odd indices.
+        id_of: a function from a token to its id.
     """
     between = iter(rows_of(*encode([part for row in rows for part in row[::2]])))
     encoded = []
@@ -166,7 +166,7 @@ def encode_around(encode, rows, id_of):
 
 
 def _encode(tokenizer, texts, special_tokens_in_text):
-    """Encodes texts; on demand, a special piece in them, as `[MASK]`, means its id."""
+    """Encodes texts; special pieces in them, such as `[MASK]`, may mean their ids."""
     special = tokenizer.special_ids
     looks_itself = tokenizer.added_ids.issuperset(special.values())
     if looks_itself or not special_tokens_in_text:
@@ -202,7 +202,7 @@ def _truncated(tokenizer, rows, pairs, max_length, truncation):
 
 
 def _kept(rows, lengths, ends):
-    """Keeps the first tokens of rows, or the last."""
+    """Keeps the first (or last) tokens of rows."""
     return [
         row[len(row) - length :] if ends else row[:length]
         for row, length in zip(rows, lengths, strict=True)
@@ -210,7 +210,7 @@ def _kept(rows, lengths, ends):
 
 
 def _lengths_left(first, second, room, truncation):
-    """Returns `truncated_lengths`, or shortens only one of the two texts."""
+    """Returns `truncated_lengths`, or the lengths with only one text shortened."""
     if truncation not in (_ONLY_FIRST, _ONLY_SECOND):
         return truncated_lengths(first, second, room)
     cut, kept = (first, second) if truncation == _ONLY_FIRST else (second, first)
@@ -227,9 +227,9 @@ def _lengths_left(first, second, room, truncation):
 
 
 def truncated_lengths(first, second, room):
-    """Returns two texts' lengths once the longer loses its tail, one token at a time.
+    """Computes two texts' lengths after the longer one repeatedly loses its last token.
 
-    On a tie the second text loses a token (`_truncate_seq_pair` of the official
+    On a tie, the second text loses the token (`_truncate_seq_pair` of the official
     `classifier_utils.py`); this is the closed form of that loop.
 
     Args:
@@ -264,7 +264,7 @@ def _with_special_tokens(tokenizer, rows, pairs):
 
 
 def _padded(features, tokenizer, width):
-    """Returns features as int32 arrays `[batch, width]`; None: of the longest row."""
+    """Pads features to int32 `[batch, width]`; `width` None means the longest row."""
     layout = tokenizer.layout
     filling = {"input_ids": tokenizer.pad_id, "segment_ids": layout.pad_segment}
     padded = {}

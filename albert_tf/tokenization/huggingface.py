@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face's libraries: reads theirs, and writes ours for them."""
+"""Reading and writing of tokenizer files in Hugging Face's formats."""
 
 import base64
 import collections
@@ -23,7 +23,7 @@ from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.wordpiece import official_vocabulary
 
 HUGGINGFACE_FILE = "tokenizer.json"
-"""A tokenizer in one file, without the SentencePiece model that is read here."""
+"""Hugging Face's file for a whole tokenizer; it holds no SentencePiece model."""
 
 _MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
 _ADDED_TOKENS = "added_tokens_decoder"
@@ -31,7 +31,7 @@ _ROLES = ("cls_token", "sep_token", "unk_token", "mask_token")
 _SPECIAL = ("additional_special_tokens", "extra_special_tokens")
 _HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, _MAP_FILE)
 _GOOGLES_BERT = "bert_config.json"
-# Under other values their tokenizer splits texts otherwise than ours.
+# With other values, Hugging Face's tokenizer splits texts differently.
 _ON = """
     add_special_tokens clean_text do_basic_tokenize do_subword_tokenize do_word_tokenize
     handle_chinese_chars remove_space tokenize_chinese_chars
@@ -61,13 +61,13 @@ _KNOWN = """
     transformers_version trim_offsets truncation truncation_strategy unk_id
     use_auth_token use_fast verbose vocab_file
 """
-# All of BERT's rules, RoBERTa's, or those that `tokenizer.json` tells.
+# Classes with BERT's rules, RoBERTa's, or the rules in `tokenizer.json`.
 _CLASSES = """
     Albert Bert ConvBert DistilBert Electra LayoutLM Longformer Lxmert MobileBert
     Roberta SqueezeBert XLNet
 """
 _GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
-# Where the others look for a SentencePiece model.
+# Where other programs look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
 # By kind and by the models that need the pieces.
 _THEIR_CLASSES = {
@@ -80,10 +80,10 @@ _THEIR_CLASSES = {
 
 @contextlib.contextmanager
 def undamaged(path):
-    """Names a file or folder in the errors of a block that reads a tokenizer in it.
+    """Turns errors of a block that reads a tokenizer into errors that name the file.
 
     Raises:
-        UserError: the block finds other types, keys or values than it reads.
+        UserError: the block finds unexpected types, keys or values.
     """
     try:
         yield
@@ -102,10 +102,10 @@ def undamaged(path):
 
 
 def read_records(directory, config):
-    """Reads how the program that wrote a directory prepares texts, if it was not ours.
+    """Reads how another program's tokenizer in a directory prepares texts.
 
-    Hugging Face's tokenizers of ALBERT join quotes, which the official code does not;
-    theirs of BERT, and Google's, count the lines of `vocab.txt`.
+    Hugging Face's ALBERT tokenizers join quotes, which the official code does not;
+    Hugging Face's and Google's BERT tokenizers count the lines of `vocab.txt`.
 
     Args:
         directory: a folder.
@@ -116,11 +116,10 @@ def read_records(directory, config):
         and "do_lower_case" if `tokenizer.json` tells.
 
     Raises:
-        UserError: albert_tf's tokenizers are not equal to this one, or a file is
-            damaged.
+        UserError: albert_tf cannot reproduce the tokenizer, or a file is damaged.
     """
     found = {}
-    # The prefix of a TF1 checkpoint is no folder.
+    # The prefix of a TF1 checkpoint is not a folder.
     names = storage.names_in(directory) if storage.is_folder(directory) else []
     if "tokenizer_class" in config or not {*_HUGGINGFACE_FILES}.isdisjoint(names):
         found = {"joins_quotes": True, "counts_lines": True}
@@ -142,7 +141,7 @@ def read_records(directory, config):
 
 
 def _of_one_file(content):
-    """Returns what a `tokenizer.json` says of casing, truncation and padding."""
+    """Reads casing, truncation and padding from a `tokenizer.json`."""
     found = {"do_lower_case": _lowers(content.get("normalizer") or {})}
     for part in ("truncation", "padding"):
         direction = (content.get(part) or {}).get("direction")
@@ -161,7 +160,7 @@ def _lowers(normalizer):
 
 
 def _check_settings(directory, config):
-    """Refuses another class of tokenizers, and settings that are not followed."""
+    """Refuses unsupported tokenizer classes and settings."""
     path = os.path.join(directory, CONFIG_NAME)
     own, source = config.get("tokenizer_class"), path
     if own is None:
@@ -178,15 +177,15 @@ def _check_settings(directory, config):
 
 
 def _their_added_tokens(lists):
-    """Joins the lists of tokens that a directory has beside its vocabulary.
+    """Joins the lists of added tokens in a directory.
 
     Returns:
-        List of {"content", "id", "normalized", "lstrip"} in the order of the ids;
-        special pieces of the vocabulary are among them.
+        List of {"content", "id", "normalized", "lstrip"} in the order of the ids,
+        including the vocabulary's special pieces.
 
     Raises:
-        UserError: a file is damaged, the files contradict each other, or a token counts
-            as a whole word only.
+        UserError: a file is damaged, the files contradict each other, or a token must
+            be a whole word.
     """
     found = {}
     for path, tokens in lists:
@@ -216,8 +215,8 @@ def _lists(directory, config, content, told):
 
     Args:
         directory: a folder.
-        config, content, told: what its `tokenizer_config.json`, `tokenizer.json` and
-            `special_tokens_map.json` hold.
+        config, content, told: the contents of its `tokenizer_config.json`,
+            `tokenizer.json` and `special_tokens_map.json`.
     """
     entries = config.get(_ADDED_TOKENS) or {}
     tokens = [{"id": index, **token} for index, token in entries.items()]
@@ -232,7 +231,7 @@ def _lists(directory, config, content, told):
 
 
 def _names(value):
-    """Lists the contents of special tokens: of one, of a list, or of a dict of them."""
+    """Lists the contents of one special token, or of a list or dict of them."""
     if isinstance(value, dict):
         value = [value["content"]] if "content" in value else [*value.values()]
     values = value if isinstance(value, list) else [value] if value else []
@@ -240,7 +239,7 @@ def _names(value):
 
 
 def check_special_pieces(tokenizer, config, path):
-    """Refuses a directory, by its settings, with other special tokens than ours."""
+    """Refuses a directory whose settings give the tokenizer other special tokens."""
     for role in _ROLES:
         piece = tokenizer.special_pieces[role.replace("token", "id")]
         theirs = config.get(role)
@@ -262,15 +261,14 @@ def check_special_pieces(tokenizer, config, path):
 
 
 def with_added_tokens(base, config, source):
-    """Returns the tokenizer with the tokens that a directory records beside it.
+    """Adds a directory's added tokens to its tokenizer.
 
-    Special pieces are not looked for in texts, in which they are text like any other,
-    but for RoBERTa's.
+    Special pieces in texts are ordinary text, except RoBERTa's.
 
     Args:
-        base: the tokenizer of the vocabulary.
-        config: the dict of `read_saved_config`.
-        source: the name of its file.
+        base: the vocabulary's tokenizer.
+        config: the result of `read_saved_config`.
+        source: the name of the config's file.
 
     Raises:
         UserError: the list is damaged or does not fit the vocabulary.
@@ -282,7 +280,7 @@ def with_added_tokens(base, config, source):
             if not are_types or not token.content or token.id < 0:
                 raise ValueError(token)
     listed = {token.content for token in added}
-    # "<eop>" and "<eod>" of XLNet, which it never looks for, need no id.
+    # XLNet never looks for its "<eop>" and "<eod>", which need no id.
     special = [] if base.model_type == "XLNet" else config.get("special_tokens", [])
     vocabulary = base.get_vocab()
     for name in special:
@@ -299,7 +297,7 @@ def with_added_tokens(base, config, source):
 
 
 _SHOWN = 500  # characters of a part in a message
-# The parts of a `tokenizer.json` that albert_tf's tokenizers follow.
+# The parts of a `tokenizer.json` that albert_tf supports.
 _WORDPIECE = {
     "unk_token": "[UNK]",
     "continuing_subword_prefix": "##",
@@ -327,14 +325,14 @@ _BY_WORDS = {
 
 
 def read_tokenizer_json(file_bytes, path):
-    """Reads the vocabulary of a `tokenizer.json`, and its preparation of texts.
+    """Reads the vocabulary and the text rules of a `tokenizer.json`.
 
     Returns:
         The usual name of the vocabulary's file, its bytes, and a dict of
         "do_lower_case" and the `TextRules`, as `tokenizer_config.json` records them.
 
     Raises:
-        UserError: the file is damaged, or prepares texts as albert_tf cannot.
+        UserError: the file is damaged, or albert_tf cannot prepare texts like it.
     """
     content = json.loads(file_bytes)
     model = content["model"]
@@ -345,7 +343,7 @@ def read_tokenizer_json(file_bytes, path):
 
 
 def _require(path, part, found, expected, file):
-    """Refuses a part of a file that is not as expected; another file would do."""
+    """Refuses a file with an unexpected part; the message suggests `file` instead."""
     if found != expected:
         found = json.dumps(found, ensure_ascii=False)[:_SHOWN]
         raise UserError(
@@ -383,13 +381,13 @@ def _read_wordpiece(content, model, require):
 
 
 def _require_rows(content, layout, special, require):
-    """Refuses a post_processor that makes other rows than a `RowLayout`.
+    """Refuses a post_processor whose rows differ from a `RowLayout`.
 
     Args:
-        content: of the file.
+        content: the file's contents.
         layout: the `RowLayout`.
-        special: the token that begins or ends a row, and the one that ends a text.
-        require: as `_require`, of the file.
+        special: the token that begins or ends a row, and the token that ends a text.
+        require: `_require` for the file.
     """
     processor = content["post_processor"]
     if processor is None or processor["type"] == "BertProcessing":
@@ -434,7 +432,7 @@ def _read_unigram(content, model, require):
 
 
 def _sentencepiece_model(model, special, charsmap, require):
-    """Serializes a ModelProto of a vocabulary, whose words are cut one by one."""
+    """Serializes a ModelProto for a vocabulary whose words are cut separately."""
     found = sentencepiece_file.ModelProto()
     found.trainer_spec.model_type = sentencepiece_file.UNIGRAM
     found.normalizer_spec.precompiled_charsmap = charsmap
@@ -483,7 +481,7 @@ _READERS = {
 
 
 def save_for_others(tokenizer, directory, form):
-    """Writes a tokenizer where the programs of another form look for it.
+    """Writes a tokenizer for the programs of another format.
 
     The form is "tf1" or "huggingface".
     """
@@ -505,7 +503,7 @@ def save_for_others(tokenizer, directory, form):
 
 
 def _their_settings(tokenizer):
-    """Returns settings that their tokenizers do not know without being told."""
+    """Returns the settings that Hugging Face's tokenizers need."""
     settings = {
         # Without it, they take a directory of an ALBERT for one of SentencePiece.
         "tokenizer_class": _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type],

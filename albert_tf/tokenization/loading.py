@@ -48,42 +48,41 @@ def load_tokenizer(
     do_lower_case: bool | None = None,
     revision: str | None = None,
 ) -> "Tokenizer":
-    """Loads a SentencePiece, WordPiece or byte-level BPE tokenizer, as `path` holds it.
+    """Loads the SentencePiece, WordPiece or byte-level BPE tokenizer at `path`.
 
     Args:
         path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, a `vocab.json`
             with a `merges.txt` beside it, or a directory with one of them (ours, an
             unpacked official archive or a Hugging Face model) or a `tokenizer.json` in
             their place; or the name of a model, as `from_pretrained` takes it.
-        do_lower_case: whether to lower letters; by default as a directory records in
-            `tokenizer_config.json`, or else as the released models do, which XLNet's
-            do not.
-        revision: of an "hf://" model: a branch, a tag or a commit.
+        do_lower_case: whether to lower letters; by default as the directory's
+            `tokenizer_config.json` says, or else like the released models, which do,
+            except XLNet's.
+        revision: branch, tag or commit of an "hf://" model.
 
     Returns:
         A `SentencePieceTokenizer`, a `WordPieceTokenizer` or, with its special tokens,
         a `ByteBpeTokenizer`.
 
     Raises:
-        UserError: `path` does not exist, holds no tokenizer or more than one, or one
-            of another casing, or its vocabulary lacks the special pieces of ALBERT
-            and of XLNet.
+        UserError: `path` does not exist, or holds no tokenizer, several ones or one
+            with another casing; or its vocabulary lacks the special pieces of ALBERT
+            and XLNet.
     """
     return read_tokenizer(local_directory(path, revision, weights=False), do_lower_case)
 
 
 def read_saved_config(directory):
-    """Reads the records of a model's directory, which need not exist, on its tokenizer.
+    """Reads the tokenizer's settings from a model directory, which need not exist.
 
     Returns:
-        A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not the
-        vocabulary's, "do_lower_case", unless neither `tokenizer_config.json` nor
-        `tokenizer.json` tells, the `TextRules` of the directory, and "added_tokens",
-        if there are any.
+        A dict: "file", if `Tokenizer.save` wrote it; "row_layout", if it is not the
+        vocabulary's; "do_lower_case", if `tokenizer_config.json` or `tokenizer.json`
+        gives it; the directory's `TextRules`; and "added_tokens", if there are any.
 
     Raises:
-        UserError: it is a tokenizer of Hugging Face's that ours is not equal to; or a
-            file is gone that was written there.
+        UserError: albert_tf cannot reproduce the tokenizer, which is Hugging Face's; or
+            a file that was written there is gone.
     """
     require_whole(directory)
     path = os.path.join(directory, CONFIG_NAME)
@@ -94,7 +93,7 @@ def read_saved_config(directory):
             "or false."
         )
     layout = config.get("row_layout", "cls_first")
-    if layout not in list(LAYOUTS):  # it may be no string
+    if layout not in list(LAYOUTS):  # a JSON value may be unhashable
         raise UserError(
             f"{path} sets row_layout to {layout!r}, expected {' or '.join(LAYOUTS)}."
         )
@@ -107,21 +106,18 @@ def read_saved_config(directory):
 
 
 def saved_files(directory):
-    """Lists the files that a tokenizer was saved in there, in whatever form.
-
-    They are those that `SHA256SUMS` names: a set, empty without a tokenizer.
-    """
+    """Returns the set of tokenizer files that `SHA256SUMS` in a directory names."""
     listed = checksums.read(directory)
     names = CONFIG_NAME, *_KNOWN_NAMES, MERGES, HUGGINGFACE_FILE
     return listed.keys() & {*names} if CONFIG_NAME in listed else set()
 
 
 def read_tokenizer(path, do_lower_case=None, config=None):
-    """Loads as `load_tokenizer`, from a file or directory that is there.
+    """Loads a tokenizer like `load_tokenizer`, from an existing file or directory.
 
     Args:
-        path, do_lower_case: as of `load_tokenizer`.
-        config: for a file alone, the `read_saved_config` of another directory.
+        path, do_lower_case: see `load_tokenizer`.
+        config: for a single file, the `read_saved_config` of another directory.
     """
     path = os.fspath(path)
     if storage.is_folder(path):
@@ -132,19 +128,19 @@ def read_tokenizer(path, do_lower_case=None, config=None):
 
 
 def tokenizer_of(checkpoint, named=None, do_lower_case=None):
-    """Loads the tokenizer that a checkpoint is to be used with.
+    """Loads the tokenizer for a checkpoint.
 
     Args:
         checkpoint: a directory, or the prefix of a TF1 checkpoint; None for none.
-        named: a file or directory that is there, in place of the checkpoint's own. A
-            file alone says nothing of its rules: they are the checkpoint's.
-        do_lower_case: as of `load_tokenizer`.
+        named: an existing file or directory that replaces the checkpoint's own. A
+            single file gives no rules, so the checkpoint's apply.
+        do_lower_case: see `load_tokenizer`.
 
     Returns:
-        The tokenizer; None if none is named and the checkpoint brings none along.
+        The tokenizer; None if none is named and the checkpoint has none.
 
     Raises:
-        UserError: the checkpoint brings another vocabulary or casing along.
+        UserError: the checkpoint has another vocabulary or casing.
     """
     config = read_saved_config(checkpoint) if checkpoint else {}
     is_own = _is_own(checkpoint, config)
@@ -162,10 +158,10 @@ def tokenizer_of(checkpoint, named=None, do_lower_case=None):
 
 
 def brings_tokenizer(checkpoint):
-    """Returns whether a checkpoint brings a tokenizer along.
+    """Returns whether a checkpoint has a tokenizer.
 
-    A model directory of ours names its vocabulary; a Hugging Face model may record its
-    casing, and have one vocabulary, or several, or none.
+    A model directory names its vocabulary; a Hugging Face model may record its casing,
+    and have any number of vocabularies.
     """
     return _is_own(checkpoint, read_saved_config(checkpoint))
 
@@ -177,7 +173,7 @@ def _is_own(checkpoint, config):
 
 
 def _read_folder(path, config, do_lower_case=None):
-    """Loads the tokenizer of a directory, from the result of `read_saved_config`."""
+    """Loads the tokenizer of a directory, given the result of `read_saved_config`."""
     do_lower_case = _casing(config, do_lower_case, path)
     file = _vocabulary_in(path, config)
     if not storage.is_remote(file) and not os.path.isfile(file):
@@ -189,7 +185,7 @@ def _read_folder(path, config, do_lower_case=None):
 
 
 def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
-    """Loads the tokenizer of a file, with the rules of a dict that `where` holds."""
+    """Loads the tokenizer of a file, with the rules in `config`, read from `where`."""
     file_bytes, name = _read(path), path
     with undamaged(path):
         if os.path.basename(path) == HUGGINGFACE_FILE:
@@ -223,15 +219,15 @@ def _casing(config, asked, source):
 
 
 def is_tokenizer(name):
-    """Returns whether a file of this name is taken for a vocabulary."""
+    """Returns whether a file's name is that of a vocabulary."""
     return name in (*_KNOWN_NAMES, HUGGINGFACE_FILE) or name.endswith(".model")
 
 
 def tokenizer_for_model(tokenizer, config, directory):
-    """Returns the tokenizer, with rows as a model of this configuration reads them.
+    """Returns the tokenizer with the row layout of a model's configuration.
 
     Raises:
-        UserError: it has pieces that the model has no embedding for.
+        UserError: the model has no embedding for some of the tokenizer's pieces.
     """
     if tokenizer.vocab_size > config.vocab_size:
         raise UserError(
@@ -265,7 +261,7 @@ def _vocabulary_in(directory, config):
 
 
 def _vocabularies(directory):
-    """Lists the names of the files there that may be a vocabulary."""
+    """Lists the names of files in a directory that may be vocabularies."""
     names = storage.names_in(directory)
     found = [name for name in _KNOWN_NAMES if name in names]
     if not any(name.endswith(".model") for name in found):

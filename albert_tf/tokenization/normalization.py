@@ -1,4 +1,4 @@
-"""The official clean-up of raw text, with or without each character's origin.
+"""The official clean-up of raw text, optionally with each character's origin.
 
 Source: `preprocess_text` and `BasicTokenizer` in tokenization.py of
 google-research/albert.
@@ -33,11 +33,11 @@ SPACES = "".join(c for c in WHITE_SPACE if c not in "\x1c\x1d\x1e\x1f")
 def character_class(is_member):
     """Returns a regular-expression class of the characters that are members.
 
-    It looks at every character there is, which takes a quarter of a second: call it
-    where a class is used, not while a module is imported.
+    It tests every Unicode character, which takes a quarter of a second: call it when a
+    class is used, not while a module is imported.
 
     The classes are spelt out because the property classes of regular-expression
-    libraries (\\p{Mn}, \\s) are not the sets that the official Python code uses.
+    libraries (\\p{Mn}, \\s) differ from the sets in the official Python code.
     """
     ranges = []
     for code in range(sys.maxunicode + 1):
@@ -61,9 +61,9 @@ _HALF_PAIRS = re.compile("[\ud800-\udfff]")
 
 
 def repaired(text):
-    """Replaces halves of surrogate pairs, which UTF-8 does not have, by U+FFFD.
+    """Replaces lone surrogates, which UTF-8 cannot encode, by U+FFFD.
 
-    Every tokenizer reads a text so, and a graph is given it so.
+    Every tokenizer does this to texts, as do callers of in-graph tokenizers.
     """
     return text if text.isascii() else _HALF_PAIRS.sub("\ufffd", text)
 
@@ -76,7 +76,7 @@ def is_removed(character):
 
 
 def is_removed_or_private(character):
-    """Returns True for what Hugging Face's tokenizers drop: private characters, too."""
+    """Returns True for what Hugging Face's tokenizers drop, also private characters."""
     return is_removed(character) or unicodedata.category(character) == "Co"
 
 
@@ -101,8 +101,8 @@ def is_accent(character):
 def is_moved_accent(character):
     """Returns True for accents that decomposition would sort.
 
-    Sorting takes time that grows with the square of their number (80,000: 4 s). All of
-    them are dropped afterwards, so dropping them first changes nothing.
+    The time for sorting grows with the square of their number (80,000: 4 s). They are
+    all dropped afterwards, so dropping them first changes nothing.
     """
     return is_accent(character) and any(
         map(unicodedata.combining, unicodedata.normalize("NFD", character))
@@ -116,7 +116,7 @@ def is_mark(character):
 
 
 def is_mark_in_tokenizers(character):
-    """Returns True for what Hugging Face's tokenizers call a mark: class 0, too."""
+    """Returns True for Hugging Face's marks, which include combining class 0."""
     decomposed = unicodedata.normalize("NFKD", character)
     return all(unicodedata.category(part)[0] == "M" for part in decomposed)
 
@@ -136,7 +136,7 @@ CAPITAL_SIGMA, SIGMA = "\u03a3", "\u03c3"
 
 
 def lowered(text, one_by_one=False):
-    """Lowers letters; one by one, a sigma at the end of a word looks like others."""
+    """Lowers letters; `one_by_one` does not treat a final sigma specially."""
     return (text.replace(CAPITAL_SIGMA, SIGMA) if one_by_one else text).lower()
 
 
@@ -162,7 +162,7 @@ def _strip_marks(text, is_mark):
 def _decompose(text, is_mark):
     """Applies NFKD, and drops combining characters before and after it.
 
-    NFKD sorts each run of them in time that grows with the square of its length.
+    NFKD sorts each run of them, in time quadratic in its length.
     """
     text = _strip_marks(text, is_mark)
     if unicodedata.is_normalized("NFKD", text):
@@ -171,7 +171,7 @@ def _decompose(text, is_mark):
 
 
 PAIRED_QUOTES = "``|''"
-"""Pairs that official XLNet reads as one quotation mark."""
+"""Character pairs that official XLNet reads as one quotation mark."""
 
 
 def join_quotes(text):
@@ -193,24 +193,24 @@ def _has_surplus_spaces(text):
 
 
 def marks_of(as_tokenizers):
-    """Returns the predicate of the characters that are dropped before SentencePiece."""
+    """Returns the predicate of characters to drop before SentencePiece."""
     return is_mark_in_tokenizers if as_tokenizers else is_mark
 
 
 def sentencepiece_text(text, do_lower_case, keep_accents=False, as_tokenizers=False):
-    """Returns `text` as SentencePiece gets it in official ALBERT.
+    """Prepares `text` for SentencePiece like official ALBERT.
 
-    It is `repaired`, and white space collapsed; unless accents are kept, the text is
-    decomposed (NFKD) and combining characters are dropped; and letters are lowered if
-    asked.
+    It applies `repaired` and collapses white space; unless accents are kept, it
+    decomposes the text (NFKD) and drops combining characters; and it lowers letters on
+    request.
 
     Args:
         text: str.
-        do_lower_case, keep_accents: whether letters are lowered, and accents stay.
-        as_tokenizers: whether it is as in Hugging Face's tokenizers, by `TextRules`.
+        do_lower_case, keep_accents: whether to lower letters, and to keep accents.
+        as_tokenizers: whether to follow Hugging Face's tokenizers; see `TextRules`.
     """
-    # Cheaper than splitting: what is damaged, and white space other than the space, is
-    # not printable.
+    # Cheaper than splitting: damage, and white space other than U+0020, are not
+    # printable.
     if _has_surplus_spaces(text) or not text.isprintable():
         text = " ".join(repaired(text).split())
     if not (keep_accents or text.isascii()):
@@ -221,7 +221,7 @@ def sentencepiece_text(text, do_lower_case, keep_accents=False, as_tokenizers=Fa
 def sentencepiece_text_with_spans(
     text, do_lower_case, keep_accents=False, as_tokenizers=False
 ):
-    """Prepares as `sentencepiece_text`, with the origin of every character.
+    """Prepares a text like `sentencepiece_text`, with each character's origin.
 
     Returns:
         The prepared text and, for each of its characters, the (start, end) in
@@ -230,7 +230,7 @@ def sentencepiece_text_with_spans(
     text = repaired(text)
     is_clean = text.isprintable() and not _has_surplus_spaces(text)
     if text.isascii() and is_clean:
-        # Every character stands for itself; most English text is like that.
+        # Every character stays itself, as in most English text.
         spans = list(zip(range(len(text)), range(1, len(text) + 1), strict=True))
         return text.lower() if do_lower_case else text, spans
     drops = marks_of(as_tokenizers)

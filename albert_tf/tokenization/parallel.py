@@ -10,7 +10,7 @@ import numpy as np
 from albert_tf.io.processes import calls_in_processes
 
 CHARACTERS_OF_A_WORKER = 4_000_000
-"""Less text than this is done before a worker process has started."""
+"""Encoding less text than this takes less time than starting a worker process."""
 
 
 def available_cores():
@@ -21,10 +21,10 @@ def available_cores():
 
 
 def encode_flat_in_parallel(tokenizer, texts):
-    """Calls `tokenizer.encode_flat(texts)`, in several processes for enough text.
+    """Calls `tokenizer.encode_flat(texts)`, in several processes for long texts.
 
     Returns:
-        int32 ids of all texts in a row, and int32 `[len(texts)]`, how many each has.
+        int32 concatenated ids of all texts, and int32 `[len(texts)]`, ids per text.
 
     Raises:
         UserError: a worker process was killed.
@@ -55,7 +55,7 @@ def _encode_flat(tokenizer, texts):
 def _without_main_program():
     """Keeps processes that start in the block from importing the main program.
 
-    With it, each of them would import TensorFlow, which takes longer than its texts.
+    The main program would import TensorFlow, which takes longer than the encoding.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")

@@ -1,10 +1,10 @@
-"""Segmentation: the pieces of a text and their places, by one rule for ties.
+"""Segmentation: the pieces of a text and their places, with one rule for ties.
 
-A unigram model takes the sequence with the best sum of scores. Where two sums are equal
-("ee" and "e", or "e" and "ee"), rounding decides, and so the order in which a program
-adds. tensorflow-text, and so every exported model, adds as sentencepiece did up to
-0.2.1, with which the released models were made; 0.2.2 and later round otherwise. There
-a search of our own adds as those do, and the library only normalizes texts.
+A unigram model takes the sequence with the best sum of scores. If two sums are equal
+("ee" and "e", or "e" and "ee"), rounding decides, and so does the order of additions.
+tensorflow-text, and thus every exported model, adds like sentencepiece up to 0.2.1,
+which made the released models; 0.2.2 and later round differently. With these versions,
+a search in this module adds in the earlier order, and the library only normalizes.
 """
 
 import array
@@ -47,7 +47,7 @@ def cutter(processor, model, source):
 
 
 class Library:
-    """Segments as the installed library does."""
+    """Segments texts with the installed library."""
 
     def __init__(self, processor, segmentation):
         self._processor = processor
@@ -82,12 +82,12 @@ class Library:
 
 
 class Unigram(Library):
-    """Segments by a unigram model as sentencepiece 0.2.1 does.
+    """Segments texts with a unigram model like sentencepiece 0.2.1.
 
-    Each sum is rounded to float32 when it is kept, and, but for that of an unknown
-    character, compared before. So the sum of all that stands before a word can decide
-    how the word is cut: words are cut once, in float64, and again behind a sum that is
-    large enough to hide the lead of the best cut over the second best.
+    Each sum is rounded to float32 when it is stored and, except for an unknown
+    character's, compared before rounding. So the sum of everything before a word can
+    change how the word is cut: words are cut once, in float64, and again after a sum
+    that is large enough to hide the lead of the best cut over the second best.
 
     Source: `Model::EncodeOptimized` in unigram_model.cc of sentencepiece 0.2.1.
     """
@@ -170,7 +170,7 @@ class Unigram(Library):
         return found
 
     def _cut(self, normalized):
-        """Returns the ids of a normalized text, of unknown characters one by one."""
+        """Returns the ids of a normalized text, one for each unknown character."""
         if not normalized:
             return []
         first, *words = normalized.split(MARK) if self._cuts_words else [normalized]
@@ -186,7 +186,7 @@ class Unigram(Library):
         return found
 
     def _cut_in_order(self, words, cuts):
-        """Yields the ids of each word behind the sum of those before it."""
+        """Yields each word's ids, given the sum of the words before it."""
         before = array.array("f", [0])
         for word, (ids, limit) in zip(words, cuts, strict=True):
             if abs(before[0]) >= limit:
@@ -212,7 +212,7 @@ class Unigram(Library):
         return tuple(ids), limit
 
     def _cut_part(self, part):
-        """Cuts a part of a word, between whose characters pieces may reach."""
+        """Cuts a part of a word, within which pieces may cross characters."""
         ids, lead = self._search(part, [0.0] + [-math.inf] * len(part))
         # Both sums hold a score for each character or fewer, and each addition errs by
         # 2^-24 of the sum; half of the lead is kept for what that leaves out.
@@ -262,7 +262,7 @@ def _rounded(number):
 
 
 def _scores(model):
-    """Lists the score of each piece as the search adds it."""
+    """Lists the pieces' scores for the search."""
     usual = [piece.score for piece in model.pieces if piece.type == file.NORMAL]
     limits = np.finfo(np.float32)
     least = np.float32(min(usual, default=limits.max))

@@ -20,8 +20,8 @@ from albert_tf.tokenization.word_starts import starts_word
 
 _XLNET_PIECES = by_role("<pad>", "<unk>", "<cls>", "<sep>", "<mask>")
 KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
-"""Marks, at the end of a model file, a vocabulary for texts with their accents. It is a
-field in the range that ModelProto leaves to others; other programs skip it."""
+"""A mark at the end of a model file whose vocabulary is for texts with accents. It is a
+field in ModelProto's extension range, which other programs skip."""
 # Texts encoded at a time: few enough that their arrays stay in the cache.
 _SLICE = 256
 _NONE = np.zeros(0, np.int32)
@@ -30,16 +30,16 @@ _NONE = np.zeros(0, np.int32)
 class SentencePieceTokenizer(Tokenizer):
     """The tokenizer of the released English models, and of XLNet.
 
-    Beyond plain SentencePiece it collapses white space, strips accents (unless its file
-    or its rules keep them) and lowers letters first, and splits a piece such as "2000,"
-    into "2000" and ",". The vocabulary says how its special pieces are spelt: `[CLS]`
-    as ALBERT's, or `<cls>` as XLNet's, whose rows end with it.
+    Unlike plain SentencePiece, it first collapses white space, strips accents (unless
+    its file or its rules keep them) and lowers letters, and it splits a piece such as
+    "2000," into "2000" and ",". The special pieces in the vocabulary select the row
+    layout: `[CLS]` is ALBERT's, `<cls>` XLNet's, whose rows end with it.
 
     Args:
         file_bytes: a serialized SentencePiece model.
-        do_lower_case: whether letters are lowered; None: as the released models, so
-            all but XLNet's.
-        source: its name in error messages.
+        do_lower_case: whether to lower letters; None follows the released models, which
+            do, except XLNet's.
+        source: the file's name in error messages.
         rules: its `TextRules`.
 
     Raises:
@@ -67,7 +67,7 @@ class SentencePieceTokenizer(Tokenizer):
         usually_keeps = file_bytes.endswith(KEEPS_ACCENTS)
         self.joins_quotes = is_xlnet if joins is None else joins
         self.keep_accents = usually_keeps if keeps is None else keeps
-        # What `TextRules` leaves open is what older versions did.
+        # The defaults of `TextRules` are the behaviour of older versions.
         is_official = not (self.keep_accents or usually_keeps)
         rules = TextRules(
             joins_quotes=None if self.joins_quotes == is_xlnet else self.joins_quotes,
@@ -86,10 +86,10 @@ class SentencePieceTokenizer(Tokenizer):
         return found.replace(MARK, "").replace(" ", "") == "ab"
 
     def _tabulate_replacements(self):
-        """Tabulates what replaces each id of the processor.
+        """Builds a table of replacements for the processor's ids.
 
-        Almost every id stands for itself; one for "2000," becomes two; and special
-        ids, which a model may let raw text produce, become unknown.
+        Almost every id stays itself; the id of "2000," becomes two; and special ids,
+        which raw text can produce in some models, become unknown.
         """
         replaced = {}
         for index, piece in enumerate(self.pieces):
@@ -132,8 +132,8 @@ class SentencePieceTokenizer(Tokenizer):
     def is_reserved(self, piece):
         if self.rules.as_tokenizers:
             return super().is_reserved(piece)
-        # The score of those that are no part of the model's language: special ones,
-        # and user-defined ones, which the model itself looks for.
+        # Special pieces, and user-defined ones, which the model itself looks for, have
+        # this score.
         index = self._ids.get(piece)
         return index is not None and self._processor.GetScore(index) == 0
 
@@ -229,6 +229,6 @@ def _part_spans(parts, start, end):
 def _original_span(origins, start, end):
     if start < end:
         return origins[start][0], origins[end - 1][1]
-    # Nothing of the text belongs to this piece alone: an empty span where it is.
+    # No character belongs to this piece alone, so its span is empty.
     position = origins[start][0] if start < len(origins) else origins[-1][1]
     return position, position

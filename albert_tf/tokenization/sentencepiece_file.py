@@ -1,7 +1,7 @@
-"""Reads SentencePiece models, which may be damaged, or made to do damage.
+"""Reads SentencePiece models, which may be damaged or malicious.
 
-sentencepiece before 0.2.3, and the copy of it in tensorflow-text, trust the tables that
-a model holds and read past the end of their memory; such models are refused here.
+sentencepiece before 0.2.3, and its copy in tensorflow-text, trust the tables in a model
+and may read past the end of their memory; this module refuses models that cause it.
 """
 
 import math
@@ -20,8 +20,8 @@ _RULES_OF_A_PREFIX = 32
 _DEFINED_OF_A_PREFIX = 64
 _LONGEST_PIECE = 8000  # bytes
 
-# The messages' fields that count here, by number. The library's own classes of them
-# need a protobuf as new as they are, which TensorFlow may not take.
+# The fields of the messages that are read here, by number. The library's own classes
+# need a recent protobuf, which TensorFlow may not support.
 _FIELDS = {
     "Piece": {"piece": (1, "STRING"), "score": (2, "FLOAT"), "type": (3, "Type")},
     "Trainer": {"model_type": (3, "Method"), "byte_fallback": (35, "BOOL")},
@@ -103,7 +103,7 @@ def load(file_bytes, source):
 
 
 def _damage(model):
-    """Returns in a few words what is wrong with a `ModelProto`, or None."""
+    """Describes what is wrong with a `ModelProto`; returns None if it is sound."""
     for piece in model.pieces:
         if not math.isfinite(piece.score):
             return f"the piece {piece.piece!r} has the score {piece.score}"
@@ -123,11 +123,11 @@ def _damage(model):
 
 
 def _is_sound(table):
-    """Returns whether a table of characters keeps within its memory.
+    """Returns whether lookups in a table of characters stay within its memory.
 
-    It is the size of an array of units, the array, and texts that end with NUL. A unit
-    is a letter of keys, after which the array goes on at another place; the unit of a
-    whole key comes before a unit of its value.
+    A table is the size of an array of units, the array, and texts that end with NUL. A
+    unit is a letter of keys, after which the array continues at another place; the unit
+    of a whole key precedes a unit of its value.
 
     Source: darts.h of darts-clone, and `DecodePrecompiledCharsMap` in normalizer.cc of
     sentencepiece.

@@ -33,9 +33,9 @@ UNRECORDED = (
     "pieces a text becomes; about one English paragraph in 2,000 may have been cut "
     "into other pieces than it is now"
 )
-"""Message where an `earlier_fingerprint` is met."""
+"""The warning about an `earlier_fingerprint`."""
 
-# Folders into which this process has saved a vocabulary by itself.
+# Folders into which this process saved a tokenizer without a model.
 _SAVED_ALONE = set()
 
 
@@ -43,26 +43,26 @@ _SAVED_ALONE = set()
 class TextRules:
     """Departures from the official preparation of a text.
 
-    `tokenizer_config.json` records them by the names below.
+    `tokenizer_config.json` records them under these names.
 
     Attributes:
         joins_quotes: whether two grave accents, or two apostrophes, become one
             quotation mark, before SentencePiece; None: for XLNet's vocabularies only.
         counts_lines: whether the id of a WordPiece is the number of its line, the last
-            one of equal lines, and not the number of different lines before it.
+            one of equal lines, not the number of different lines before it.
         keep_accents: whether accents, vowel signs and other combining characters stay
             before SentencePiece; None: as the vocabulary's file says.
-        strip_accents: whether WordPiece drops them; None: where it lowers letters.
-        as_tokenizers: whether texts are read as by the package tokenizers, and so by
+        strip_accents: whether WordPiece drops them; None: if it lowers letters.
+        as_tokenizers: whether to read texts like the package tokenizers, and thus
             transformers 5. Letters are lowered one by one (a final sigma becomes an
-            ordinary one). WordPiece drops private characters and takes words of
-            more than 100 characters for unknown ones. SentencePiece keeps "1974,"
-            whole, drops signs that combine with nothing where accents go, and has its
-            user-defined pieces looked for in texts before all else.
-        add_prefix_space: whether byte-level BPE puts a space before a text that begins
-            with none, so that its first word is encoded like any other.
-        truncation_side: "left" if texts that are too long lose their beginning, and
-            not their end: "right".
+            ordinary one). WordPiece drops private characters, and words of more than
+            100 characters are unknown. SentencePiece keeps "1974," whole, drops
+            non-combining marks along with accents, and first finds its user-defined
+            pieces in texts.
+        add_prefix_space: whether byte-level BPE puts a space before a text that does
+            not begin with one, so that its first word is encoded like any other.
+        truncation_side: "left" if texts that are too long lose their beginning, "right"
+            if they lose their end.
     """
 
     joins_quotes: bool | None = None
@@ -94,10 +94,10 @@ def read_rules(settings, path):
     """Reads the rules from the entries of a `tokenizer_config.json`, at `path`.
 
     Raises:
-        UserError: one of them is neither true nor false, or no side.
+        UserError: a rule is neither true nor false, or not a side.
     """
     names = [field.name for field in dataclasses.fields(TextRules)]
-    # Hugging Face writes null for what it leaves open.
+    # Hugging Face writes null for an unset rule.
     found = {n: settings[n] for n in names if settings.get(n) is not None}
     for name, value in found.items():
         is_side = name == "truncation_side"
@@ -108,9 +108,9 @@ def read_rules(settings, path):
 
 
 class WordCache(dict):
-    """The answers of a function by word; a full cache begins anew.
+    """A cache of a function's results by word, emptied when it is full.
 
-    Long words are not kept: they seldom come back.
+    It does not keep long words, which seldom recur.
     """
 
     WORDS = 2**18
@@ -130,7 +130,7 @@ class WordCache(dict):
 
 
 def by_role(pad, unk, cls, sep, mask):
-    """Returns the special pieces of a vocabulary by the names of their ids."""
+    """Returns a vocabulary's special pieces by the names of their ids."""
     return {"pad_id": pad, "unk_id": unk, "cls_id": cls, "sep_id": sep, "mask_id": mask}
 
 
@@ -145,18 +145,18 @@ class Tokenizer(abc.ABC):
     Args:
         file_bytes: the contents of the model or vocabulary file.
         pieces: list of str [V], the piece of each id.
-        do_lower_case: whether letters are lowered (WordPiece: and accents stripped).
+        do_lower_case: whether to lower letters (and, in WordPiece, strip accents).
         source: its name in error messages.
         rules: its `TextRules`.
 
     Attributes:
         kind: "sentencepiece", "wordpiece" or "byte_bpe".
-        file_name: name that `save` gives the model or vocabulary file.
+        file_name: the name under which `save` writes the model or vocabulary file.
         vocab_size, pad_id, unk_id, cls_id, sep_id, mask_id: int.
         layout: the `RowLayout` of the rows that a call makes.
-        added: the `AddedTokens` that texts are searched for, or None.
-        segmentation: the name of the rule by which one of several equally good
-            sequences of pieces is taken; None where there is always one best.
+        added: the `AddedTokens` to find in texts, or None.
+        segmentation: the name of the rule for ties between sequences of pieces; None if
+            there are no ties.
 
     Raises:
         UserError: the vocabulary lacks one of the special pieces.
@@ -164,12 +164,12 @@ class Tokenizer(abc.ABC):
 
     kind = file_name = None
     special_pieces = {}
-    # The models that need these pieces, and the layout of their rows.
+    # The models that use these pieces.
     model_type = "ALBERT"
     usual_layout = CLS_FIRST
     segmentation = None
     added = None
-    between_tokens = " "  # stands around special tokens in what `decode` returns
+    between_tokens = " "  # surrounds special tokens in the result of `decode`
 
     def __init__(self, file_bytes, pieces, do_lower_case, source, rules):
         self.file_bytes = file_bytes
@@ -193,7 +193,7 @@ class Tokenizer(abc.ABC):
         return _unpickled, (type(self), arguments, self.layout, added)
 
     def __getattr__(self, name: str) -> Any:
-        """Gives other names of special pieces and ids, such as `mask_token_id`."""
+        """Resolves other names of special pieces and ids, such as `mask_token_id`."""
         attribute = name.replace("_token", "", 1).removesuffix("_id") + "_id"
         if "_token" in name and attribute in self.special_pieces:
             if name.endswith("_id"):
@@ -202,7 +202,7 @@ class Tokenizer(abc.ABC):
         raise AttributeError(unknown_attribute("The tokenizer", name))
 
     def _ids_of(self, pieces):
-        """Returns the id of each piece: of equal ones, the first counts."""
+        """Returns a dict from piece to id; the first of equal pieces counts."""
         return {piece: index for index, piece in reversed(list(enumerate(pieces)))}
 
     @property
@@ -249,17 +249,16 @@ class Tokenizer(abc.ABC):
         Args:
             texts: a str, or a list, an array, a column or an iterator of str.
             text_pairs: the second texts of pairs, like `texts`.
-            max_length: the most tokens of a row, special ones included; the longer
-                text of a pair loses its end first, or its beginning, if the
-                tokenizer's `rules` have the truncation_side "left". None: rows of any
-                length.
+            max_length: the maximal number of tokens in a row, including special ones;
+                the longer text of a pair first loses its end, or its beginning if the
+                `rules` have the truncation_side "left". None for any length.
             padding: "longest" or True, to the longest row; "max_length"; or False, for
-                rows of their own lengths.
+                rows of different lengths.
             truncation: False refuses rows of more than `max_length` tokens; True is
                 "longest_first"; "only_first", "only_second" shorten one of a pair.
             special_tokens_in_text: whether a special piece in a text, such as
-                "[MASK]", means its id; else it is text like any other, but to
-                RoBERTa's tokenizer, for which it always means its id.
+                "[MASK]", means its id; otherwise it is ordinary text, except that in
+                RoBERTa's tokenizer it always means its id.
             text_pair: another name of `text_pairs`.
             return_tensors: "np", or "tf" for tensors.
 
@@ -274,8 +273,8 @@ class Tokenizer(abc.ABC):
                     all 0, XLNet's 2 for `[CLS]` and 3 for padding
 
         Raises:
-            UserError: texts that are not str, another number of pairs, a `max_length`
-                without room for text, or an unknown `padding`.
+            UserError: texts that are not str, a different number of second texts, a
+                `max_length` without room for text, or an unknown `padding`.
 
         Example:
             model(tokenizer(["a fine film", "dull"], max_length=128))
@@ -287,7 +286,7 @@ class Tokenizer(abc.ABC):
         settings = max_length, padding, truncation, special_tokens_in_text
         return features_of(self, texts, pairs, *settings, return_tensors)
 
-    # What each kind of tokenizer does to texts in which no added token is.
+    # Each kind of tokenizer implements these for texts without added tokens.
 
     @abc.abstractmethod
     def _encode_flat(self, texts):
@@ -302,7 +301,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def join(self, pieces: list[str]) -> str:
-        """Returns the text of pieces, none of them special."""
+        """Joins pieces, none of them special, to a text."""
 
     @abc.abstractmethod
     def count_stripped(self, text):
@@ -313,19 +312,19 @@ class Tokenizer(abc.ABC):
         """Returns whether a piece starts a word; see `word_starts`."""
 
     def prepare(self, text):
-        """Returns `text` as it is before it is split; the official `process_text`.
+        """Prepares `text` for splitting; the official `process_text`.
 
-        For SentencePiece that is `normalization.sentencepiece_text`; WordPiece
-        normalizes words only.
+        For SentencePiece this is `normalization.sentencepiece_text`; WordPiece only
+        normalizes words.
         """
         return text
 
     def as_word(self, word):
-        """Returns the text by which a word inside a sentence is encoded."""
+        """Returns the text to encode for a word inside a sentence."""
         return word
 
     def fold(self, text):
-        """Returns `text` in the form in which two spellings of a word are equal."""
+        """Maps `text` to a form in which equivalent spellings are equal."""
         return self.prepare(text)
 
     def is_reserved(self, piece):
@@ -333,7 +332,7 @@ class Tokenizer(abc.ABC):
         return piece in self.special_pieces.values()
 
     def looked_for(self, added):
-        """Returns the `AddedToken`s that texts are searched for."""
+        """Returns the `AddedToken`s to find in texts."""
         return [token for token in added if not self.is_reserved(token.content)]
 
     def tokenize(self, text: str) -> list[str]:
@@ -354,9 +353,9 @@ class Tokenizer(abc.ABC):
             texts: list of str.
 
         Returns:
-            int32 array of all ids in a row, and int32 array [len(texts)] of the
-            number of ids of each text. No text yields the id of a special piece
-            other than the unknown one, but where it is among the `added_ids`.
+            int32 array of the concatenated ids, and int32 array [len(texts)] of the
+            number of ids of each text. No text yields the id of a special piece, except
+            the unknown one and `added_ids`.
         """
         if self.added is None:
             return self._encode_flat(texts)
@@ -385,7 +384,7 @@ class Tokenizer(abc.ABC):
         """Returns the ids of `text`, a list of int.
 
         Raises:
-            UserError: `text` is no str.
+            UserError: `text` is not a str.
         """
         if not isinstance(text, str):
             raise UserError(
@@ -395,21 +394,21 @@ class Tokenizer(abc.ABC):
         return self.encode_flat([text])[0].tolist()
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """Returns a list of ids for each of `texts`, as a call takes them.
+        """Returns a list of ids for each of `texts`, which are as in a call.
 
         Raises:
-            UserError: they are no texts.
+            UserError: the values are not texts.
         """
         return rows_of(*self.encode_flat(list_of_texts("texts", texts)))
 
     def word_starts(self, official: bool = False) -> np.ndarray:
-        """Returns bool array [V]: which pieces start a word, as added tokens do.
+        """Marks pieces that start a word, bool array [V]; added tokens do.
 
         Args:
-            official: by the official rule of the model, which for ALBERT's
-                SentencePiece knows words of English letters only; else by one that
-                equals it in English and knows the letters of every script. For
-                WordPiece both are the same.
+            official: whether to follow the model's official rule, which in ALBERT's
+                SentencePiece only knows English letters. The other rule equals it in
+                English and knows the letters of every script. In WordPiece the two are
+                the same.
         """
         added = self.added_ids
         starts = [
@@ -419,13 +418,13 @@ class Tokenizer(abc.ABC):
         return np.array(starts, np.bool_)
 
     def decode(self, ids: Any, skip_special_tokens: bool = False) -> Any:
-        """Returns the text of ids: in lower case and with single spaces.
+        """Returns the text of ids, in lower case and with single spaces.
 
-        Byte-level BPE returns the original text, except for characters of which ids
-        are missing.
+        Byte-level BPE returns the original text, except for characters with missing
+        ids.
 
         Args:
-            ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
+            ids: ints `[tokens]` or `[batch, tokens]`; rows may differ in length.
             skip_special_tokens: leave padding, `[CLS]`, `[SEP]` and `[MASK]` out.
 
         Returns:
@@ -476,7 +475,7 @@ class Tokenizer(abc.ABC):
         return [self.pieces[index] for index in ids.tolist()]
 
     def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
-        """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
+        """Returns the id of a piece, or a list of ids; unknown pieces get `unk_id`.
 
         Raises:
             UserError: a token that is not a str.
@@ -487,15 +486,15 @@ class Tokenizer(abc.ABC):
         return [self._ids.get(token, self.unk_id) for token in tokens]
 
     def laid_out(self, layout):
-        """Returns a tokenizer like this one whose rows have a `RowLayout`."""
+        """Returns a copy with another `RowLayout`."""
         return self if layout == self.layout else self._twin(layout=layout)
 
     def with_added(self, tokens, source="given"):
-        """Returns a tokenizer like this one whose vocabulary has more `AddedToken`s.
+        """Returns a copy whose vocabulary has more `AddedToken`s.
 
         Raises:
             UserError: ids that neither follow the vocabulary's nor name a piece of it;
-                the message calls the list of tokens by `source`.
+                the message calls the list of tokens `source`.
         """
         twin = self.looking_for(tokens)
         twin.pieces = pieces_with(self.pieces, tokens, source)
@@ -503,7 +502,7 @@ class Tokenizer(abc.ABC):
         return twin
 
     def looking_for(self, tokens):
-        """Returns a tokenizer like this one that finds more `AddedToken`s in texts.
+        """Returns a copy that finds more `AddedToken`s in texts.
 
         The tokens need not be pieces of its vocabulary.
         """
@@ -537,16 +536,16 @@ class Tokenizer(abc.ABC):
         folder.write_json(CONFIG_NAME, config)
 
     def fingerprint(self) -> str:
-        """Returns a hexadecimal SHA-256 of all that decides a text's pieces.
+        """Returns a hexadecimal SHA-256 of everything that determines a text's pieces.
 
-        That is the kind, the casing, the rules, the file, the added tokens, and the
-        `segmentation` where there is one.
+        It covers the kind, the casing, the rules, the file, the added tokens, and the
+        `segmentation` if there is one.
         """
         recorded = {"segmentation": self.segmentation} if self.segmentation else {}
         return self._digest(recorded)
 
     def earlier_fingerprint(self):
-        """Returns the `fingerprint` of versions that recorded no `segmentation`."""
+        """Returns the `fingerprint` that versions without `segmentation` recorded."""
         return self._digest({})
 
     def _digest(self, recorded):

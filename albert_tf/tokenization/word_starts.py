@@ -1,4 +1,4 @@
-"""Decides which pieces start a word: by the official rules, and in every script."""
+"""Rules for which pieces start a word: the official ones, and one for all scripts."""
 
 import functools
 import re
@@ -9,7 +9,7 @@ _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 # ALBERT: a piece of these alone continues a word (the official list: without
 # ', =, < and >).
 _ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz") | _PUNCTUATION
-# Scripts that are written without spaces, by how Unicode's names begin.
+# Scripts written without spaces, by prefixes of Unicode names.
 _WITHOUT_SPACES = (
     "CJK ",
     "IDEOGRAPHIC ",
@@ -36,8 +36,9 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>").fullmatch
 def starts_officially(piece, is_xlnet):
     """Returns whether a piece starts a word by the official rule.
 
-    Both models know the mark of a space, "<" and single English punctuation. To ALBERT
-    all but English letters and punctuation starts a word, too: digits, "'s", "ß", "я".
+    In both models, the mark of a space, "<" and single English punctuation start words.
+    In ALBERT, so does everything but English letters and punctuation: digits, "'s",
+    "ß", "я".
 
     Source: `_is_start_piece_sp` in create_pretraining_data.py of google-research/albert
     and `_is_start_piece` in data_utils.py of zihangdai/xlnet.
@@ -50,11 +51,11 @@ def starts_officially(piece, is_xlnet):
 def starts_word(piece, is_xlnet):
     """Returns whether a piece starts a word, in every script.
 
-    Letters and punctuation of scripts with spaces between words count as English ones
-    do by the official rule. A piece of a script without spaces is a word of its own, as
-    a Chinese character is officially, unless it begins with a vowel sign or another
-    mark. Of the bytes that spell a rare character the first may start a word, if most
-    of the characters that begin with it do.
+    Letters and punctuation of scripts with spaces between words follow the official
+    rule for English ones. A piece in a script without spaces is its own word, like
+    Chinese characters officially, unless it begins with a vowel sign or another mark.
+    The first byte of a rare character starts a word if most characters with that byte
+    do.
     """
     byte = _BYTE(piece)
     if byte:
@@ -83,8 +84,8 @@ def _character_class(character):
 def is_byte_of_a_word(byte):
     """Returns whether a byte continues a character, or begins one within words.
 
-    U+00C0 to U+1FFF are letters of scripts with spaces, mostly, and so are U+A000 to
-    U+DFFF, which the syllables of Korean fill; symbols, Chinese and Japanese lie
-    between and behind.
+    U+00C0 to U+1FFF are mostly letters of scripts with spaces, and so are U+A000 to
+    U+DFFF, mainly Korean syllables; symbols, Chinese and Japanese are between and after
+    these ranges.
     """
     return 0x80 <= byte < 0xC0 or 0xC3 <= byte < 0xE2 or 0xEA <= byte < 0xEE

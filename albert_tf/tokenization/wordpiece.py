@@ -14,7 +14,7 @@ from albert_tf.tokenization.tokenizer import by_role
 
 MAX_WORD_LENGTH = 200
 _THEIR_MAX_WORD_LENGTH = 100
-# Chinese characters are words of their own.
+# Each Chinese character is a word.
 _WORDS = re.compile(
     f"{normalization.CHINESE}"
     f"|[^{re.escape(normalization.WHITE_SPACE)}{normalization.CHINESE[1:-1]}]+"
@@ -27,9 +27,9 @@ class WordPieceTokenizer(Tokenizer):
     """The tokenizer of the released Chinese models (a `vocab.txt`).
 
     Args:
-        file_bytes: the vocabulary, a piece a line, in UTF-8.
-        do_lower_case: whether letters are lowered and, unless the rules say otherwise,
-            accents stripped; None: they are.
+        file_bytes: the vocabulary, one piece per line, in UTF-8.
+        do_lower_case: whether to lower letters and, unless the rules say otherwise,
+            strip accents; None means True.
         source: its name in error messages.
         rules: its `TextRules`.
 
@@ -47,7 +47,7 @@ class WordPieceTokenizer(Tokenizer):
         do_lower_case = True if do_lower_case is None else do_lower_case
         lines = _lines(file_bytes.decode("utf-8"))
         pieces = _official_pieces(lines)
-        # In all vocabularies that were released both are the same.
+        # In all released vocabularies, both are the same.
         counts_lines = rules.counts_lines and pieces != lines
         strips = rules.strip_accents
         self.strip_accents = do_lower_case if strips is None else strips
@@ -70,12 +70,12 @@ class WordPieceTokenizer(Tokenizer):
         self._known = WordCache(self._encode_word)
 
     def _ids_of(self, pieces):
-        # Official pieces are different ones; of equal lines, the last counts.
+        # Official pieces are distinct; the last of equal lines counts.
         return {piece: index for index, piece in enumerate(pieces)}
 
     @property
     def distinct_pieces(self):
-        """Each piece of the file, or where its id never comes out, one of no word."""
+        """The pieces of the file; a piece that no word yields has a placeholder."""
         known = self._vocabulary
         return [
             piece if piece and known.get(piece) == index else f" {index}"
@@ -87,8 +87,8 @@ class WordPieceTokenizer(Tokenizer):
         return " ".join("".join(part for part, _ in word) for word in parts)
 
     def join(self, pieces):
-        # White space is lost: words are joined by one space, but not around characters
-        # that are written without, nor before English punctuation.
+        # White space is lost: a space joins words, except around characters of scripts
+        # without spaces and before English punctuation.
         text = ""
         for piece in pieces:
             if piece.startswith("##") and len(piece) > 2:
@@ -201,13 +201,13 @@ def _lines(text):
 
 
 def official_vocabulary(file_bytes):
-    """Rewrites a vocabulary as lines of its pieces, as the official code reads it."""
+    """Rewrites a vocabulary as the lines of pieces that the official code reads."""
     pieces = _official_pieces(_lines(file_bytes.decode("utf-8")))
     return "".join(f"{piece}\n" for piece in pieces).encode()
 
 
 def _official_pieces(lines):
-    """Lists the first field of each line, once each; an all-blank line is a space."""
+    """Lists the distinct first fields of the lines; a blank line is a space."""
     return list(dict.fromkeys((line.split() or [" "])[0] for line in lines))
 
 
@@ -228,10 +228,10 @@ def _strip_accents(text):
 
 @functools.cache
 def _many_marks():
-    """Matches runs of marks that are left unsorted.
+    """Returns an expression for runs of marks that are left unsorted.
 
     A word with so many marks is unknown whatever their order, and sorting them takes
-    time that grows with the square of their number.
+    quadratic time.
     """
     marks = normalization.character_class(unicodedata.combining)
     return re.compile(f"({marks}{{{MAX_WORD_LENGTH + 1},}})")

@@ -1,1 +1,1 @@
-"""XLNet: two streams, relative positions and a memory; also with shared layers."""
+"""XLNet: two streams, relative positions, a memory and optionally shared layers."""

@@ -1,9 +1,9 @@
-"""Masks and positions of XLNet's attention: its inputs beside the hidden states.
+"""Masks and positions for XLNet's attention: its inputs beside the hidden states.
 
-The queries of both streams stand in one tensor: the content stream, `[batch, S]`, and
-after it the query stream, `[batch, P]`. The keys are the memory, `[batch, M]`, and the
-content. Q is S + P, K is M + S. A query at place i of a segment is `M + i - j` after
-the key j. Codes of distances are listed from the greatest, K, downwards.
+One tensor holds the queries of both streams: the content stream, `[batch, S]`, then
+the query stream, `[batch, P]`. The keys are the memory, `[batch, M]`, and the content.
+Q is S + P, K is M + S. The distance from the key j to the query at place i of a segment
+is `M + i - j`. Distance codes run from the greatest distance, K, downwards.
 """
 
 import dataclasses
@@ -24,15 +24,15 @@ class TwoStreamMask:
     codes: typing.Any  # see `project_codes`
     directions: typing.Any  # see `project_codes`
     memories: typing.Any  # float32 `[batch, blocks, M, width]`
-    positions: typing.Any  # int32 `[batch, Q]`, the queries' places in the segment
+    positions: typing.Any  # int32 `[batch, Q]`, places of the queries in the segment
     # float32 `[batch, Q, 1]`, 0 for a padded prediction, which attends to nothing
     answers: typing.Any
     hidden_keys: typing.Any  # bool `[batch, Q, K]`: the query must not see the key
     other_segments: typing.Any  # bool `[batch, Q, K]`: segments of both differ
-    pick: typing.Any = None  # the function of `of_rows`; None where all queries stay
+    pick: typing.Any = None  # the argument of `of_rows`; None if all queries attend
 
     def of_rows(self, pick):
-        """Returns the mask of the queries that `pick` takes from `[batch, Q, ...]`."""
+        """Returns the mask for the queries that `pick` takes from `[batch, Q, ...]`."""
         names = ("positions", "answers", "hidden_keys", "other_segments")
         rows = {name: getattr(self, name) for name in names}
         picked = {n: None if row is None else pick(row) for n, row in rows.items()}
@@ -40,7 +40,7 @@ class TwoStreamMask:
 
 
 def two_stream_mask(features, tokens, memory_tokens, codes, directions):
-    """Makes the `TwoStreamMask` of a call, of S tokens and a memory of M."""
+    """Makes the `TwoStreamMask` of a call with S tokens and a memory of M."""
     batch = ops.shape(features["input_ids"])[0]
     places = ops.broadcast_to(ops.arange(tokens, dtype="int32"), (batch, tokens))
     targets, answers = features.get("target_positions"), None
@@ -82,7 +82,7 @@ def _hidden_keys(features, tokens, memory_tokens, targets):
     rows = hidden & others
     if targets is not None:
         rows = ops.concatenate([rows, gather_positions(hidden, targets)], axis=1)
-    # All see all of the memory.
+    # Every query sees the whole memory.
     return ops.pad(rows, [[0, 0], [0, 0], [memory_tokens, 0]], constant_values=False)
 
 
@@ -91,29 +91,29 @@ def _other_segments(features, memory_tokens, targets):
     if segments is None:
         return None
     segments = ops.cast(segments, "int32")
-    # The memory counts as segment 0, whatever it was.
+    # The memory counts as segment 0, whatever its segments were.
     of_keys = ops.pad(segments, [[0, 0], [memory_tokens, 0]])
     of_queries = segments
     if targets is not None:
         own = ops.expand_dims(segments, 2)
         of_targets = gather_positions(own, targets)[:, :, 0]
         of_queries = ops.concatenate([segments, of_targets], axis=1)
-    # Not sliced with new axes, which TensorFlow Lite cannot.
+    # Not by slicing with new axes, which TensorFlow Lite does not support.
     return ops.not_equal(ops.expand_dims(of_queries, 2), ops.expand_dims(of_keys, 1))
 
 
 def position_codes(keys, tokens, width, clamp_len):
     """Encodes the distances K to 1 - S: float32 `[keys + tokens, width]`.
 
-    The first half of a code are sines, the second cosines (official
-    `positional_embedding`, which is not interleaved).
+    The first half of a code holds sines, the second cosines (official
+    `positional_embedding`, which does not interleave them).
 
     Args:
         keys: K, an int or int32 scalar.
-        tokens: S, of the segment.
-        width: of the model, even.
-        clamp_len: distances beyond it are taken for it, in both directions, if it is
-            greater than 0.
+        tokens: S, the segment's length.
+        width: the model's, even.
+        clamp_len: if positive, the limit to which distances are clamped in both
+            directions.
     """
     distances = keys - ops.arange(keys + tokens)
     distances = ops.cast(distances, "float32")
@@ -132,7 +132,7 @@ def project_codes(codes, kernel, directions=None):
         codes: `[K + S, width]`.
         kernel: `[width, heads, head size]`.
         directions: `[batch]`, -1 for a row of reversed text, whose distances have the
-            other sign, and 1 for others; None if there are no such rows.
+            opposite sign, and 1 for other rows; None if no row is reversed.
 
     Returns:
         `[K + S, heads, head size]`; with `directions`, `[batch, K + S, heads, head
@@ -140,7 +140,7 @@ def project_codes(codes, kernel, directions=None):
     """
     if directions is None:
         return ops.einsum("cw,wnd->cnd", codes, kernel)
-    # The other sign changes the sign of the sines only.
+    # Negating a distance negates only its sines.
     half = codes.shape[-1] // 2
     sines = ops.einsum("cw,wnd->cnd", codes[:, :half], kernel[:half])
     cosines = ops.einsum("cw,wnd->cnd", codes[:, half:], kernel[half:])
@@ -149,13 +149,13 @@ def project_codes(codes, kernel, directions=None):
 
 
 def rel_shift(scores, keys):
-    """Moves each score of a query and a code to the key at that distance.
+    """Moves each query's score for a distance to the key at that distance.
 
-    Official `rel_shift`: of the query i, the key j has the code `S - i + j`. Reading
-    the rows one entry shorter moves each one entry further.
+    Official `rel_shift`: for the query i, the key j has the code `S - i + j`. Reading
+    the rows as one entry shorter shifts each row one entry further.
 
     Args:
-        scores: `[batch, heads, S, K + S]`, of the queries 0 to S - 1.
+        scores: `[batch, heads, S, K + S]`, for the queries 0 to S - 1.
         keys: K.
 
     Returns:
@@ -169,7 +169,7 @@ def rel_shift(scores, keys):
 
 
 def shift_at(scores, positions, tokens, keys):
-    """Shifts scores as `rel_shift`, for queries at any places.
+    """Shifts scores like `rel_shift`, for queries at arbitrary places.
 
     Args:
         scores: `[batch, heads, queries, K + S]`.

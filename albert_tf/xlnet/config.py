@@ -1,4 +1,4 @@
-"""The architecture of one XLNet, and a run's settings of it."""
+"""The configuration of an XLNet: its architecture, and settings of a run."""
 
 import dataclasses
 
@@ -11,11 +11,10 @@ ACTIVATIONS = ("gelu", "relu", "gelu_erf", "linear", "silu", "tanh")
 
 @dataclasses.dataclass(frozen=True)
 class XLNetConfig(ModelConfig):
-    """The fields of the official `xlnet_config.json`, and the fields of a run.
+    """The fields of the official `xlnet_config.json`, and settings of a run.
 
-    With their defaults, the last four fields make it XLNet; with others it factorises
-    its embeddings and shares its layers as ALBERT does. Every value is checked on
-    construction.
+    The defaults of the last four fields give XLNet; other values factorise its
+    embeddings and share its layers as ALBERT does. The constructor checks every value.
 
     Example:
         config = XLNetConfig.from_json_file("xlnet_config.json")
@@ -51,13 +50,13 @@ class XLNetConfig(ModelConfig):
     d_inner: int  # width of the feed-forward layer
     ff_activation: str = "gelu"  # tanh approximation; "gelu_erf" is the exact one
     untie_r: bool = True  # whether each layer has its own three biases of attention
-    dropout: float = 0.1  # everywhere but on the probabilities of attention
-    dropatt: float = 0.1  # on those
+    dropout: float = 0.1  # everywhere except on attention probabilities
+    dropatt: float = 0.1  # on attention probabilities
     mem_len: int = 0  # hidden states that a layer remembers; 0: none
-    reuse_len: int = 0  # how many tokens of a segment it remembers; 0: all
-    clamp_len: int = -1  # distances beyond it count as it; 0 and less: no limit
-    # Whether the second half of the rows of a batch holds reversed text. Where a batch
-    # has the feature `reversed_rows`, that decides.
+    reuse_len: int = 0  # how many tokens of a segment a layer remembers; 0: all
+    clamp_len: int = -1  # limit to which distances are clamped; 0 or less: no limit
+    # Whether the second half of a batch's rows holds reversed text. The feature
+    # `reversed_rows` takes precedence.
     bi_data: bool = False
     initializer_range: float = 0.02  # standard deviation of the normal distribution
     embedding_size: int | None = None  # width of the table; None: d_model, no mapping
@@ -72,7 +71,7 @@ class XLNetConfig(ModelConfig):
         expected = "even, because half of a position code is sines"
         self._check("d_model", not self.d_model % 2, expected)
 
-    # What code for all architectures asks, in its terms.
+    # The names that code for all architectures uses.
     @property
     def vocab_size(self) -> int:
         """`n_token`."""
@@ -100,12 +99,12 @@ class XLNetConfig(ModelConfig):
 
     @property
     def type_vocab_size(self) -> int:
-        """5: rows have the segments 0 to 4; there is no table of them."""
+        """5: rows have the segments 0 to 4; there is no segment table."""
         return 5
 
     @property
     def blocks(self) -> int:
-        """The number of blocks, one after another; each has a memory of its own."""
+        """The number of blocks in sequence; each has its own memory."""
         return self.n_layer * self.inner_group_num
 
     @property
@@ -115,5 +114,5 @@ class XLNetConfig(ModelConfig):
 
     @property
     def table_width(self):
-        """Width of the table of words."""
+        """Width of the word table."""
         return self.embedding_size if self.has_embedding_mapping else self.d_model

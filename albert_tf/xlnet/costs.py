@@ -1,10 +1,10 @@
-"""Costs of XLNet in pretraining, by its configuration: parameters, FLOPs, memory."""
+"""Pretraining costs of an XLNet configuration: parameters, FLOPs and memory."""
 
 _FLOAT = 4  # bytes
 
 
 def encoder_parameters(config):
-    """Counts the parameters of an `XLNetModel`, which are one part."""
+    """Counts the parameters of an `XLNetModel`, as a single part."""
     blocks = [block for layer in config.layer_schedule() for block in layer]
     attention, feed_forward = (len(set(keys)) for keys in zip(*blocks, strict=True))
     width, heads = config.d_model, config.n_head * config.d_head
@@ -30,16 +30,16 @@ def pretraining_parameters(config):
 
 
 def forward_flops(config, length, predictions):
-    """Counts the FLOPs of a pretraining forward pass, a token, by part.
+    """Counts the FLOPs per token of a pretraining forward pass, by part.
 
-    A multiplication and an addition count as two. Only matrix products count, without
+    A multiplication and an addition count as two. Only matrix products count, except
     the products of position codes, which all rows of a batch share. The last block
-    computes the query stream only.
+    computes only the query stream.
 
     Args:
         config: an `XLNetConfig`.
         length: tokens S in a segment.
-        predictions: predictions P of a segment.
+        predictions: predictions P in a segment.
     """
     width, heads = config.d_model, config.n_head * config.d_head
     share = predictions / length
@@ -47,7 +47,7 @@ def forward_flops(config, length, predictions):
     per_token = keys / length
     queries = 1 + share
     projection = 2 * width * heads
-    # Content and values meet all keys, positions also the codes that no key has.
+    # Content scores and values cover all keys; position scores cover all K + S codes.
     scores = 2 * heads * (3 * keys + length)
     feed_forward = 4 * width * config.d_inner
     mapping = 2 * config.table_width * width if config.has_embedding_mapping else 0
@@ -75,11 +75,11 @@ def training_memory(
 ):
     """Estimates the bytes of a pretraining step by part.
 
-    The arguments are as for `albert.training_memory`.
+    The arguments are those of `albert.training_memory`.
     """
     queries = length + predictions
     keys = length + config.mem_len
-    # Of a query: probabilities, and scores of positions before they are shifted.
+    # Per query: probabilities, and position scores before the shift.
     scores = config.n_head * (2 * keys + length)
     block = 8 * config.d_model + config.d_inner + scores
     kept = config.blocks * block

@@ -17,7 +17,7 @@ from albert_tf.io.foreign import check_settings
 from albert_tf.xlnet import names
 from albert_tf.xlnet.config import XLNetConfig
 
-# Our name, their name and their default.
+# This project's name, Hugging Face's name and its default there.
 _KEYS = (
     ("n_token", "vocab_size", 32000),
     ("d_model", "d_model", 1024),
@@ -31,9 +31,9 @@ _KEYS = (
     ("bi_data", "bi_data", False),
     ("initializer_range", "initializer_range", 0.02),
 )
-# Under other values their model computes another function than ours.
+# With other values, Hugging Face's model computes another function.
 _REQUIRED = {"attn_type": "bi", "layer_norm_eps": 1e-12}
-# Read elsewhere; or on memory, which single texts lack, and on attention to the left.
+# Read elsewhere; or about memory, which single texts lack, and causal attention.
 _READ = (
     *("d_head", "ff_activation", "same_length", "untie_r"),
     *("use_mems", "use_mems_eval", "use_mems_train", "start_n_top", "end_n_top"),
@@ -58,14 +58,14 @@ class XLNetFamily(ModelFamily):
     alone = types.MappingProxyType({"mem_len": 0, "reuse_len": 0, "bi_data": False})
 
     def from_official(self, tensors):
-        """Drops the name of the task from the scope of their classifier."""
+        """Removes the task's name from the official classifier's scope."""
         return {_TASK.sub("model/classification/", n): t for n, t in tensors.items()}
 
     def to_official(self, config, tensors):
-        """Converts to a layer for each block, and the whole table of embeddings.
+        """Converts to one layer per block, and an embedding table without factors.
 
         Raises:
-            UserError: the activation is not one of the official code.
+            UserError: the official code does not have the activation.
         """
         if config.ff_activation == "gelu_erf":
             raise UserError(
@@ -90,9 +90,9 @@ class XLNetFamily(ModelFamily):
                 )
             ours["d_head"] = width // heads
             check_settings(entries, path, entries, {"d_head": (ours["d_head"],)})
-        ours["dropatt"] = ours["dropout"]  # they have but one
+        ours["dropatt"] = ours["dropout"]  # Hugging Face has only one
         ours["ff_activation"] = our_activation(entries, "ff_activation", "gelu", path)
-        # Their model never ties the biases of attention, whatever the file says.
+        # Hugging Face's model never ties attention biases, whatever the file says.
         return XLNetConfig.from_dict({"d_head": None, **ours}, source=path)
 
     def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
@@ -108,10 +108,10 @@ class XLNetFamily(ModelFamily):
         return found | {n: _stack(rows, n, path) for n, rows in stacked.items()}
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts as `to_official`; tied biases are written for each layer.
+        """Converts like `to_official`; repeats tied biases for each layer.
 
         Raises:
-            UserError: heads of a width that their model cannot have.
+            UserError: Hugging Face's model cannot have this head width.
         """
         if config.d_head * config.n_head != config.d_model:
             raise UserError(
@@ -144,7 +144,7 @@ class XLNetFamily(ModelFamily):
 
 
 def _sets(config):
-    """Numbers the sets of parameters of each block, for each part of a block."""
+    """Numbers each block's set of parameters, for each part of a block."""
     blocks = [block for layer in config.layer_schedule() for block in layer]
     attention, feed_forward = zip(*blocks, strict=True)
     return {
@@ -154,14 +154,14 @@ def _sets(config):
 
 
 def unshared(config, tensors):
-    """Returns the same function as XLNet itself: nothing shared or factorised.
+    """Converts to a plain XLNet of the same function, without sharing or factors.
 
     Args:
         config: an `XLNetConfig`.
         tensors: arrays by official name.
 
     Returns:
-        (config, tensors) with as many layers as there are blocks.
+        (config, tensors) with one layer per block.
     """
     plain = dataclasses.replace(
         config,
@@ -190,7 +190,7 @@ def unshared(config, tensors):
 
 
 def _stack(rows, official, path):
-    """Stacks the layers' tensors to one array, by number of the layer."""
+    """Stacks the layers' tensors in the order of their layer numbers."""
     shapes = {row.shape for row in rows.values()}
     if sorted(rows) != list(range(len(rows))) or len(shapes) > 1:
         raise UserError(

@@ -1,4 +1,4 @@
-"""XLNet's models for tasks: classification of texts and tokens, multiple choice."""
+"""XLNet's fine-tuning models: the task heads on its content stream."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ from albert_tf.xlnet.model import READ
 from albert_tf.xlnet.model import content_encoder
 from albert_tf.xlnet.names import MASK_EMB
 
-# The token, or tokens, that stand for a text: ours by Hugging Face's name. Without
-# places of its own, "cls_index" is the last token.
+# The tokens that summarise a text, by Hugging Face's `summary_type`. "cls_index"
+# without positions means the last token.
 _SUMMARIES = {"last": "last", "first": "first", "mean": "mean", "cls_index": "last"}
 _OFFICIAL_SUMMARY = {
     "summary_type": "last",
@@ -49,18 +49,17 @@ _SUMMARY = head_variables.dense(
 
 
 class FineTunedXLNet(PretrainedModel):
-    """XLNet's content stream below a head.
+    """XLNet's content stream with a head.
 
     Args:
-        config: an `XLNetConfig`. As in the official fine-tuning there is no memory, and
-            no row is reversed, whatever it says of `mem_len`, `reuse_len` and
-            `bi_data`.
+        config: an `XLNetConfig`. As in official fine-tuning, there is no memory and no
+            row is reversed, whatever `mem_len`, `reuse_len` and `bi_data` are.
         **kwargs: how the model is computed, see `XLNetModel`.
     """
 
     family = XLNET
     features_read = READ
-    # The official code has none in fine-tuning.
+    # The official fine-tuning does not create it.
     unused_variables = (MASK_EMB,)
 
     def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
@@ -91,20 +90,20 @@ class FineTunedXLNet(PretrainedModel):
 
 
 class XLNetClassifier(FineTunedXLNet):
-    """XLNet, dropout on its summary of a text or on each token, and a linear layer.
+    """XLNet with a linear layer, after dropout, on a text's summary or on each token.
 
-    The summary is the content stream at the last token, the classification token of
-    rows that are padded on the left, through a dense layer with tanh. Official
-    `summarize_sequence`. Hugging Face's models may have another one.
+    The summary is a dense layer with tanh on the content stream at the last token,
+    which is the classification token of rows padded on the left (official
+    `summarize_sequence`). Hugging Face's models may have another summary.
 
     Args:
         config: an `XLNetConfig`.
         num_outputs: width of the linear layer.
-        classifier_dropout_prob: dropout before it, in training.
-        summary_type: the tokens that are read, without padding: "last", "first" or
-            "mean".
-        summary_projection: whether the dense layer is there.
-        summary_activation: in place of tanh, one of `ACTIVATION_FUNCTIONS`.
+        classifier_dropout_prob: dropout before the linear layer, in training.
+        summary_type: the tokens that the summary reads, without padding: "last",
+            "first" or "mean".
+        summary_projection: whether the summary has the dense layer.
+        summary_activation: replaces tanh, one of `ACTIVATION_FUNCTIONS`.
         **kwargs: how the model is computed, see `XLNetModel`.
     """
 
@@ -142,10 +141,10 @@ class XLNetClassifier(FineTunedXLNet):
         return self.logits(features, training, dropout_seed)
 
     def logits(self, features, training, dropout_seed):
-        """Computes logits of `[rows, tokens]`.
+        """Computes logits of features `[rows, tokens]`.
 
         Returns:
-            float32 `[rows, num_outputs]`, or of each token `[rows, tokens,
+            float32 `[rows, num_outputs]`; for a classifier of tokens `[rows, tokens,
             num_outputs]`.
         """
         seed = self._dropout_seed(training, dropout_seed)
@@ -163,7 +162,7 @@ class XLNetClassifier(FineTunedXLNet):
         return ops.cast(self.classifier(vectors), "float32")
 
     def summarize(self, output):
-        """Returns the summary `[batch, hidden]` of the output of the tokens read."""
+        """Returns the summary `[batch, hidden]` of the pooled tokens' output."""
         if self.summary_dense is not None:
             output = self.summary_dense(output)
         return ACTIVATION_FUNCTIONS[self.summary_activation](output)
@@ -214,7 +213,7 @@ class XLNetClassifier(FineTunedXLNet):
 
 
 def _unusual(*values):
-    """Returns the constructor arguments of a summary that are not the official ones."""
+    """Returns the summary arguments that differ from the official ones."""
     pairs = zip(_OFFICIAL_SUMMARY.items(), values, strict=True)
     return {name: value for (name, usual), value in pairs if value != usual}
 
@@ -235,7 +234,7 @@ def _of_tokens(output, mask, summary_type):
 
 
 def summary_variables(classifier):
-    """Lists the head's variables, the classifier's by its official scope."""
+    """Lists the head's variables; `classifier` is the linear layer's official scope."""
     return (
         *_SUMMARY,
         *head_variables.dense("classifier", classifier, "logits_proj"),
@@ -329,8 +328,8 @@ class XLNetForQuestionAnsweringSimple(AnswerSpans, FineTunedXLNet):
     The model of SQuAD 1.1; `XLNetForQuestionAnsweringSimple` of Hugging Face.
 
     Call: as `XLNetModel`, without `target_positions`. Returns a dict of `start_logits`
-    and `end_logits`, float32 `[batch, tokens]`, of all tokens, the question's and
-    padding included.
+    and `end_logits`, float32 `[batch, tokens]`, for all tokens, including the question
+    and padding.
     """
 
     head_table = head_variables.dense("span_head", "model/qa_outputs", "qa_outputs")
@@ -343,10 +342,10 @@ class XLNetForQuestionAnsweringSimple(AnswerSpans, FineTunedXLNet):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class XLNetAnswerBeamsHead(XLNetLayer, AnswerBeamsHead):
-    """As `AnswerBeamsHead`, but in training the answer class reads the true start.
+    """An `AnswerBeamsHead` whose answer class reads the true start in training.
 
-    So does Hugging Face's `XLNetForQuestionAnswering`; the official code reads the
-    expected start there, too.
+    Hugging Face's `XLNetForQuestionAnswering` does the same; the official code reads
+    the expected start in training, too.
     """
 
     norm_class = XLNetNorm
@@ -369,8 +368,8 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
         start_n_top, end_n_top, head_dropout_prob: see `AlbertForAnswerableQuestions`.
 
     Call: as `AlbertForAnswerableQuestions`, in rows `text [SEP] question [SEP] [CLS]`,
-    padded on either side: without `p_mask`, an answer may begin and end in the first
-    text, of segment 0, and at the last token.
+    padded on either side. Without `p_mask`, an answer may begin and end in the first
+    text, which is segment 0, and at the last token.
     """
 
     head_class = XLNetAnswerBeamsHead
@@ -381,7 +380,7 @@ class XLNetForQuestionAnswering(AnswersInBeams, FineTunedXLNet):
         return no_answer_mask(input_mask, segment_ids)
 
     def _cls_positions(self, input_mask):
-        """Finds the last token that is no padding: int32 `[batch, 1]`."""
+        """Finds the last token that is not padding: int32 `[batch, 1]`."""
         tokens = input_mask.shape[1] or ops.shape(input_mask)[1]
         real = ops.cast(input_mask, "int32") > 0
         places = ops.where(real, ops.arange(tokens, dtype="int32"), 0)
@@ -401,13 +400,13 @@ def no_answer_mask(input_mask, segment_ids):
     """
     real = ops.cast(input_mask, "int32") > 0
     in_text = real & (ops.cast(segment_ids, "int32") == 0)
-    # What no token of the text follows is its separator.
+    # A token that no token of the text follows is the separator.
     may_answer = (in_text & _next(in_text)) | (real & ~_next(real))
     return 1.0 - ops.cast(may_answer, "float32")
 
 
 def _next(marks):
-    """Returns bool `[batch, tokens]`: the mark of the token after each."""
+    """Moves each token's mark to the token before it: bool `[batch, tokens]`."""
     return ops.pad(marks[:, 1:], [[0, 0], [0, 1]], constant_values=False)
 
 
@@ -417,7 +416,7 @@ class XLNetForTextEmbedding(TextEmbedding):
     """XLNet with a vector for each text, which cosines compare.
 
     Args:
-        config: an `XLNetConfig`; there is no memory, and no row is reversed.
+        config: an `XLNetConfig`; see `FineTunedXLNet`.
         pooling, layer, normalize, encoder: see `AlbertForTextEmbedding`; "cls" is the
             last token, and there is no "pooler".
 

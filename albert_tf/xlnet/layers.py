@@ -18,7 +18,7 @@ from albert_tf.xlnet.attention_mask import shift_at
 from albert_tf.xlnet.config import XLNetConfig
 
 _MASKED_SCORE = -1e30
-# Numbers of the dropouts in a block.
+# Dropout sites in a block.
 _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
@@ -36,21 +36,21 @@ class XLNetLayer(ConfiguredLayer):
     config_class = XLNetConfig
 
     def _initializer(self):
-        # Not cut off, other than ALBERT's (official `xlnet.py`).
+        # Not truncated, unlike ALBERT's (official `xlnet.py`).
         return keras.initializers.RandomNormal(stddev=self.config.initializer_range)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class XLNetNorm(XLNetLayer, LayerNorm):
-    """As `LayerNorm`."""
+    """`LayerNorm` for an `XLNetConfig`."""
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class XLNetEmbeddings(XLNetLayer):
-    """The table of words, which is also the output projection, and `mask_emb`.
+    """The word table, which is also the output projection, and `mask_emb`.
 
     A factorised table (`config.embedding_size`) is multiplied by a mapping without
-    bias, so that it is the same function as a whole table that is their product.
+    bias; their product as a whole table would compute the same function.
 
     Args:
         config: an `XLNetConfig`.
@@ -66,7 +66,7 @@ class XLNetEmbeddings(XLNetLayer):
         if config.has_embedding_mapping:
             shape = (config.table_width, config.d_model)
             self.mapping_kernel = self._weight("mapping_kernel", shape)
-        # The official code gives it no initialiser, so this is TensorFlow's.
+        # The official code names no initialiser, so this is TensorFlow's default.
         self.mask_emb = self.add_weight(
             name="mask_emb",
             shape=(1, 1, config.d_model),
@@ -80,7 +80,7 @@ class XLNetEmbeddings(XLNetLayer):
         return words
 
     def similarities(self, hidden):
-        """Multiplies `[..., width]` by each word's embedding: `[..., words]`."""
+        """Multiplies `[..., width]` by every word's embedding: `[..., words]`."""
         if self.mapping_kernel is not None:
             hidden = ops.matmul(hidden, ops.transpose(self.mapping_kernel))
         return ops.matmul(hidden, ops.transpose(self.word_embeddings))
@@ -93,7 +93,7 @@ class XLNetEmbeddings(XLNetLayer):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class RelativeAttention(XLNetLayer):
-    """Attention of both streams to memory and content, residual and norm after it.
+    """Attention of both streams to memory and content, with residual and norm.
 
     Official `two_stream_rel_attn` and `rel_multihead_attn`; both streams share all
     parameters. The projections have no biases. The softmax is computed in float32.
@@ -135,9 +135,9 @@ class RelativeAttention(XLNetLayer):
         return self.layer_norm(attending + output)
 
     def probabilities(self, hidden, attention_mask, biases):
-        """Returns how much queries attend to keys, float32 `[batch, heads, Q, K]`.
+        """Computes attention probabilities, float32 `[batch, heads, Q, K]`.
 
-        They are before dropout and without memory; the arguments are those of the call.
+        They are before dropout and without memory; the arguments are the call's.
         """
         keyed = _keyed(hidden, attention_mask, None)
         return self._softmax(
@@ -159,9 +159,9 @@ class RelativeAttention(XLNetLayer):
         return ops.softmax(scores)
 
     def _of_positions(self, query, attention_mask, keys):
-        """Computes scores `[B, N, Q, K]`.
+        """Computes the scores of positions, `[B, N, Q, K]`.
 
-        The whole content's scores lie side by side, and are moved at once.
+        `rel_shift` moves the whole content stream's scores at once.
         """
         tokens = attention_mask.tokens
         codes = ops.cast(attention_mask.codes, self.compute_dtype)
@@ -179,13 +179,13 @@ class RelativeAttention(XLNetLayer):
 
 
 def _keyed(hidden, attention_mask, memory):
-    """Returns the states that are attended to, `[batch, K, width]`."""
+    """Returns the states that queries attend to, `[batch, K, width]`."""
     content = hidden[:, : attention_mask.tokens]  # [B, S, W]
     return content if memory is None else ops.concatenate([memory, content], axis=1)
 
 
 def _of_segments(query, other_segments, biases):
-    """Computes scores `[B, N, Q, K]`, one of two values by equality of segments."""
+    """Computes the scores of segments, `[B, N, Q, K]`, by whether they are equal."""
     query = query + biases["r_s_bias"]
     scores = ops.einsum("bqnd,snd->bnqs", query, biases["seg_embed"])  # [B, N, Q, 2]
     is_other = ops.expand_dims(other_segments, 1)
@@ -194,7 +194,7 @@ def _of_segments(query, other_segments, biases):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class XLNetFeedForward(XLNetLayer, FeedForward):
-    """As `FeedForward`, with a dropout after the activation, too.
+    """`FeedForward` with a second dropout, after the activation.
 
     Official `positionwise_ffn`.
 
@@ -216,10 +216,10 @@ class XLNetFeedForward(XLNetLayer, FeedForward):
 class XLNetStack(XLNetLayer, TransformerStack):
     """All layers of XLNet; official `transformer_xl`.
 
-    Layers share parameters as in `TransformerStack`. The biases of relative attention
-    and the embeddings of segments lie in the stack, as in official checkpoints, one row
-    for each attention: layers that share their attention share these, too. With
-    `config.untie_r` off there is one row of biases for all layers.
+    Layers share parameters as in `TransformerStack`. The stack holds the biases of
+    relative attention and the segment embeddings, as in official checkpoints, one row
+    per attention: layers that share attention share these, too. With `config.untie_r`
+    off, all layers share one row of biases.
 
     Call: hidden `[batch, S + P, width]`, a `TwoStreamMask`, and `seed`, int32 `[2]` or
     None for inference; returns the outputs of `TransformerStack`, of both streams.

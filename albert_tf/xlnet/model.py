@@ -1,4 +1,4 @@
-"""The two-stream encoder."""
+"""The two-stream encoder, and the XLNet language model."""
 
 import dataclasses
 from typing import Any
@@ -37,7 +37,7 @@ READ = (
     "p_mask",
     "start_positions",
 )
-"""Features that XLNet reads; see `XLNetModel`, `XLNetForQuestionAnswering`."""
+"""Features that XLNet reads: see `XLNetModel` and `XLNetForQuestionAnswering`."""
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -50,41 +50,42 @@ class XLNetModel(PretrainedModel):
         depth_loop: compile shared layers once, as a loop; same numbers. Not with
             `config.mem_len`.
         rematerialize: trade a second forward pass for memory; same numbers.
-        return_attentions: return `attentions`, too; not with `depth_loop`, nor in a
+        return_attentions: also return `attentions`; neither with `depth_loop` nor in a
             call with `memories`.
 
-    Call: the `input_ids`, int32 `[batch, tokens]`, alone or in a dict with others, all
-    optional: `input_mask` `[batch, tokens]`, 0 for padding; `segment_ids` `[batch,
-    tokens]`, of which only equality matters (Hugging Face's names `attention_mask` and
-    `token_type_ids` mean the same); `perm_mask` `[batch, tokens, tokens]`, 1 at (i, j)
-    where i must not see j, or the same as `query_order` and `key_order`, int32 `[batch,
-    tokens]`: i sees j where `query_order[i] > key_order[j]`; `target_positions` int32
-    `[batch, predictions]`, -1 for padding: where the query stream predicts; `memories`
-    float32 `[batch, blocks, memory, hidden]`, the inputs of each block for earlier
-    tokens, as the call before returned them or `first_memories` gives them;
-    `reversed_rows` `[batch]`, 1 for a row of reversed text (by default as
-    `config.bi_data` says). A token of the content stream always sees itself, and all
-    see the memory. `dropout_seed`, int32 `[2]`,
-    makes dropout a pure function of it. Returns a dict:
+    Call: the `input_ids`, int32 `[batch, tokens]`, alone or in a dict with optional
+    features: `input_mask` `[batch, tokens]`, 0 for padding; `segment_ids` `[batch,
+    tokens]`, which are only compared for equality (Hugging Face's names
+    `attention_mask` and `token_type_ids` mean the same); `perm_mask` `[batch, tokens,
+    tokens]`, 1 at (i, j) where i must not see j, or the same as `query_order` and
+    `key_order`, int32 `[batch, tokens]`: i sees j where `query_order[i] >
+    key_order[j]`; `target_positions` int32 `[batch, predictions]`, -1 for padding:
+    where the query stream predicts; `memories` float32 `[batch, blocks, memory,
+    hidden]`, the inputs of each block for earlier tokens, from the previous call or
+    `first_memories`; `reversed_rows` `[batch]`, 1 for a row of reversed text (by
+    default `config.bi_data` decides). A token of the content stream always sees itself,
+    and every token sees the memory. `dropout_seed`, int32 `[2]`, determines dropout.
+    Returns a dict:
         sequence_output: `[batch, tokens, hidden]`, the content stream
         embedding_output: `[batch, tokens, hidden]`
-        hidden_states: list of `[batch, tokens, hidden]`, one a block (with
-            `depth_loop`, one a loop)
-        query_output, query_hidden_states: of the query stream, `[batch, predictions,
-            hidden]`; absent without `target_positions`
+        hidden_states: list of `[batch, tokens, hidden]`, one per block (with
+            `depth_loop`, one per loop)
+        query_output, query_hidden_states: the same for the query stream, `[batch,
+            predictions, hidden]`; absent without `target_positions`
         memories: with `config.mem_len`, the feature of the next call; no gradient
             passes through it
         attentions: with `return_attentions`, list of float32 `[batch, heads, tokens,
-            tokens]`, one a block, of the content stream, before dropout
-    With `heads_only` the dict holds `memories` and the one thing that heads read, and
-    the last block computes no more than that.
+            tokens]`, one per block, of the content stream, before dropout
+
+    With `heads_only` the dict holds `memories` and the one output that heads read, and
+    the last block computes nothing else.
         query_output: as above
         last_output: `[batch, hidden]`, the content stream at the last token; without
             `target_positions`
 
     Raises:
-        UserError: a feature of another name or shape, an odd number of rows with
-            `config.bi_data`, or options that exclude each other.
+        UserError: a feature with an unknown name or a wrong shape, an odd number of
+            rows with `config.bi_data`, or options that exclude each other.
 
     Example:
         model = XLNetModel.from_pretrained("xlnet_base", mem_len=384)
@@ -160,13 +161,13 @@ class XLNetModel(PretrainedModel):
         return embedding_output
 
     def first_memories(self, rows):
-        """Returns the memories of the official training at the start of a stream.
+        """Returns the memories with which official training starts a stream.
 
-        They are zeros, which all tokens see and attend to. (Without `memories`, a call
-        has none, as the first one of Hugging Face.)
+        They are zeros, and tokens attend to them. (A call without `memories` has no
+        memory at all, like the first call of Hugging Face's model.)
 
         Args:
-            rows: int, of the batch.
+            rows: int, the batch size.
 
         Returns:
             float32 `[rows, blocks, mem_len, hidden]`.
@@ -201,7 +202,7 @@ class XLNetModel(PretrainedModel):
             )
 
     def _embeddings(self, features, seed):
-        """Returns the inputs of both streams, one after the other."""
+        """Concatenates the inputs of both streams, content first."""
         embeddings = self.embeddings(features["input_ids"])
         targets = features.get("target_positions")
         if targets is not None:
@@ -219,7 +220,7 @@ class XLNetModel(PretrainedModel):
         memory_tokens = 0 if memories is None else ops.shape(memories)[2]
         keys = memory_tokens + tokens
         codes = position_codes(keys, tokens, config.d_model, config.clamp_len)
-        # One draw for all rows, where the official code draws for each.
+        # One draw for all rows; the official code draws for each row.
         codes = dropout(codes, config.dropout, seed, POSITION_SITE)
         directions = self._directions(features)
         return two_stream_mask(features, tokens, memory_tokens, codes, directions)
@@ -254,15 +255,15 @@ class XLNetModel(PretrainedModel):
 
 
 def content_encoder(config, **arguments):
-    """Makes the `XLNetModel` of a model that reads texts one by one.
+    """Makes the `XLNetModel` for a model that reads independent texts.
 
     Args:
         config: an `XLNetConfig`; see `FineTunedXLNet`.
-        **arguments: of `XLNetModel`.
+        **arguments: see `XLNetModel`.
     """
     alone = dataclasses.replace(config, **XLNET.alone)
     encoder = XLNetModel(alone, name="transformer", **arguments)
-    # No loss depends on it.
+    # No loss depends on `mask_emb`.
     encoder.embeddings.mask_emb.trainable = False
     return encoder
 
@@ -285,7 +286,7 @@ def _both_streams(output, embeddings, states, attention_mask):
 class XLNetLMHeadModel(PretrainedModel):
     """XLNet with a score for each token of the vocabulary; official `lm_loss`.
 
-    The projection is the table of words, with a bias of its own.
+    The projection is the word table, with its own bias.
 
     Call: as `XLNetModel`. Returns a dict:
         logits: float32 `[batch, predictions, vocabulary]`, of the query stream at
@@ -322,9 +323,9 @@ class XLNetLMHeadModel(PretrainedModel):
         )
 
     def best_tokens(self, features, top_k, vocab_size=None):
-        """Finds the most probable tokens, asked by permutation.
+        """Finds the most probable tokens at given positions.
 
-        A query sees all tokens but those that are asked for, its own among them.
+        A query sees all tokens except the ones to predict, including its own.
 
         Args:
             features: the call's `input_ids`, `input_mask` and `segment_ids`, and

@@ -12,7 +12,7 @@ MASK_EMB = f"{_SCOPE}/mask_emb/mask_emb"
 BIASES = tuple(f"{_SCOPE}/{name}" for name in ("r_w_bias", "r_r_bias", "r_s_bias"))
 SEGMENTS = f"{_SCOPE}/seg_embed"
 STACKED = (*BIASES, SEGMENTS)
-"""Variables that official checkpoints hold once, and Hugging Face for each layer."""
+"""Variables that official checkpoints stack, and Hugging Face stores per layer."""
 
 _LAYER = re.compile(rf"{_SCOPE}/layer_(\d+)/(rel_attn|ff)/")
 _THEIR_STACKED = re.compile(
@@ -67,7 +67,7 @@ def _variables_of(scope, layer, *names):
 
 
 def layer_scope(layer, part):
-    """Returns the beginning of official names of the part "rel_attn" or "ff"."""
+    """Returns the official scope of the part "rel_attn" or "ff" of a layer."""
     return f"{_SCOPE}/layer_{layer}/{part}/"
 
 
@@ -78,12 +78,12 @@ def layer_of(official):
 
 
 def stacked_name(theirs):
-    """Returns (official name, layer) of a layer's tensor `theirs`, or None."""
+    """Returns (official name, layer) for a layer's Hugging Face name, or None."""
     match = _THEIR_STACKED.fullmatch(theirs)
     return match and (f"{_SCOPE}/{match[2]}", int(match[1]))
 
 
 def huggingface_stacked_name(official, layer):
-    """Returns the Hugging Face name of a layer's share of a stacked variable."""
+    """Returns Hugging Face's name for one layer of a stacked variable."""
     name = official.removeprefix(f"{_SCOPE}/")
     return f"transformer.layer.{layer}.rel_attn.{name}"

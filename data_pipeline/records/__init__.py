@@ -1,1 +1,1 @@
-"""Records on the disk, their schema and their description."""
+"""Records on disk, their schema and their description."""

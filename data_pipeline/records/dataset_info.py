@@ -11,12 +11,12 @@ from albert_tf.io.whole_folder import require_whole
 from data_pipeline.text import quality
 
 PERMUTATION = "permutation"
-"""The kind of data that is for a permutation language model."""
+"""The kind of data for a permutation language model."""
 
 _KINDS = ("static", "dynamic", "packed", PERMUTATION)
 NAME = "dataset_info.json"
 UNFINISHED = ".incomplete"
-"""Ending of names of files that are being written."""
+"""Suffix of unfinished files."""
 SCHEMA_VERSION = 1
 _RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
 _SHOWN = (*_RESULTS, *quality.COUNTS)
@@ -81,7 +81,7 @@ def _check_like(path, value, example, place=""):
     else:
         fits = type(value) is type(example)
         if fits and type(example) is int:
-            fits = value >= min(example, 1)  # only what may be 0 has 0 as its example
+            fits = value >= min(example, 1)  # an example of 0 allows 0
     if not fits:
         _refuse(path, place, value, f"a value such as {example!r}")
 
@@ -99,10 +99,10 @@ def write(directory, options, of_objective, counts, files):
 
     Args:
         directory: where the shards lie.
-        options: the `DataOptions` that they were made by.
-        of_objective: dict of what the objective says of its records, the kind first.
-        counts: dict of the counts of all shards together.
-        files: dict of the shards' names to their bytes, records and sha256.
+        options: the `DataOptions` that made them.
+        of_objective: the objective's dict about its records, the kind first.
+        counts: dict of total counts over all shards.
+        files: dict from each shard's name to its bytes, records and sha256.
     """
     info = {
         "schema_version": SCHEMA_VERSION,
@@ -151,11 +151,11 @@ def _results(options, counts):
 def read(directory):
     """Returns the description of the data set in `directory`, or None.
 
-    Its `files` are a dict of names to facts (bytes, records, sha256), or a list of
-    names where an earlier version has written it.
+    Its `files` are a dict from names to facts (bytes, records, sha256), or a list of
+    names if an earlier version wrote it.
 
     Raises:
-        UserError: it is no valid description, or is gone.
+        UserError: the description is invalid or gone.
     """
     require_whole(directory)
     path = os.path.join(directory, NAME)

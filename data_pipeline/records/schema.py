@@ -1,7 +1,7 @@
 """Schema of a batch of pretraining data: each feature's name, length and type.
 
-The schema stands here alone: it says how records are parsed and which features the
-model gets; objectives find their labels and weights by name
+The schema determines how records are parsed and which features the model gets;
+objectives find their labels and weights by name
 (`albert_tf.objectives.masked_lm`).
 """
 
@@ -15,9 +15,9 @@ _IDS = ("input_ids", "masked_lm_ids")
 _VALUE = r"\[([^\]]*)\]"
 _FAILED = re.compile(rf"\[range (.+) 0 (\d+)\] {_VALUE} {_VALUE}")
 TOKENS, PREDICTIONS, PAIRS, ONE = "tokens", "predictions", "pairs", "one"
-"""Lengths of a row of a feature; a batch of one number a row is `[rows]`."""
+"""Lengths of a feature's rows; a batch with one number per row is `[rows]`."""
 AN_ID, A_POSITION, A_PAIR = "an id", "a position", "a pair"
-"""Bounds of a number: of the vocabulary, of the tokens, of a row's pairs."""
+"""Bounds of a number: the vocabulary, the tokens, or a row's pairs."""
 
 
 def within(name, values, highest):
@@ -87,14 +87,14 @@ class Feature:
     name: str
     length: str
     is_input: bool = False
-    """True for inputs of the model; all others are labels or their weights."""
+    """True for the model's inputs; other features are labels or their weights."""
     dtype: tf.DType = tf.int32
     largest: str | int = 1
     """The largest number that is allowed, or its kind."""
     record_name: str | None = None
-    """Its name in records, if it has another one there."""
+    """The name in records, if it differs."""
     objective: str | None = None
-    """The `--sentence_objective` of the data that has it; None: all data has."""
+    """The `--sentence_objective` whose data has this feature; None for all data."""
 
 
 _ALL_ROWS = (
@@ -125,7 +125,7 @@ FEATURES = {
         Feature("stream_starts", ONE),
     ),
 }
-"""By the kind of records. Dynamic ones become batches as static ones do."""
+"""Features by kind of record. Dynamic records give the same batches as static ones."""
 
 
 DRAWN = (
@@ -139,7 +139,7 @@ DRAWN = (
 
 
 def model_inputs(batch):
-    """Selects the features of a batch that the model is given."""
+    """Selects the features of a batch that are inputs of the model."""
     kinds = (*FEATURES.values(), DRAWN)
     names = {f.name for kind in kinds for f in kind if f.is_input}
     return {name: value for name, value in batch.items() if name in names}

@@ -1,1 +1,1 @@
-"""The path from documents to masked sequences: pure functions of text and seed."""
+"""From documents to masked sequences: pure functions of text and seed."""

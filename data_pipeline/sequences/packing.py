@@ -11,11 +11,11 @@ import numpy as np
 
 
 def pack(features, max_pairs_per_row, pad_id):
-    """Puts pairs into as few rows as a best-fit search finds.
+    """Packs pairs into few rows by best fit.
 
     A row takes pairs while their tokens fit into S, their predictions into P and the
-    pairs into K. Turns the features of static records, arrays [N, ...], into those of
-    packed records, arrays [R, ...].
+    pairs into K. The features are those of static records, arrays [N, ...]; the result
+    is the features of packed records, arrays [R, ...].
     """
     lengths = features["input_mask"].sum(axis=1)
     predictions = features["masked_lm_weights"].sum(axis=1).astype(np.int64)
@@ -50,8 +50,8 @@ def pack(features, max_pairs_per_row, pad_id):
 def assign_rows(sizes, limits):
     """Chooses a row for each item: best fit, the largest first.
 
-    `sizes` are ints [items, measures], of which the first is to be filled up; `limits`
-    bound a row in each measure. Returns ints [items], rows counted from 0.
+    `sizes` are ints [items, measures], whose first measure is to be filled; `limits`
+    bound a row in each measure. Returns each item's row, ints [items], from 0.
     """
     left = np.tile(np.array(limits), (len(sizes), 1))  # [rows, measures]
     rows = np.empty(len(sizes), np.int64)

@@ -1,4 +1,4 @@
-"""The making of a data set: its shards, which a rerun resumes, and its description."""
+"""Creation of a data set: its shards, which a rerun resumes, and its description."""
 
 import collections
 import contextlib
@@ -118,9 +118,9 @@ def _why_nothing(options, totals):
 
 
 def _digest(options, files, paths):
-    """Identifies everything that a shard depends on, so that no other shards are kept.
+    """Hashes everything that a shard depends on, so that only equal shards are kept.
 
-    It leaves out the folder of the shards, which may have been moved.
+    It leaves out the shards' folder, which may have been moved.
     """
     names = {field.name for field in dataclasses.fields(DataOptions)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
@@ -171,7 +171,7 @@ def _summarize(totals, paths):
 
 
 class FinishedShards:
-    """Marks finished shards, each in a file of its own, with counts and checksums.
+    """Marks finished shards, one file each, with counts and checksums.
 
     Args:
         paths: dict of split to the list of its files' paths.
@@ -218,8 +218,8 @@ class FinishedShards:
         """Returns the facts of a finished shard, as `write_shard` returned them.
 
         Returns:
-            A dict of split to a dict; None for a shard that is not finished, or of
-            which a file is gone or has another size.
+            A dict of split to a dict; None for an unfinished shard, or if one of its
+            files is gone or has another size.
         """
         mark = self._read(f"{shard}.json")
         for split, paths in self._paths.items() if mark else ():

@@ -1,4 +1,4 @@
-"""Workers that write the shards of a data set, in this process or in several."""
+"""Workers that write the shards of a data set, in this process or in others."""
 
 import concurrent.futures
 import queue
@@ -33,7 +33,7 @@ def write_shards(options, files, paths, shards, finished, workers=1):
 
 
 def _reporter(progress):
-    """Returns a function that adds up bytes and tokens of the work and shows them."""
+    """Returns a function that adds up the bytes and tokens done and shows them."""
     started, tokens = time.monotonic(), 0
 
     def report(new_bytes, new_tokens):

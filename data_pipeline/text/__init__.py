@@ -1,1 +1,1 @@
-"""The path from text files to documents."""
+"""From text files to documents."""

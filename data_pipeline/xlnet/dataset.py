@@ -1,6 +1,6 @@
-"""tf.data for permutation language models: streams to batches that continue them.
+"""tf.data for permutation language models: batches that continue streams of text.
 
-The records of all files are one line, in the order of their streams, which is cut into
+The records of all files form one line, in the order of their streams, which is cut into
 as many equal parts as a batch has rows. Each row walks through one part, so that the
 next batch continues the text of this one, row by row.
 """
@@ -48,16 +48,16 @@ def stream_dataset(
     Args:
         input_file: as for `input_pipeline.pretraining_dataset`.
         tokenizer: the model's tokenizer.
-        batch_size: rows a batch.
-        max_seq_length: tokens S a segment.
-        max_predictions_per_seq: predictions P a segment; some stay empty where the
-            chosen tokens are special.
+        batch_size: rows per batch.
+        max_seq_length: tokens S per segment.
+        max_predictions_per_seq: predictions P per segment; some stay empty if chosen
+            tokens are special.
         seed: int; equal seeds give equal batches.
-        training: take the files in a new order in each epoch, repeat for ever, and
-            leave out the records that rows have more than others. Without it, each
-            record comes once, and the last batch may lack rows at its end.
-        vocab_size: the model's, which ids have to be below; by default the tokenizer's.
-        max_gram: tokens at most of a span that is predicted.
+        training: take the files in a new order in each epoch, repeat forever, and
+            skip records of rows that have more than others. Without it, each record
+            comes once, and the last batch may lack rows at its end.
+        vocab_size: the model's, an exclusive bound of ids; by default the tokenizer's.
+        max_gram: the maximal number of tokens in a predicted span.
 
     Returns:
         A `tf.data.Dataset` of dicts: int32 input_ids, segment_ids, query_order,

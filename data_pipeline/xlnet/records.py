@@ -27,9 +27,9 @@ def describe(options):
 def records(window, options, passes, seed, counts):
     """Yields lists of the serialized records of a window, in the order of its text.
 
-    The documents of a window are a stream, with the end of each marked; with
-    `options.bi_data` the same tokens from the last to the first are another one. Each
-    pass splits the texts anew. The arguments are those of `sequences.records.records`.
+    The documents of a window form a stream, which marks the end of each; with
+    `options.bi_data`, the same tokens in reverse form another stream. Each pass splits
+    the texts anew. The arguments are those of `sequences.records.records`.
     """
     tokenizer, length = options.tokenizer, options.max_seq_length
     window = join_documents(window, end_of_document(tokenizer))
@@ -54,9 +54,9 @@ def records(window, options, passes, seed, counts):
 
 
 def end_of_document(tokenizer):
-    """Returns the id behind each document: `<eod>`, as in the official data.
+    """Returns the id after each document: `<eod>`, as in the official data.
 
-    Where a vocabulary lacks it, [MASK] stands for it, which no input of XLNet holds.
+    If the vocabulary lacks it, [MASK] replaces it, since no input of XLNet contains it.
     """
     pieces = list(tokenizer.pieces)
     return pieces.index("<eod>") if "<eod>" in pieces else tokenizer.mask_id

@@ -15,7 +15,7 @@ import numpy as np
 from data_pipeline.sequences.instances import truncated_lengths
 
 SPECIAL = 3
-"""Tokens of a segment that are no text: two [SEP] and [CLS]."""
+"""The number of special tokens in a segment: two [SEP] and [CLS]."""
 
 
 def reused_length(tokens):

@@ -45,7 +45,7 @@ _MASK = "name"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _MAX_TEXT_WORDS = 60
 _FILES = 32
-"""A worker reads so many in one call."""
+"""Number of files that a worker reads in one call."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,11 +28,11 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 
 
 Docstring = collections.namedtuple("Docstring", "package sentences")
-"""One as prose: its top-level package, or "stdlib", and the tuple of its sentences."""
+"""A docstring as prose: its top-level package, or "stdlib", and its sentences."""
 
 
 def source_files(root):
-    """Returns the Python files below `root` in a fixed order, tests left out."""
+    """Returns the Python files below `root`, except tests, in a fixed order."""
     files = []
     for path in sorted(root.rglob("*.py")):
         folders = path.relative_to(root).parts[:-1]

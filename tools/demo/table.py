@@ -1,4 +1,4 @@
-"""The table and the picture at the end of `make demo`, of this run alone."""
+"""The table and the plot of a run that `make demo` ends with."""
 
 import json
 import math

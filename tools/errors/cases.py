@@ -48,7 +48,7 @@ class Case:
     shared: str
     """Flags that all cases of the command have in common."""
     flags: str
-    """Those that make the mistake, which win."""
+    """Flags that make the mistake; they take precedence."""
 
     @property
     def program(self):
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def arguments(self):
-        """The command line behind the program, as a list."""
+        """The command line after the program, as a list."""
         own = shlex.split(self.flags)
         left_out = tuple(f"--{flag[1:]}" for flag in own if flag.startswith("~"))
         shared = [
@@ -91,11 +91,11 @@ def collect(folder, cases):
         cases: list of `Case`.
 
     Returns:
-        A dict of `Case` to the text behind "error: " on standard error, a str.
+        A dict from `Case` to the text after "error: " on standard error, a str.
 
     Raises:
-        AssertionError: a case ends otherwise than with one such line and a status that
-            is not 0.
+        AssertionError: a case does not end with exactly one such line and a status
+            other than 0.
     """
     before = os.getcwd()
     os.chdir(folder)

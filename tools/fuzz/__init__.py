@@ -1,1 +1,1 @@
-"""Any input: strategies of the tests' properties, and the command that draws more."""
+"""Property tests: strategies for their inputs, and a command that tries more inputs."""

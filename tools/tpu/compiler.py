@@ -1,4 +1,4 @@
-"""Compiler of programs for a TPU on a machine that has none.
+"""Compiles programs for a TPU on a machine without one.
 
 TensorFlow lowers a function to HLO, jaxlib turns it into StableHLO, and libtpu compiles
 that for a topology. All private interfaces that this takes are in this file; verified
@@ -35,18 +35,18 @@ _OUT_OF_MEMORY = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class TpuProgram:
-    """Report of the compiler on a program for one device of a topology."""
+    """The compiler's report on a program for one device of a topology."""
 
     used_bytes: int
-    """HBM that it takes in all."""
+    """Total HBM of the program."""
     argument_bytes: int | None = None
-    """Of these: arguments, weights and optimizer state among them."""
+    """The part for arguments, including weights and optimizer state."""
     temporary_bytes: int | None = None
-    """Of these: intermediate results."""
+    """The part for intermediate results."""
     flops: float | None = None
     """Floating-point operations, the body of a loop counted once."""
     available_bytes: int | None = None
-    """HBM that a program may take; only known where this one takes more."""
+    """Available HBM; only known if the program needs more."""
 
     @property
     def fits(self):

@@ -1,7 +1,7 @@
-"""Recordings of models of Hugging Face's: hidden states, logits, losses, gradients.
+"""Recordings of Hugging Face models: hidden states, logits, losses and gradients.
 
-A folder is known by its checkpoint, of RoBERTa or of XLNet with a head for a task,
-whose `config.json` also says which model it is of.
+A folder is recognised by its checkpoint, a RoBERTa or an XLNet with a task head, whose
+`config.json` names the model.
 `inputs.npz` holds `input_ids` and `attention_mask` `[batch, tokens]` and labels under
 Hugging Face's names; `odd/…` are inputs of a call of their own. `expected.npz` may hold
 
@@ -61,7 +61,7 @@ _LOG_PROBS = ("start_top_log_probs", "end_top_log_probs")
 
 
 def knows(directory):
-    """Returns whether a folder holds such a model of Hugging Face's."""
+    """Returns whether a folder holds a Hugging Face model that this module verifies."""
     entries = huggingface_entries(directory)
     is_head = any(name in _XLNET_HEADS for name in architectures(entries))
     return entries.get("model_type") == "roberta" or is_head
@@ -90,7 +90,7 @@ def compare(directory, vocabulary=None):
 
 
 def _named_class(family, names):
-    """Returns the class with a head of Hugging Face's names of a model, or None."""
+    """Returns the class with a head for Hugging Face's names of a model, or None."""
     heads = {
         m.huggingface_architecture(): m
         for m in registry.models(family)
@@ -201,7 +201,7 @@ def _training(model, features, inputs):
 
 
 def _comparable(found, expected):
-    """Returns expected arrays in which log-probabilities stand in place of logits."""
+    """Replaces logits in the expected arrays by log-probabilities."""
     expected = dict(expected)
     for name in ("train/start_logits", "train/end_logits"):
         if name in expected:

@@ -1,6 +1,6 @@
 """Recordings of multiple choice: features of articles, and a head.
 
-A folder is known by its files:
+A folder is recognised by its files:
 
     features_ROLE.npz and .json, with "endings"            features of RACE's ROLE set,
         of the articles in each folder beside them that holds one called RACE

@@ -1,6 +1,6 @@
-"""Recordings in folders: common parts of their comparisons.
+"""Common parts of the comparisons with recordings in folders.
 
-The layout of features follows the official code's: of a set of questions NAME,
+The layout of features follows the official code. A set of questions NAME has
 
     NAME_dev.json, NAME_train.json   the questions, with all or with one answer
     features_NAME.npz, .json         the windows, and how they were made
@@ -83,7 +83,7 @@ def read_recording(directory, *needed):
 
 
 def require_inputs(directory, inputs, *needed):
-    """Refuses a recording without the inputs; of a tuple of names it needs one."""
+    """Refuses a recording without the inputs; a tuple means one of its names."""
     for names in needed:
         names = (names,) if isinstance(names, str) else names
         if not any(name in inputs for name in names):
@@ -253,7 +253,7 @@ def gradients_of(tape, loss, model):
 
 
 def in_huggingface(model, gradients):
-    """Returns gradients by Hugging Face's names: they change shape as variables do."""
+    """Converts gradients to Hugging Face's names and shapes, like variables."""
     arrays = {name: np.array(value) for name, value in gradients.items()}
     return family_that_writes(model).to_huggingface(
         model.config, arrays, model.head_names(), model.huggingface_architecture()
@@ -266,9 +266,9 @@ def stacked_states(encoded):
 
 
 def without_masked(found, expected):
-    """Returns two arrays, with 0 where both hold what stands for a masked token.
+    """Replaces by 0 the value of masked tokens that both arrays hold.
 
-    Beside -1e30, any other deviation would be nothing.
+    Relative to -1e30, any other deviation would vanish.
     """
     masked = (np.array(found) < _MASKED) & (expected < _MASKED)
     return np.where(masked, 0, found), np.where(masked, 0, expected)

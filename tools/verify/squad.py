@@ -1,6 +1,6 @@
 """Recordings of reading comprehension: windows, heads and answers.
 
-A folder is known by its files:
+A folder is recognised by its files:
 
     features_NAME.npz and .json, NAME_dev.json, NAME_train.json   windows
     inputs.npz with start_positions, expected.npz, a checkpoint   a head
@@ -55,7 +55,7 @@ _BEST = ("best_exact", "best_exact_thresh", "best_f1", "best_f1_thresh")
 
 
 def compare(directory, vocabulary=None):
-    """Yields a `Compared` for each recording in a folder; none if it holds no such."""
+    """Yields a `Compared` for each recording of reading comprehension in a folder."""
     names = names_in(directory)
     for name in names:
         recorded = RecordedWindows(directory, name)

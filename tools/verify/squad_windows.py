@@ -1,4 +1,4 @@
-"""Recorded windows, against this project's."""
+"""Comparison of recorded windows with this project's."""
 
 import unicodedata
 
@@ -194,7 +194,7 @@ def _compare_positions(recorded, tokenizer, ours):
 
 
 def _label_of(answer, windows, row, first_token):
-    """Returns a window's label: first and last token, 0, 0 without one; and if without.
+    """Returns a window's first and last answer token, 0, 0 without; and if without.
 
     Args:
         answer: first and last token in the paragraph.
@@ -208,7 +208,7 @@ def _label_of(answer, windows, row, first_token):
 
 
 def _recorded_span(expected, index):
-    """Returns the recorded answer's characters, by its maps; None without one."""
+    """Returns the recorded answer's span of characters; None without an answer."""
     first = expected["paragraph_start"][index]
     start, end = (expected[name][index] - first for name in _POSITIONS[:2])
     if start < 0:

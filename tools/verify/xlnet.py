@@ -1,11 +1,11 @@
 """Recordings of XLNet: both streams, memories over chained calls, gradients, training.
 
-A folder is known by its checkpoint. `inputs.npz` of a language model holds segments of
-the same rows, `[segments, batch, ...]`, under Hugging Face's names (`input_ids`,
-`token_type_ids`, `labels`) or the official ones (`input_k`, `seg_id`, `target`), with
-`perm_mask` and a one-hot `target_mapping`; `padded/`, `plain/` and `bare/` are calls of
-their own. `expected.npz` may hold, with START "none" (no memory before the first
-segment) or "zeros":
+A folder is recognised by its checkpoint. `inputs.npz` of a language model holds
+segments of the same rows, `[segments, batch, ...]`, under Hugging Face's names
+(`input_ids`, `token_type_ids`, `labels`) or the official ones (`input_k`, `seg_id`,
+`target`), with `perm_mask` and a one-hot `target_mapping`; `padded/`, `plain/` and
+`bare/` are separate calls. `expected.npz` may hold, with START "none" (no memory before
+the first segment) or "zeros":
 
     START/step<t>/logits, loss, token_loss, mems, hidden_h, hidden_g
     padded/…, plain/hidden, plain/mems, bare/…
@@ -231,9 +231,9 @@ def _loss_and_gradients(model, batch):
 
 
 def trained(model, batches, recipe, source):
-    """Takes a step on each batch, with the memories of the one before.
+    """Takes a step on each batch, with the memories of the previous batch.
 
-    The model has other weights afterwards. `source` is the recipe's name in messages.
+    This changes the model's weights. `source` is the recipe's name in messages.
 
     Returns:
         A dict: `train_losses`, `train_learning_rates` and `train_gradient_norms`,
@@ -278,7 +278,7 @@ def trained(model, batches, recipe, source):
 
 
 def _learning_rate(step, recipe):
-    """Computes a rate linear up, then down from the warm-up on (`model_utils.py`)."""
+    """Computes a learning rate with linear warm-up and decay (`model_utils.py`)."""
     rate, warm_up = recipe["learning_rate"], recipe["warmup_steps"]
     if step < warm_up:
         return rate * step / warm_up

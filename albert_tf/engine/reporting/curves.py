@@ -1,4 +1,4 @@
-"""A picture of a run: measurements against the step."""
+"""A plot of a run: measurements against the step."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from albert_tf.io import storage
 
 _COLUMNS = 3
 _MAJORITY = "majority_"
-# Curves of TensorBoard that a picture of few panels leaves out.
+# TensorBoard curves that the plot leaves out.
 _LEFT_OUT = {
     "model_flop_utilisation",
     "sequences_per_second",
@@ -23,15 +23,15 @@ _LEFT_OUT = {
 
 
 def write_curves(directory, evaluations, evaluated="held out"):
-    """Writes `curves.png`: training and evaluated values in a panel each.
+    """Writes `curves.png`: one panel per value, from training and evaluations.
 
-    The score of a model that has learned nothing is a dashed line in the score's panel:
+    A dashed line shows the score of a model that has learned nothing:
     `majority_accuracy` in the panel of `accuracy`.
 
     Args:
         directory: the run's directory, with the TensorBoard files in `train/`.
         evaluations: the entries of `history.json`.
-        evaluated: the data they were made on, a name in `COLOURS`.
+        evaluated: the data of the evaluations, a name in `COLOURS`.
     """
     train = training_scalars(os.path.join(directory, "train"))
     held_out = {}
@@ -65,7 +65,7 @@ def draw_curves(axes, curves):
 
     Args:
         axes: `matplotlib.axes.Axes`.
-        curves: `{name: {step: value}}`; nothing is drawn of None. The values of
+        curves: `{name: {step: value}}`; None values are not drawn. The values of
             "majority" are all the same.
     """
     axes.set_xlabel("step")
@@ -83,8 +83,8 @@ def draw_curves(axes, curves):
 def training_scalars(directory):
     """Reads the scalars that a run wrote: `{name: {step: value}}`.
 
-    A run that was killed and went on from a checkpoint has written some steps twice;
-    the later ones count. Values of single variables are left out.
+    A run that was killed and continued from a checkpoint wrote some steps twice; the
+    later values count. Values of single variables are left out.
     """
     scalars = {}
     for path in sorted(storage.matching(directory, "events.*"), key=_place):
@@ -98,7 +98,7 @@ def training_scalars(directory):
 
 
 def _place(path):
-    """Orders the files of the tries: their names hold second, process and a count."""
+    """Returns a sort key for event files: second, process and count in the name."""
     return [int(number) for number in re.findall(r"\d+", os.path.basename(path))]
 
 
@@ -114,5 +114,5 @@ def _scalars_of_file(path):
                     number = float(tf.make_ndarray(value.tensor))
                     found.setdefault(value.tag, {})[event.step] = number
     except tf.errors.DataLossError:
-        pass  # the process was killed while it wrote; what came before is whole
+        pass  # the process was killed while writing; earlier records are whole
     return found

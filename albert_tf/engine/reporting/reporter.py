@@ -1,4 +1,4 @@
-"""Reports of a run: progress, TensorBoard, the history of evaluations."""
+"""Reports of a run: progress, TensorBoard and the history of evaluations."""
 
 import contextlib
 import importlib.metadata
@@ -34,10 +34,10 @@ class RunReporter:
         model: the Keras model, for the names of its variables.
         optimizer: a built `MomentsOptimizer`, for the learning rate.
         options: `TrainerOptions`.
-        is_shown: whether this process, of all that train, shows and records the run.
+        is_shown: whether this process shows and records the run; one of all does.
 
     Attributes:
-        history: the `RunHistory`, once the run is `reporting`.
+        history: the `RunHistory`, inside `reporting`.
     """
 
     def __init__(self, model, optimizer, options, is_shown=True):
@@ -62,7 +62,7 @@ class RunReporter:
             yield
 
     def next_stop(self, step):
-        """Returns the step that a loop which begins at `step` must not go beyond."""
+        """Returns the step at which a loop that begins at `step` must stop."""
         stops = [self._options.num_train_steps, self._profiler.next_stop(step)]
         if every := self._options.histogram_steps:
             due = step - step % every + every
@@ -71,23 +71,23 @@ class RunReporter:
         return min(stops)
 
     def wants_statistics(self, step):
-        """Returns whether the step after `step` is to give `VARIABLE_STATISTICS`."""
+        """Returns whether the step after `step` should give `VARIABLE_STATISTICS`."""
         every = self._options.histogram_steps
         return every > 0 and (step + 1) % every == 0
 
     def before_loop(self, step):
-        """Notes that steps begin after `step`."""
+        """Records that a loop of steps begins after `step`."""
         self._profiler.before_loop(step)
         if self._is_shown:
             self._progress.waiting = "compiling the first step"
 
     def after_loop(self, step, count, seconds, results, sizes):
-        """Takes the results of some training steps.
+        """Reports the results of a loop of training steps.
 
         Args:
             step: optimizer steps done.
-            count: how many of them this loop did.
-            seconds: how long it took.
+            count: the number of steps in this loop.
+            seconds: how long the loop took.
             results: `{name: average over the steps}`.
             sizes: (rows, tokens) of the batches, padding included.
         """
@@ -112,7 +112,7 @@ class RunReporter:
             self._progress.update(step, _notes(results))
 
     def after_statistics(self, step, statistics):
-        """Takes `VARIABLE_STATISTICS`, `[statistics, variables]`, of one step."""
+        """Records one step's `VARIABLE_STATISTICS`, `[statistics, variables]`."""
         names = self._model.official_names()
         variables = self._model.trainable_variables
         for name, values in zip(VARIABLE_STATISTICS, statistics, strict=True):
@@ -126,7 +126,7 @@ class RunReporter:
             self.history.write_distribution(step, name, values)
 
     def after_evaluation(self, step, train_seconds, results):
-        """Takes results; `train_seconds` is the training time so far."""
+        """Reports an evaluation; `train_seconds` is the training time so far."""
         self.history.add_evaluation(step, train_seconds, results)
         if not self._is_shown:
             return
@@ -135,14 +135,14 @@ class RunReporter:
         logging.info("%s at step %d: %s", where, step, shown)
 
     def finish(self):
-        """Draws the whole run."""
+        """Draws the curves of the whole run."""
         if self._is_shown:
             options, evaluations = self._options, self.history.evaluations
             write_curves(options.output_dir, evaluations, options.evaluated)
 
 
 def _notes(results):
-    """Lists the results of some steps, each in a few words."""
+    """Formats the results of some steps, each in a few words."""
     parts = [f"loss {results['loss']:.4g}"]
     for name, value in results.items():
         term = name.removesuffix("_loss")
@@ -165,9 +165,9 @@ def _notes(results):
 
 
 def versions():
-    """Returns the versions of Python, of this package and of its dependencies.
+    """Returns the versions of Python, this package and its dependencies.
 
-    None stands for a package that is not installed.
+    The version of a package that is not installed is None.
     """
     return {
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""Records of a run: TensorBoard summaries, evaluations, and traces of steps."""
+"""Records of a run: TensorBoard summaries, evaluations and profiles of steps."""
 
 import contextlib
 import math
@@ -23,7 +23,7 @@ _NEVER = float("inf")
 def _metadata(plugin, data_class):
     """Returns the metadata that `tf.summary.<plugin>` writes beside a value.
 
-    Those functions need TensorBoard where the run is; only its readers need it.
+    Those functions need TensorBoard installed during training; this one does not.
     """
     return tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin),
@@ -40,8 +40,8 @@ class RunHistory:
 
     Args:
         directory: the run's directory.
-        step: where the run continues; later entries of an earlier try are dropped.
-        writes: whether anything is written; False in all but one process of a run.
+        step: where the run continues; later entries of an earlier attempt are dropped.
+        writes: whether to write anything; False in all but one process of a run.
     """
 
     def __init__(self, directory, step, writes=True):
@@ -65,7 +65,7 @@ class RunHistory:
                 tf.summary.write(name, value, step=step, metadata=_SCALAR)
 
     def write_distribution(self, step, name, values):
-        """Writes `{part: value}` of the training: a scalar each and one histogram."""
+        """Writes a training `{part: value}`: one scalar per part and one histogram."""
         scalars = {f"{name}/{part}": value for part, value in values.items()}
         self.write_scalars("train", step, scalars)
         buckets = tf.constant(histogram(list(values.values())), tf.float64)
@@ -93,7 +93,7 @@ class RunHistory:
 
 
 def read_history(path):
-    """Reads the entries of a `history.json`: dicts of numbers, `step` among them.
+    """Reads the entries of a `history.json`: dicts of numbers, including `step`.
 
     Returns an empty list if there is no file or, with a warning, if it is damaged.
 
@@ -107,7 +107,7 @@ def read_history(path):
     try:
         entries = parse_json(data)
         checksums.check_bytes(path, data)
-        # Null is NaN, for which JSON has no sign.
+        # Null is NaN, which JSON cannot express.
         entries = [
             {name: math.nan if v is None else v for name, v in entry.items()}
             for entry in entries
@@ -129,7 +129,7 @@ def histogram(values):
 
 
 def read_eval_results(path):
-    """Reads the file of `write_eval_results`, `{name: str}`; empty without a file."""
+    """Reads a file of `write_eval_results`: `{name: str}`, empty without a file."""
     if not storage.exists(path):
         return {}
     lines = storage.read_bytes(path).decode("utf-8", "replace").splitlines()
@@ -137,19 +137,19 @@ def read_eval_results(path):
 
 
 def write_eval_results(path, values):
-    """Writes `key = value` lines, sorted, as the official `eval_results.txt`."""
+    """Writes sorted `key = value` lines, like the official `eval_results.txt`."""
     lines = [f"{name} = {value}\n" for name, value in sorted(values.items())]
     write_atomically(path, "".join(lines))
 
 
 class StepProfiler:
-    """Traces the steps of a range into `<directory>/profile`.
+    """Profiles a range of steps into `<directory>/profile`.
 
-    Looking at the trace needs TensorBoard and its profiler plugin; writing does not.
+    Viewing the profile needs TensorBoard and its profiler plugin; writing does not.
 
     Args:
         directory: the run's directory.
-        steps: (from, to): the work between these steps is traced; None for nothing.
+        steps: (from, to), the range of steps to profile; None for none.
     """
 
     def __init__(self, directory, steps):
@@ -158,7 +158,7 @@ class StepProfiler:
         self._running = False
 
     def next_stop(self, step):
-        """Returns the range's next begin or end after `step`; infinite after it."""
+        """Returns the next boundary of the range after `step`, or infinity."""
         return min((s for s in (self._first, self._end) if s > step), default=_NEVER)
 
     def before_loop(self, step):
@@ -173,7 +173,7 @@ class StepProfiler:
             self.stop()
 
     def stop(self):
-        """Ends a trace that is under way, as when a run stops early."""
+        """Ends an active trace, for example if a run stops early."""
         if self._running:
             tf.profiler.experimental.stop()
             self._running = False

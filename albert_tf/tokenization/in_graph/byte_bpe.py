@@ -1,7 +1,7 @@
 """Byte-level BPE in a graph.
 
-W words, of which R are different and no piece as a whole; N pieces of these R in a row;
-K windows of the R words.
+Shapes: W words; R distinct words that are not single pieces; N concatenated pieces of
+these R words; K windows of these words.
 """
 
 import tensorflow as tf
@@ -15,19 +15,19 @@ from albert_tf.tokenization.in_graph.texts import first_characters
 
 _HASHES = 2**62
 _NO_RANK = tf.int32.max
-# Bytes from a window of a word to the next one. Runs of one to four characters repeat
-# within it, whatever they take: their windows are alike.
+# Bytes from one window of a word to the next. A run of one to four repeated characters
+# repeats within it, so that its windows are alike.
 _STRIDE = 48
-_TURNS = 4  # before windows that do not join are united with ever more others
+_TURNS = 4  # iterations before windows that do not join are united with more others
 _NOWHERE = tf.int64.max
 
 
 class ByteBpeInGraph(tf.Module):
     """A `ByteBpeTokenizer` for string `[batch]`; see `InGraphTokenizer`.
 
-    It looks up words that are pieces. A loop merges the pairs of all other words at
-    once; it takes as many steps as the longest word has merges, so long words are cut
-    into windows.
+    It looks up words that are pieces. A loop merges the pairs of all other words in
+    parallel; it takes as many steps as the longest word has merges, so long words are
+    cut into windows.
     """
 
     def __init__(self, tokenizer, max_characters):
@@ -39,7 +39,7 @@ class ByteBpeInGraph(tf.Module):
         self._tabulate_pairs(tokenizer)
 
     def _tabulate_words(self, tokenizer):
-        """Tabulates the pieces whose bytes are merged to themselves, by their hash."""
+        """Builds a table of the pieces whose bytes merge to the piece, by hash."""
         pieces = [bytes_of(piece) or b"" for piece in tokenizer.pieces]
         apply = tokenizer.merges.apply
         whole = [i for i, data in enumerate(pieces) if data and apply(data) == [i]]
@@ -145,12 +145,12 @@ class ByteBpeInGraph(tf.Module):
         return tf.gather(both, tf.where(is_piece, count, others) - 1)
 
     def _merge_long(self, texts):
-        """Merges as `_merge`, in time that grows with the length of the texts.
+        """Merges like `_merge`, in time linear in the length of the texts.
 
-        It merges overlapping windows of the texts. Where two windows share a piece,
-        the first one's pieces up to it and the second one's behind it are the pieces
-        of the text: whether a border between two pieces stays depends on these two
-        alone. Windows that share no piece are united, and the loop goes on.
+        It merges overlapping windows of the texts. If two windows share a piece, the
+        first one's pieces up to it and the second one's after it are the pieces of the
+        text, because whether a border between two pieces stays depends only on these
+        two. Windows that share no piece are united, and the loop continues.
         """
         characters = tf.strings.bytes_split(texts)
         begins = characters.row_splits
@@ -190,17 +190,17 @@ class ByteBpeInGraph(tf.Module):
         )
 
     def _cuts(self, found, first, last, is_first):
-        """Finds where each window takes over from the one before, and what it keeps.
+        """Finds where each window takes over from the previous one, and what it keeps.
 
         Args:
             found: ragged int32 `[K, (ids)]`.
-            first, last: int64 `[K]`, the bytes of each among those of all texts.
-            is_first: bool `[K]`, those that begin a text.
+            first, last: int64 `[K]`, each window's bytes among the bytes of all texts.
+            is_first: bool `[K]`, windows that begin a text.
 
         Returns:
-            int64 `[K]`, the place behind the first piece that a window shares with the
-            one before it, or `_NOWHERE`; the text's beginning for its first window.
-            bool `[ids]`, the pieces that are kept.
+            int64 `[K]`, the place after the first piece that a window shares with the
+            previous one, or `_NOWHERE`; for the first window, the text's beginning.
+            bool `[ids]`, the pieces to keep.
         """
         ids, row = found.flat_values, found.value_rowids()
         size = tf.gather(self._counts[:, 0], ids)
@@ -239,7 +239,7 @@ class ByteBpeInGraph(tf.Module):
 
         Args:
             ids: int32 `[N]`.
-            rows: int64 `[N]`, the word of each.
+            rows: int64 `[N]`, the word of each piece.
             count: R.
         """
         pair = tf.cast(ids[:-1], tf.int64) * self._size + tf.cast(ids[1:], tf.int64)
@@ -255,7 +255,7 @@ class ByteBpeInGraph(tf.Module):
         return ids, tf.boolean_mask(rows, stays), tf.reduce_any(chosen)
 
     def _apart(self, chosen, rows, count):
-        """Picks the pairs to merge in one step: of overlapping ones, the first."""
+        """Picks the pairs to merge in one step; the first of overlapping pairs."""
         place = tf.range(tf.size(chosen, tf.int64))
         if not self._at_once:
             first = tf.where(chosen, place, tf.int64.max)
@@ -268,16 +268,16 @@ class ByteBpeInGraph(tf.Module):
 
 
 def _united(windows, is_open, is_first, block):
-    """Marks windows to unite with the one before, bool `[K]`.
+    """Marks windows to unite with the previous one, bool `[K]`.
 
-    These are the open windows and, since a run goes on behind them, the windows after
-    an open one that repeat its bytes.
+    These are the open windows and, since a run continues, the windows after an open one
+    that repeat its bytes.
 
     Args:
         windows: string `[K]`.
-        is_open: bool `[K]`, those that share no piece with the one before.
-        is_first: bool `[K]`, those that begin a text.
-        block: int64 `[]`, the number of windows that are united if one is open.
+        is_open: bool `[K]`, windows that share no piece with the previous one.
+        is_first: bool `[K]`, windows that begin a text.
+        block: int64 `[]`, the number of windows to unite if one is open.
     """
     repeats = tf.concat([[False], windows[1:] == windows[:-1]], axis=0)
     repeats |= tf.range(tf.size(windows, tf.int64)) % block > 0
@@ -288,12 +288,12 @@ def _united(windows, is_open, is_first, block):
 
 
 def _begins(code, class_, is_first):
-    """Marks characters that begin a word, as `byte_bpe.words_of` cuts, bool `[C]`.
+    """Marks characters that begin a word of `byte_bpe.words_of`, bool `[C]`.
 
     Args:
-        code: int32 `[C]`, the characters of all texts in a row.
+        code: int32 `[C]`, the concatenated characters of all texts.
         class_: uint8 `[C]`, their classes.
-        is_first: bool `[C]`, those that begin a text.
+        is_first: bool `[C]`, characters that begin a text.
     """
     none = tf.zeros_like(is_first)
     is_last = _ahead(is_first, 1, True)
@@ -318,12 +318,12 @@ def _begins(code, class_, is_first):
 
 
 def _ahead(values, places, otherwise):
-    """Returns the values some places further on; `otherwise` behind the last one."""
+    """Shifts values left by some places; fills with `otherwise`."""
     filling = tf.fill([tf.minimum(places, tf.size(values))], otherwise)
     return tf.concat([values[places:], filling], axis=0)
 
 
 def _behind(values, places):
-    """Returns the values some places before; zeros before the first one."""
+    """Shifts values right by some places; fills with zeros."""
     filling = tf.zeros([tf.minimum(places, tf.size(values))], values.dtype)
     return tf.concat([filling, values], axis=0)[: tf.size(values)]

@@ -1,4 +1,4 @@
-"""Features of raw strings, with or without masks to fill, in a graph."""
+"""Features from raw strings, with or without masks to fill, in a graph."""
 
 import tensorflow as tf
 
@@ -11,12 +11,12 @@ MASK_MARK = "[MASK]"
 class TextFeatures(tf.Module):
     """Maps texts, or pairs of texts, to the features of fine-tuning.
 
-    Texts are truncated as by `features.truncated_lengths`; the batch is padded to its
+    It truncates texts like `features.truncated_lengths`, and pads the batch to its
     longest row.
 
     Args:
         tokenizer: a `Tokenizer`.
-        max_length: tokens of a row at most, the special ones counted.
+        max_length: the maximal number of tokens in a row, including special ones.
         layout: the `RowLayout` of the rows; by default the tokenizer's.
     """
 
@@ -59,7 +59,7 @@ class TextFeatures(tf.Module):
 def dense_features(rows, first_lengths, layout, pad_id):
     """Pads ragged rows of ids `[B, (tokens)]`; B begins at `first_lengths`."""
     input_ids = rows.to_tensor(pad_id)  # [B, T]
-    # Of no row there is no length, but the model reads a token.
+    # Without rows there is no length, but the model reads a token.
     missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)
     input_ids = tf.pad(input_ids, [[0, 0], [0, missing]])
     lengths = rows.row_lengths()[:, None]  # [B, 1]
@@ -82,11 +82,11 @@ def kept_tokens(rows, lengths, ends=False):
 def numbers(width, lengths, layout):
     """Numbers the places of rows by their tokens, counted from 0.
 
-    Padding has a number below 0, or one that is not less than the length.
+    Numbers of padding are negative, or at least the length.
 
     Args:
         width: T.
-        lengths: `[B, 1]`, of the rows.
+        lengths: `[B, 1]`, the rows' lengths.
         layout: their `RowLayout`.
 
     Returns:
@@ -97,7 +97,7 @@ def numbers(width, lengths, layout):
 
 
 def is_token(number, lengths):
-    """Marks places that are no padding, by the result of `numbers`: bool `[B, T]`."""
+    """Marks places that are not padding, bool `[B, T]`, from the `numbers`."""
     return (number >= 0) & (number < lengths)
 
 
@@ -106,7 +106,7 @@ def segments(number, lengths, first_lengths, layout):
 
     Args:
         number: the result of `numbers`.
-        lengths: `[B, 1]`, of the rows.
+        lengths: `[B, 1]`, the rows' lengths.
         first_lengths: `[B, 1]`, tokens before the second text.
         layout: the `RowLayout`.
     """
@@ -117,7 +117,7 @@ def segments(number, lengths, first_lengths, layout):
 
 
 def moved_right(values, lengths):
-    """Moves the padding of rows from behind their tokens to before them.
+    """Moves the padding of rows from after their tokens to before them.
 
     Args:
         values: `[B, T]`.
@@ -125,12 +125,12 @@ def moved_right(values, lengths):
     """
     width = tf.shape(values, tf.int64)[1]
     number = tf.range(width) - (width - lengths)
-    # The padding comes round to the front.
+    # The padding wraps around to the front.
     return tf.gather(values, number % tf.maximum(width, 1), batch_dims=1)
 
 
 def mark_of(tokenizer):
-    """Returns the text that stands for a mask: `[MASK]`, or the tokenizer's own."""
+    """Returns the text that means a mask: `[MASK]`, or the tokenizer's own."""
     looks = tokenizer.mask_id in tokenizer.added_ids
     return tokenizer.special_pieces["mask_id"] if looks else MASK_MARK
 
@@ -147,13 +147,13 @@ def mask_positions(input_ids, mask_id, nowhere):
 class MaskedTextFeatures(TextFeatures):
     """Texts in which each `[MASK]` stands for one token to guess.
 
-    The text between two marks is tokenized by itself. A text that is too long loses
-    its tail, marks included. A tokenizer that looks for its own mask in texts, as
-    RoBERTa's for `<mask>`, has no other mark.
+    The text between two marks is tokenized separately. A text that is too long loses
+    its tail, including marks. A tokenizer that finds its own mask in texts, such as
+    RoBERTa's `<mask>`, has no other mark.
 
     Args:
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
-        max_length: tokens of a row at most, the special ones counted.
+        tokenizer: a result of `albert_tf.load_tokenizer`.
+        max_length: the maximal number of tokens in a row, including special ones.
     """
 
     def __init__(self, tokenizer, max_length):
@@ -163,10 +163,9 @@ class MaskedTextFeatures(TextFeatures):
         super().__init__(marked, max_length, tokenizer.layout.padded_after)
 
     def __call__(self, text):
-        """Features `[batch, tokens]` and int32 `masked_lm_positions` `[batch, marks]`.
+        """Returns features `[batch, tokens]` and `masked_lm_positions`.
 
-        A row with fewer marks than another has its layout's `nowhere` in the places
-        left over.
+        The latter is int32 `[batch, marks]`, padded with the layout's `nowhere`.
         """
         features = super().__call__(text)
         positions = mask_positions(

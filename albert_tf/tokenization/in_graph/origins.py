@@ -1,8 +1,8 @@
-"""Finds, in a graph, the original characters that prepared characters stem from.
+"""Finds the origins of prepared characters in the original text, in a graph.
 
-These are the graph twins of `sentencepiece_text_with_spans` and of the bookkeeping in
-`WordPieceTokenizer`. All rows of a batch lie one after the other: C characters of the
-original texts, P of the prepared ones.
+These functions correspond to `sentencepiece_text_with_spans` and to the offsets in
+`WordPieceTokenizer`. The rows of a batch are concatenated: C original characters, P
+prepared ones.
 """
 
 import tensorflow as tf
@@ -19,22 +19,22 @@ def whole_rows(rows, numbers):
 
 
 def starts_of(lengths):
-    """Returns where stretches of these lengths begin, and where the last one ends."""
+    """Returns the starts of consecutive stretches, and the end of the last one."""
     return tf.concat([[tf.zeros([], lengths.dtype)], tf.cumsum(lengths)], axis=0)
 
 
 def spaced_origins(characters, is_space, kept_counts):
-    """Finds the origin of each prepared character, where spaces are collapsed.
+    """Finds the origin of each prepared character when spaces are collapsed.
 
     Args:
         characters: ragged string `[B, (characters)]`, the original ones.
         is_space: bool `[C]`.
-        kept_counts: int64 `[C]`, the number of characters kept of each; 0 for spaces.
+        kept_counts: int64 `[C]`, how many characters each one becomes; 0 for spaces.
 
     Returns:
         space_before: bool `[C]`, True if a space stands before a kept character.
-        starts, ends: int64 `[P]`, in the row's original text; combining marks behind a
-            character, which are not kept, count to it.
+        starts, ends: int64 `[P]`, in the row's original text, including dropped
+            combining marks after the character.
     """
     rows = characters.row_splits
     place = tf.ragged.range(characters.row_lengths()).values  # in its row
@@ -71,8 +71,8 @@ def character_places(texts, *places):
         *places: ragged `[N, (places)]`, in bytes, at borders of characters.
 
     Returns:
-        For each, int64 as its `flat_values`: among the characters of all texts in a
-        row.
+        For each of `places`, int64 of the shape of its `flat_values`, counted in the
+        concatenated characters of all texts.
     """
     rows = starts_of(tf.cast(tf.strings.length(texts), tf.int64))[:-1]
 
@@ -93,7 +93,7 @@ def without(blank, starts, ends):
 
     Args:
         blank: bool `[P]`.
-        starts, ends: int64 of one shape; empty where all is blank.
+        starts, ends: int64 of one shape; empty if everything is blank.
     """
     visible = tf.where(~blank)[:, 0]
     size = tf.size(blank, tf.int64)
@@ -122,8 +122,8 @@ def stretches(codes, first, last):
 
     Args:
         codes: ragged int32 `[B, (characters)]`, code points.
-        first, last: ragged int32 or int64 `[B, (stretches)]`, in the text: the first
-            character of each, and the one after its last.
+        first, last: ragged int32 or int64 `[B, (stretches)]`, each stretch's first
+            character in the text, and the character after its last.
     """
     begin = tf.gather(codes.row_starts(), first.value_rowids())
     starts, limits = (
@@ -139,10 +139,10 @@ def stretches(codes, first, last):
 def text_numbers(codes, first, last):
     """Numbers stretches; equal texts get equal numbers: int64 `[S]`.
 
-    Runs of 1, 2, 4, 8, ... characters are numbered from each place, so that the time
-    depends on C, however many and however long the stretches are, and on the logarithm
-    of the longest. Source: Karp, Miller and Rosenberg, "Rapid identification of
-    repeated patterns in strings, trees and arrays" (1972).
+    It numbers the runs of 1, 2, 4, 8, ... characters from each place, so that the time
+    depends only on C and the logarithm of the longest stretch. Source: Karp, Miller and
+    Rosenberg, "Rapid identification of repeated patterns in strings, trees and arrays"
+    (1972).
 
     Args:
         codes: int32 `[C]`.

@@ -14,7 +14,7 @@ from albert_tf.tokenization.normalization import PAIRED_QUOTES
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import marks_of
 
-# One quotation mark that keeps the places of two characters.
+# One quotation mark that occupies two characters.
 _QUOTE_OF_TWO, _SECOND_OF_TWO = '"\0', "\0"
 
 
@@ -101,7 +101,7 @@ class SentencePieceInGraph(tf.Module):
         return self._originals(ids, starts, ends, first, last, rows)
 
     def _originals(self, ids, starts, ends, first, last, rows):
-        """Replaces ids of several pieces, and takes places to the original text."""
+        """Replaces ids of several pieces, and maps places to the original text."""
         flat = ids.flat_values
         counts = tf.gather(self._counts, flat)
         lengths = tf.cast(tf.gather(self._part_lengths, flat), tf.int64)  # [T, parts]
@@ -136,9 +136,9 @@ def _step(method, model, text):
 def _in_a_function(method, model):
     """Wraps a method of tensorflow-text for string `[batch]`, with a serialized model.
 
-    The model belongs to an operation, and is gone with it: one that is called eagerly
-    is dropped where TensorFlow clears its caches, as each `tf.random.set_seed` does, or
-    with another tokenizer of the same model. One in a function comes back with it.
+    The model belongs to an operation and disappears with it: TensorFlow drops an eager
+    operation when it clears its caches, as each `tf.random.set_seed` does, or with
+    another tokenizer of the same model. A function restores its operations.
     """
     # A partial has no code by which TensorFlow would count the functions of several
     # tokenizers as one, and warn that it is traced again and again.

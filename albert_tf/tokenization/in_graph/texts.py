@@ -1,4 +1,4 @@
-"""Steps on texts that all tokenizers in a graph share."""
+"""Operations on texts that all in-graph tokenizers share."""
 
 import importlib
 
@@ -19,7 +19,7 @@ def tensorflow_text():
     """Returns the package tensorflow-text, which registers its operations.
 
     Raises:
-        UserError: it is not there: some systems have no wheel of it.
+        UserError: it is not installed; some systems have no wheel.
     """
     try:
         return importlib.import_module("tensorflow_text")
@@ -31,7 +31,7 @@ def tensorflow_text():
 
 
 def single_spaces(text):
-    """Returns `[batch]` texts with one space for each white space, none at the ends."""
+    """Collapses white space in texts `[batch]` to single spaces, none at the ends."""
     white_space = character_class(str.isspace)
     return tf.strings.strip(tf.strings.regex_replace(text, f"{white_space}+", " "))
 
@@ -60,7 +60,7 @@ def first_characters(text, count):
 
 
 def lowered(text, one_by_one):
-    """Returns texts `[batch]` as `normalization.lowered` does."""
+    """Lowers texts `[batch]` like `normalization.lowered`."""
     if one_by_one:
         text = tf.strings.regex_replace(text, CAPITAL_SIGMA, SIGMA)
     return _spelt(tf.strings.lower(_spelt(text), encoding="utf-8"), back=True)

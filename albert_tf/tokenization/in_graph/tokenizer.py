@@ -1,4 +1,4 @@
-"""The tokenizers, with added tokens, inside a TensorFlow graph: serving and tf.data."""
+"""Tokenizers with added tokens in a TensorFlow graph, for serving and tf.data."""
 
 import re
 
@@ -13,7 +13,7 @@ from albert_tf.tokenization.in_graph.wordpiece import WordPieceInGraph
 from albert_tf.tokenization.normalization import SPACES
 
 CHARACTERS_OF_A_TOKEN = 256
-"""More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
+"""More than any piece has: at most 200 in WordPiece, 16 by default in SentencePiece."""
 
 
 class AddedInGraph(tf.Module):
@@ -21,15 +21,15 @@ class AddedInGraph(tf.Module):
 
     Args:
         added: the `AddedTokens`.
-        base: the tokenizer of the vocabulary in a graph.
-        max_tokens: how many ids of each text are of use; None: all.
+        base: the vocabulary's in-graph tokenizer.
+        max_tokens: how many ids of each text are needed; None for all.
     """
 
     def __init__(self, added, base, max_tokens):
         super().__init__()
         self._base, self._pattern = base, added.spaced_pattern
         self._strips = bool(added.stripping)
-        # Of two neighbours among the parts of a text, one is a token.
+        # Every other part of a text is a token.
         self._max_parts = None if max_tokens is None else 2 * max_tokens + 1
         self._exact, self._prepared = added.exact, added.prepared
 
@@ -66,7 +66,7 @@ class AddedInGraph(tf.Module):
         return tuple(found)
 
     def _added(self, parts):
-        """Marks tokens, bool `[parts]`, and gives ids, ragged `[parts, (ids)]`."""
+        """Returns which parts are tokens, bool `[parts]`, and ragged ids."""
         flat = parts.flat_values
         is_added = tf.strings.regex_full_match(flat, self._pattern)
         found = self._contents(tf.boolean_mask(flat, is_added))
@@ -84,7 +84,7 @@ class AddedInGraph(tf.Module):
 
 
 def _looked_up(strings, table):
-    """Looks up the ids of strings, int32 `[strings]`; -1 where the dict has none."""
+    """Looks up the ids of strings, int32 `[strings]`; -1 for unknown strings."""
     if not table:
         return tf.fill(tf.shape(strings), -1)
     is_equal = strings[:, None] == tf.constant(list(table))
@@ -102,20 +102,20 @@ _KINDS = {
 class InGraphTokenizer(tf.Module):
     """Maps strings to the ids that `tokenizer.encode` gives, in a graph.
 
-    It is exported with whatever tracks it, the model or vocabulary included.
-    Exceptions: characters younger than the Unicode tables of Python or of TensorFlow,
-    whichever are older.
+    An export of whatever tracks it includes the model or vocabulary. Ids may differ for
+    characters newer than the Unicode tables of Python or TensorFlow, whichever are
+    older.
 
-    With `max_tokens`, the cost of a text is bounded. Of the text without its accents
-    and surplus white space, the first `max_tokens * CHARACTERS_OF_A_TOKEN` characters
-    are tokenized. They hold `max_tokens` tokens of pieces; an unknown word or run of
-    characters, which is one token whatever its length, may be as long as that on
-    average. The cut can alter the word that it falls into only (no piece reaches over
-    a space), which is beyond the tokens asked for unless it is as long as the bound.
+    `max_tokens` bounds the cost of a text: only the first `max_tokens *
+    CHARACTERS_OF_A_TOKEN` characters, without accents and surplus white space, are
+    tokenized. They are enough for `max_tokens` pieces; an unknown word or run of
+    characters, which is one token whatever its length, may be that long on average. The
+    cut affects only the word that it falls into (no piece crosses a space), which is
+    beyond the needed tokens unless it is as long as the bound.
 
     Args:
-        tokenizer: of `load_tokenizer`.
-        max_tokens: how many ids of each text are of use; None: all. More may come.
+        tokenizer: a result of `load_tokenizer`.
+        max_tokens: how many ids of each text are needed; None for all. More may come.
 
     Call: string [batch], UTF-8 (invalid bytes count as U+FFFD), to a `tf.RaggedTensor`
     int32 [batch, (tokens)].
@@ -136,7 +136,7 @@ class InGraphTokenizer(tf.Module):
         return self._encode(self._valid(strings))
 
     def words(self, strings):
-        """Encodes words of sentences that were cut, as `tokenizer.as_word` has them.
+        """Encodes the words of a sentence, in the form of `tokenizer.as_word`.
 
         Args:
             strings: string `[batch]`, none of them empty.
@@ -144,17 +144,17 @@ class InGraphTokenizer(tf.Module):
         return self(" " + strings if self._spaces_words else strings)
 
     def prepare(self, strings):
-        """Prepares string `[batch]` as `tokenizer.prepare`, whatever its length."""
+        """Prepares string `[batch]` like `tokenizer.prepare`, without `max_tokens`."""
         return self._encode.prepare(self._valid(strings))
 
     def with_offsets(self, strings):
-        """Ids, and where they stem from, as `tokenizer.encode_with_offsets`.
+        """Encodes like `tokenizer.encode_with_offsets`.
 
-        It knows no `max_tokens`: the whole text is tokenized.
+        It ignores `max_tokens` and tokenizes the whole text.
 
         Returns:
-            ids, starts, ends: ragged int32 `[batch, (tokens)]`, the latter two in
-            characters of the text: the first one, and the one after the last.
+            ids, starts, ends: ragged int32 `[batch, (tokens)]`; starts and ends are in
+            characters of the text, and the ends are exclusive.
         """
         return self._encode.with_offsets(self._valid(strings))
 
