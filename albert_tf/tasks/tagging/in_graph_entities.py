@@ -108,7 +108,6 @@ class Entities(tf.Module):
         tags = self._tags(words, log_probs, self._task.steps(numbers))  # [N]
         return self._entities(text, words, bounds, tags, log_probs)
 
-
     def _log_probs(self, words, word, logits):
         """Returns float32 `[N, L]`."""
         places = tf.where(word >= 0)
