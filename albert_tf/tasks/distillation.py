@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from albert_tf import bundle
 from albert_tf.engine.resumption import teacher_identity
 from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
@@ -95,7 +94,7 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
     """
     if not training.teacher:
         return prepared, teacher_identity(None)
-    teacher = Teacher(training.teacher, task)
+    teacher = Teacher(training.teacher_bundle, task)
     folder = training.cache_dir
     logits = teacher.logits(prepared, tokenizer, max_seq_length, folder)
     logits = task.as_wide(logits, config)
@@ -107,16 +106,15 @@ class Teacher:
     """A fine-tuned model from which a student learns.
 
     Args:
-        name: the value of `--teacher`, a local directory.
+        opened: the teacher's `Bundle`.
         task: the student's `Task`.
 
     Raises:
-        UserError: there is no such model, or it is for another task.
+        UserError: the model is for another task.
     """
 
-    def __init__(self, name, task):
-        self._name = name
-        opened = bundle.open(name)
+    def __init__(self, opened, task):
+        self._name = name = opened.path
         own = read_task(opened, task)
         if own is None:
             raise UserError(

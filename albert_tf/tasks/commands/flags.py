@@ -203,6 +203,13 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
         TrainerFlags, "iterations_per_loop", default=50, may_change=False
     )
 
+    @functools.cached_property
+    def teacher_bundle(self):
+        """The `Bundle` of `teacher`."""
+        from albert_tf import bundle
+
+        return bundle.open(self.teacher)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
