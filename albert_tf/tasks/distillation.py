@@ -77,14 +77,15 @@ def with_teacher(objective, task, flags):
     return found
 
 
-def taught(training, task, prepared, tokenizer, max_seq_length, config):
-    """Adds teacher logits to a training set, if a flag names a teacher.
+def taught(opened, task, prepared, tokenizer, max_seq_length, config, cache_dir):
+    """Adds a teacher's logits to a training set, if there is a teacher.
 
     Args:
-        training: `TrainingFlags`.
+        opened: the teacher's `Bundle`, or None.
         task: the student's `Task`.
         prepared: its `Prepared` training set.
         tokenizer, max_seq_length, config: the student's.
+        cache_dir: the folder of cached tokens and logits.
 
     Returns:
         The `Prepared` training set, and the `IdentityEntry` for the teacher's weights.
@@ -92,11 +93,10 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
     Raises:
         UserError: the teacher does not fit the task or the student's tokens.
     """
-    if not training.teacher:
+    if opened is None:
         return prepared, teacher_identity(None)
-    teacher = Teacher(training.teacher_bundle, task)
-    folder = training.cache_dir
-    logits = teacher.logits(prepared, tokenizer, max_seq_length, folder)
+    teacher = Teacher(opened, task)
+    logits = teacher.logits(prepared, tokenizer, max_seq_length, cache_dir)
     logits = task.as_wide(logits, config)
     tokens = dataclasses.replace(prepared.tokens, teacher=logits)
     return prepared._replace(tokens=tokens), teacher.fact

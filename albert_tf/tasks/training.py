@@ -69,27 +69,25 @@ def fine_tune(task, examples, options, strategy, identity):
     if writes_outputs(strategy):
         finish(os.path.join(options.output_dir, MODEL_DIR))
         _require_best_model(options.output_dir)
-    length, scored = options.max_seq_length, of_role(examples, "dev")
+    length, cache = options.max_seq_length, options.cache_dir
+    scored, start = of_role(examples, "dev"), options.opened
     with strategy.scope():
         model, tokenizer = initial_model(options, task)
     # Setting True would also train frozen variables such as XLNet's mask_emb.
     if options.freeze_encoder:
         model.encoder().trainable = False
     train, *dev = (
-        prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
+        prepare(task, name, examples[name], tokenizer, length, cache)
         for name in ("train", *scored)
     )
-    train, teacher = taught(options, task, train, tokenizer, length, model.config)
-    about = "The fingerprint of the weights of --init_checkpoint"
-    start_identity = IdentityEntry("init_weights", options.init_digest, about)
-    identity = (
-        *identity,
-        *model_identity(tokenizer, model.config),
-        start_identity,
-        teacher,
+    train, teacher = taught(
+        options.teacher_bundle, task, train, tokenizer, length, model.config, cache
     )
-    if options.opened is not None:
-        options.opened.release()
+    about = "The fingerprint of the weights of --init_checkpoint"
+    started = IdentityEntry("init_weights", options.init_digest, about)
+    identity = (*identity, *model_identity(tokenizer, model.config), started, teacher)
+    if start is not None:
+        start.release()
     # Epochs count examples, as in the official code; an example may have several rows.
     count = len(train.examples)
     trainer = _trainer(options, task, model, strategy, count, identity)

@@ -205,10 +205,10 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
 
     @functools.cached_property
     def teacher_bundle(self):
-        """The `Bundle` of `teacher`."""
+        """The `Bundle` of `teacher`; None without one."""
         from albert_tf import bundle
 
-        return bundle.open(self.teacher)
+        return bundle.open(self.teacher) if self.teacher else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

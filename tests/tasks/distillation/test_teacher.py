@@ -6,6 +6,7 @@ import types
 import numpy as np
 import pytest
 
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.batching import TEACHER_LOGITS
@@ -116,10 +117,9 @@ def learn(tmp_path):
     def run(directory, task, examples, tokenizer, length=_LENGTH, width=12):
         cache = tmp_path / "cache"
         prepared = prepare(task, "train", examples, tokenizer, length, cache)
-        flags = types.SimpleNamespace(teacher=directory and str(directory))
-        flags.cache_dir = cache
+        opened = directory and bundle.open(directory)
         config = types.SimpleNamespace(hidden_size=width)
-        return taught(flags, task, prepared, tokenizer, length, config)
+        return taught(opened, task, prepared, tokenizer, length, config, cache)
 
     return run
 
