@@ -10,6 +10,7 @@ those only on a machine that does nothing else. The reference is
 an uncased vocabulary makes many more tokens, most of them unknown.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import multiprocessing
@@ -86,11 +87,12 @@ def _rates(options, folder, reference):
             _workers(data_options, 2) as (first, second),
         ):
             one = _rate(data_options, [first])
-            peak = first.peak()
+            peak = first.submit(peak_megabytes).result()
             two = _rate(data_options, [first, second])
             # The second has seen half the text so far.
             longer_options = dataclasses.replace(data_options, input_file=longer)
             _rate(longer_options, [second], repeats=1)
+            longer_peak = second.submit(peak_megabytes).result()
             print(
                 f"{masking}, one worker: {one:,.0f} tokens/s, "
                 f"{one / reference['prepared']:.2f} of the encoder on prepared "
@@ -99,7 +101,7 @@ def _rates(options, folder, reference):
             )
             print(
                 f"{masking}, peak memory of a worker: {peak:.0f} MB, "
-                f"{second.peak():.0f} MB on {options.memory_factor} times the text"
+                f"{longer_peak:.0f} MB on {options.memory_factor} times the text"
             )
 
 
@@ -113,45 +115,22 @@ def _copies(input_file, count):
         yield folder
 
 
-class _Worker:
-    """A process that writes the shards that it is told to."""
-
-    def __init__(self, data_options):
-        context = multiprocessing.get_context("spawn")
-        self._pipe, worker_pipe = context.Pipe()
-        arguments = (data_options, worker_pipe)
-        self._process = context.Process(target=_work, args=arguments)
-        self._process.start()
-        # With our copy closed, `recv` fails instead of waiting if the worker dies.
-        worker_pipe.close()
-
-    def send(self, *task):
-        self._pipe.send(task)
-
-    def receive(self):
-        return self._pipe.recv()
-
-    def peak(self):
-        """Returns the most memory that the process has held so far, in megabytes."""
-        self.send()
-        return self.receive()
-
-    def end(self):
-        self._pipe.close()
-        self._process.join()
-
-
 @contextlib.contextmanager
 def _workers(data_options, count):
-    """Starts workers together, and yields them once all are ready."""
-    workers = [_Worker(data_options) for _ in range(count)]
-    try:
-        for worker in workers:
-            worker.receive()
+    """Starts processes together, and yields an executor of each once all are ready."""
+    context = multiprocessing.get_context("spawn")
+    with contextlib.ExitStack() as stack:
+        workers = [
+            stack.enter_context(
+                concurrent.futures.ProcessPoolExecutor(
+                    1, context, _warm_up, (data_options,)
+                )
+            )
+            for _ in range(count)
+        ]
+        for ready in [worker.submit(peak_megabytes) for worker in workers]:
+            ready.result()
         yield workers
-    finally:
-        for worker in workers:
-            worker.end()
 
 
 def _rate(data_options, workers, repeats=_REPEATS):
@@ -159,28 +138,13 @@ def _rate(data_options, workers, repeats=_REPEATS):
     rate = 0.0
     for _ in range(repeats):
         start = time.perf_counter()
-        for number, worker in enumerate(workers):
-            worker.send(data_options, number, len(workers))
-        tokens = sum(worker.receive() for worker in workers)
+        jobs = [
+            worker.submit(_tokens_written, data_options, number, len(workers))
+            for number, worker in enumerate(workers)
+        ]
+        tokens = sum(job.result() for job in jobs)
         rate = max(rate, tokens / (time.perf_counter() - start))
     return rate
-
-
-def _work(data_options, pipe):
-    """Writes the shard it is told; answers with its tokens, or with its peak."""
-    files = corpus.find_files(data_options.input_file)
-    directory = os.path.dirname(data_options.output_file)
-    os.makedirs(directory, exist_ok=True)
-
-    from data_pipeline.shards import workers
-
-    workers.use_one_cpu()
-    _warm_up(data_options, files, os.path.join(directory, f"shard{os.getpid()}"))
-    pipe.send("ready")
-    with contextlib.suppress(EOFError):  # The benchmark is done with this worker.
-        while True:
-            task = pipe.recv()
-            pipe.send(_tokens_written(*task) if task else peak_megabytes())
 
 
 def _tokens_written(data_options, number, count):
@@ -191,9 +155,15 @@ def _tokens_written(data_options, number, count):
     return parts["train"]["counts"].get("tokens", 0)
 
 
-def _warm_up(data_options, files, path):
+def _warm_up(data_options):
     """Compiles the mask and loads the vocabulary, with a thousandth of the text."""
-    paths = {"train": [path] * 1000}
+    from data_pipeline.shards import workers
+
+    workers.use_one_cpu()
+    directory = os.path.dirname(data_options.output_file)
+    os.makedirs(directory, exist_ok=True)
+    files = corpus.find_files(data_options.input_file)
+    paths = {"train": [os.path.join(directory, f"shard{os.getpid()}")] * 1000}
     _write_shard(data_options, files, 0, paths)
 
 

@@ -30,6 +30,8 @@ from benchmarks.measuring import figures
 from tools.tpu.table import FORMS
 
 _PREDICTIONS = 20
+# Sequences in the program whose memory is read, if more than --batch_size.
+_MEMORY_BATCH_SIZE = 4
 _MEBIBYTE = 2**20
 
 
@@ -43,12 +45,6 @@ class DepthOptions:
         "Length of a sequence, in tokens.", 512, minimum=_PREDICTIONS
     )
     batch_size: int = option("Number of sequences in a timed step.", 1, minimum=1)
-    memory_batch_size: int = option(
-        "Number of sequences in the program whose memory is read, if it is larger "
-        "than --batch_size.",
-        4,
-        minimum=1,
-    )
     steps: int = option("Number of timed steps of each form.", 5, minimum=1)
     mixed_precision: str = option(
         "Type in which the layers compute. Pretraining on a CPU runs bfloat16 without "
@@ -98,14 +94,14 @@ def _measure_forms(options, folder):
     )
     lengths = (options.max_seq_length, _PREDICTIONS)
     batch = sample_batch(options.batch_size, *lengths)
-    memory_batch = sample_batch(options.memory_batch_size, *lengths)
+    memory_batch = sample_batch(_MEMORY_BATCH_SIZE, *lengths)
     steps = {
         form: _step(config, options.mixed_precision, **FORMS[form]) for form in FORMS
     }
     temporaries, first, times = {}, {}, {form: [] for form in FORMS}
     for form, step in steps.items():
         first[form] = _seconds(step.function, batch)
-        if options.memory_batch_size > options.batch_size:
+        if options.batch_size < _MEMORY_BATCH_SIZE:
             lower = step.function.experimental_get_compiler_ir(memory_batch)
             lower(stage="optimized_hlo")
         temporaries[form] = _largest_temporaries(folder)

@@ -16,7 +16,6 @@ fixed length, too.
 """
 
 import dataclasses
-import json
 import os
 import sys
 import tempfile
@@ -38,6 +37,7 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import command_of
 from benchmarks.measuring.turns import rounds_of
 from benchmarks.measuring.turns import started
 
@@ -177,8 +177,8 @@ def _sides(options, task, many, few):
         "max_seq_length": options.max_seq_length,
         "threads": available_cores(),
     }
-    ours = [sys.executable, "-m", "benchmarks.sides.fine_tuning"]
-    peer = [options.peer_python, "-m", "benchmarks.sides.hugging_face_fine_tuning"]
+    ours = (sys.executable, "fine_tuning")
+    peer = (options.peer_python, "hugging_face_fine_tuning")
     dtype = options.mixed_precision
     ways = {
         _OURS: (ours, many, options.rows, "buckets", dtype),
@@ -191,12 +191,10 @@ def _sides(options, task, many, few):
         if options.squad_file:
             ways[_PEER_FIXED] = (peer, few, options.fixed_rows, "fixed", dtype)
     sides = {}
-    for name, (command, path, rows, padding, dtype) in ways.items():
-        argument = json.dumps(
-            {**setting, "rows": path, "padding": padding, "mixed_precision": dtype}
-        )
-        rows -= 0 if command is peer else rows % options.train_batch_size
-        sides[name] = ([*command, argument], rows)
+    for name, (side, path, rows, padding, dtype) in ways.items():
+        own = {"rows": path, "padding": padding, "mixed_precision": dtype}
+        rows -= 0 if side is peer else rows % options.train_batch_size
+        sides[name] = command_of(*side, {**setting, **own}), rows
     return sides
 
 

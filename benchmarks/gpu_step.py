@@ -16,7 +16,6 @@ the losses are compared.
 """
 
 import dataclasses
-import json
 import statistics
 import sys
 
@@ -30,6 +29,7 @@ from benchmarks.measuring import figures
 from benchmarks.measuring.shapes import batch_shape
 from benchmarks.measuring.shapes import without_dropout
 from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import command_of
 
 _WARM_UPS = 2
 _RELEASED_RUNS = (
@@ -102,7 +102,7 @@ def _compare_losses(options):
         "dtype_policy": "float32",
         "learning_rate": 1e-4,
     }
-    command = _command(options.jax_python, "albert_tf_jax", setting)
+    command = command_of(options.jax_python, "albert_tf_jax", setting)
     losses = []
     for place in ({}, {"JAX_PLATFORMS": "cpu"}):
         with Player(command, {**_EXACT, **place}) as player:
@@ -131,7 +131,7 @@ def _measure(options, config, batch):
     """Returns the `_speed` of each side, and the devices."""
     setting = {"config": config.to_dict(), "batch": batch, "steps": options.steps}
     ours = {**setting, "dtype_policy": "mixed_bfloat16", "learning_rate": 1e-5}
-    command = _command(options.jax_python, "albert_tf_jax", ours)
+    command = command_of(options.jax_python, "albert_tf_jax", ours)
     details, own = _seconds(options, command)
     peak = gpu_peak(details["device"], "bfloat16")
     if options.peak_tflops:
@@ -141,15 +141,11 @@ def _measure(options, config, batch):
     if options.torch_python:
         device = "cpu" if details["platform"] == "cpu" else "cuda"
         theirs = {**setting, "device": device, "bfloat16": True, "compile": True}
-        command = _command(options.torch_python, "hugging_face", theirs)
+        command = command_of(options.torch_python, "hugging_face", theirs)
         details, other = _seconds(options, command)
         speeds["hugging_face"] = _speed(other, config, batch, peak)
         conditions.append(details)
     return speeds, conditions
-
-
-def _command(python, module, setting):
-    return [python, "-m", f"benchmarks.sides.{module}", json.dumps(setting)]
 
 
 def _seconds(options, command):

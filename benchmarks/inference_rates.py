@@ -13,7 +13,6 @@ the ratios, and those only on a machine that does nothing else.
 
 import dataclasses
 import functools
-import json
 import os
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import command_of
 from benchmarks.measuring.turns import read_sentences
 from benchmarks.measuring.turns import rounds_of
 from benchmarks.measuring.turns import started
@@ -127,12 +127,11 @@ def _seconds(options, setting, versions):
 
     `versions` becomes the sides' list of packages.
     """
-    module = "benchmarks.sides"
-    commands = {_OURS: [sys.executable, "-m", f"{module}.inference"]}
+    commands = {_OURS: command_of(sys.executable, "inference", setting)}
     if options.peer_python:
-        peer = [options.peer_python, "-m", f"{module}.hugging_face_inference"]
-        commands |= {name: [*peer, order] for name, order in _PEERS.items()}
-    commands = {name: [*c, json.dumps(setting)] for name, c in commands.items()}
+        for name, order in _PEERS.items():
+            peer = (options.peer_python, "hugging_face_inference")
+            commands[name] = command_of(*peer, {**setting, "order": order})
     with started(commands) as players:
         versions += figures.packages(player.details for player in players.values())
         for task in TASKS:

@@ -9,12 +9,13 @@ request, over the peak of a first request of short texts.
 """
 
 import argparse
+import concurrent.futures
 import itertools
-import resource
-import subprocess
-import sys
+import multiprocessing
 import tempfile
 import time
+
+from benchmarks.measuring.turns import peak_megabytes
 
 HEADS = (
     "question_answering",
@@ -25,7 +26,6 @@ HEADS = (
     "embedding",
 )
 SENTENCE = "It is a very good film, and the plot of 1984 was not bad. "
-MEBIBYTE = 2**20
 
 
 def vocabulary(folder):
@@ -82,10 +82,11 @@ def measure(head, characters):
         long_text = (SENTENCE * (characters // len(SENTENCE) + 1))[:characters]
         texts = [SENTENCE] * 8
         ask.arrays(*arguments(ask, texts))
-        before, begin = peak(), time.perf_counter()
+        before, begin = peak_megabytes(), time.perf_counter()
         ask.arrays(*arguments(ask, [*texts[:-1], long_text]))
         seconds = time.perf_counter() - begin
-        print(f"{head:20}{characters:12,}{seconds:10.1f}{peak() - before:10.0f}")
+        rise = peak_megabytes() - before
+        print(f"{head:20}{characters:12,}{seconds:10.1f}{rise:10.0f}", flush=True)
 
 
 def arguments(ask, texts):
@@ -97,32 +98,18 @@ def arguments(ask, texts):
     return [columns.get(name, texts) for name in ask.inputs]
 
 
-def peak():
-    """Returns the most memory, in MiB, that this process has had at once."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
-
-
 def main():
-    """Prints a line for each head and size, or one."""
+    """Prints a line for each head and size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heads", default=",".join(HEADS))
     parser.add_argument("--characters", default="100000,1000000")
-    parser.add_argument("--here", action="store_true", help="in this process")
     options = parser.parse_args()
-    pairs = [
-        (head, int(size))
-        for head, size in itertools.product(
-            options.heads.split(","), options.characters.split(",")
-        )
-    ]
-    if options.here:
-        for pair in pairs:
-            measure(*pair)
-        return
+    sizes = map(int, options.characters.split(","))
     print(f"{'head':20}{'characters':>12}{'seconds':>10}{'MiB':>10}", flush=True)
-    for head, size in pairs:
-        asked = [f"--heads={head}", f"--characters={size}", "--here"]
-        subprocess.run([sys.executable, "-m", __spec__.name, *asked], check=True)
+    for pair in itertools.product(options.heads.split(","), sizes):
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(1, context) as process:
+            process.submit(measure, *pair).result()
 
 
 if __name__ == "__main__":

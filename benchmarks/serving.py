@@ -36,6 +36,7 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import Fastest
 from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import command_of
 from benchmarks.measuring.turns import read_sentences
 from benchmarks.measuring.turns import rounds_of
 from benchmarks.measuring.turns import thread_counts
@@ -167,24 +168,27 @@ def own_side(version, requests):
     """Returns an export, with the number of threads that suits it."""
     from albert_tf.token_files import token_file_in  # and TensorFlow
 
-    command = [sys.executable, "-m", "benchmarks.sides.exported"]
+    setting = {"version": str(version), "texts": str(requests)}
     counts = thread_counts()
     if token_file_in(version):
         counts = counts[-1:]  # its runtime takes all cores
     return Fastest(
         {
-            f"threads {count}": [*command, str(version), str(requests), str(count)]
+            f"threads {count}": command_of(
+                sys.executable, "exported", {**setting, "threads": count}
+            )
             for count in counts
         }
     )
 
 
 def _peer(options, model_dir, requests):
-    module = "benchmarks.sides.hugging_face_pipeline"
-    vocabulary = os.path.splitext(options.spm_model_file)[0] + ".vocab"
-    config = str(model_dir / "albert_config.json")
-    command = [options.peer_python, "-m", module, config, vocabulary, str(requests)]
-    return Player(command)
+    setting = {
+        "config": str(model_dir / "albert_config.json"),
+        "vocabulary": os.path.splitext(options.spm_model_file)[0] + ".vocab",
+        "texts": str(requests),
+    }
+    return Player(command_of(options.peer_python, "hugging_face_pipeline", setting))
 
 
 def alternating(options, sides, name, repeats):

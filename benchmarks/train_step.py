@@ -21,7 +21,6 @@ hugging_face_modernbert, which shares no layers. XLNets train without memory.
 import contextlib
 import dataclasses
 import functools
-import json
 import statistics
 import subprocess
 import sys
@@ -37,6 +36,7 @@ from benchmarks.measuring.records import make_records
 from benchmarks.measuring.shapes import batch_shape
 from benchmarks.measuring.shapes import without_dropout
 from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import command_of
 from benchmarks.measuring.turns import rounds_of
 
 _WARM_UPS = 2
@@ -184,8 +184,7 @@ def _start(options, sides, setting, stack):
         if missing:
             print(f"  {name} is left out: {python} cannot import {packages}")
             continue
-        own_setting = json.dumps({**setting, **more})
-        command = [python, "-m", f"benchmarks.sides.{module}", own_setting]
+        command = command_of(python, module, {**setting, **more})
         players[name] = stack.enter_context(Player(command))
         print(f"  {name}: {players[name].details}", flush=True)
     return players

@@ -8,28 +8,22 @@ from unittest import mock
 
 import tensorflow as tf
 
-from benchmarks.measuring import turns
-
 
 class PlayerHere:
     """A `Player` without a process, which would import TensorFlow for six seconds."""
 
     def __init__(self, command):
-        python, _, module, *arguments = command
+        python, *_, name, setting = command
         assert python == sys.executable
-        side = importlib.import_module(module)
+        side = importlib.import_module(f"benchmarks.sides.{name}")
         with (
-            mock.patch.object(turns, "serve", self._keep),
             # The process has its threads already, and keeps its cores.
             mock.patch.object(
                 tf.config.threading, "set_intra_op_parallelism_threads", int
             ),
             mock.patch.object(os, "sched_setaffinity", mock.Mock()),
         ):
-            side.main(*(json.loads(a) if a[0] == "{" else a for a in arguments))
-
-    def _keep(self, take_turn, details):
-        self._take_turn, self.details = take_turn, details
+            self._take_turn, self.details = side.main(json.loads(setting))
 
     def turn(self, request=""):
         return json.loads(json.dumps(self._take_turn(request)))

@@ -34,18 +34,14 @@ _HOSTILE = (
     b'{"inputs": [' + b"1," * 500_000 + b"1]}",
 )
 
+_SILENT, _SLOW = 10_000, 1_000  # connections: that say nothing, that send half a body
+_REOPENED = 200  # connections a second, of those that the server has ended
+_SECONDS = 20  # of the attack
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
     export_dir: str = option("What albert_tf.serving.export wrote.")
-    connections: int = option("Connections that say nothing.", 10_000, minimum=0)
-    slow_bodies: int = option("Connections that send half a body.", 1_000, minimum=0)
-    reopened: int = option(
-        "Connections a second that come back after the server has ended them.",
-        200,
-        minimum=1,
-    )
-    seconds: int = option("Length of the attack.", 20, minimum=1)
 
 
 def measure(options):
@@ -57,14 +53,14 @@ def measure(options):
         context = multiprocessing.get_context("spawn")
         over, opened = context.Event(), context.Value("i", 0)
         attacks = [
-            context.Process(target=_hold, args=(port, options, over, opened)),
+            context.Process(target=_hold, args=(port, over, opened)),
             context.Process(target=_send_hostile, args=(port, over)),
         ]
         for attack in attacks:
             attack.start()
-        while opened.value < options.connections + options.slow_bodies:
+        while opened.value < _SILENT + _SLOW:
             time.sleep(0.1)
-        measured = _ask_for(options.seconds, port)
+        measured = _ask_for(_SECONDS, port)
         _show("attacked", *measured, _megabytes(process), idle)
         over.set()
         for attack in attacks:
@@ -109,9 +105,9 @@ def _send_hostile(port, over):
             _asked(port, body)
 
 
-def _hold(port, options, over, opened):
+def _hold(port, over, opened):
     """Holds connections until it is over; opens anew those that the server ended."""
-    pieces = [b""] * options.connections + [_HALF] * options.slow_bodies
+    pieces = [b""] * _SILENT + [_HALF] * _SLOW
     held = dict.fromkeys(range(len(pieces)))
     while not over.is_set():
         for place, connection in held.items():
@@ -123,7 +119,7 @@ def _hold(port, options, over, opened):
             held[place].setblocking(False)
             opened.value += 1
             if opened.value > len(held):
-                time.sleep(1 / options.reopened)
+                time.sleep(1 / _REOPENED)
             with contextlib.suppress(OSError):
                 held[place].send(pieces[place])
         time.sleep(0.5)

@@ -21,6 +21,11 @@ import numpy as np
 _PAUSE = 0.2
 
 
+def command_of(python, side, setting):
+    """Returns the command that starts a module of `benchmarks.sides`."""
+    return [python, "-m", "benchmarks.sides", side, json.dumps(setting)]
+
+
 class Player:
     """A process that waits for its turn.
 
@@ -64,7 +69,7 @@ class Player:
 
             self._process.communicate()
             raise UserError(
-                f"{' '.join(self._process.args[:3])} ended with status "
+                f"{' '.join(self._process.args[:4])} ended with status "
                 f"{self._process.returncode}; its messages are above."
             )
         return json.loads(line)

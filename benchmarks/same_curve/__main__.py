@@ -12,6 +12,7 @@ differs by more than --tolerance.
 """
 
 import dataclasses
+import itertools
 import json
 import pathlib
 import statistics
@@ -26,7 +27,9 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from benchmarks.same_curve import material
 
-MODELS, OPTIMIZERS = ("albert", "bert"), ("adamw", "lamb")
+MODELS = ("albert", "bert")
+_LEARNING_RATES = {"adamw": 5e-4, "lamb": 5e-3}
+_SEED = 12345  # of weights, order and masks
 # Loss terms of ours, and their names in the table.
 TERMS = {"masked_lm_loss": "masked LM", "sentence_order_loss": "sentence order"}
 
@@ -44,15 +47,12 @@ class Options:
     )
     optimizers: str = option(
         "Optimizers to train with, separated by commas: adamw, lamb.",
-        ",".join(OPTIMIZERS),
+        ",".join(_LEARNING_RATES),
     )
     hidden_size: int = option("Width of the layers, a multiple of 64.", 128, minimum=64)
     num_hidden_layers: int = option("Number of layers.", 4, minimum=1)
     num_train_steps: int = option("Number of training steps.", 300, minimum=1)
     train_batch_size: int = option("Number of sequences in a batch.", 32, minimum=1)
-    adamw_learning_rate: float = option("Learning rate of AdamW.", 5e-4, minimum=0)
-    lamb_learning_rate: float = option("Learning rate of LAMB.", 5e-3, minimum=0)
-    random_seed: int = option("Seed of weights, order and masks.", 12345, minimum=0)
     tolerance: float = option("Largest difference of a loss.", 1e-4, minimum=0)
 
 
@@ -61,24 +61,18 @@ def benchmark(options):
 
     Returns:
         `{(model, optimizer): {side: {term: losses}}}`; the lists are of `[steps]`.
-
-    Raises:
-        UserError: there is no peer, or a difference above `options.tolerance`.
     """
     from benchmarks.measuring import turns
 
-    chosen = [
-        (model, optimizer)
-        for model in options.models.split(",")
-        for optimizer in options.optimizers.split(",")
-    ]
     turns.check_peer(options.peer_python)
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     config = _prepare(options, folder)
-    found = {}
-    for model, optimizer in chosen:
-        found[model, optimizer] = _curves(options, folder, config, model, optimizer)
+    models, optimizers = options.models.split(","), options.optimizers.split(",")
+    found = {
+        pair: _curves(options, folder, config, *pair)
+        for pair in itertools.product(models, optimizers)
+    }
     return _report(found, folder, options.tolerance)
 
 
@@ -93,7 +87,7 @@ def _prepare(options, folder):
         tokenizer,
         options.train_batch_size,
         options.num_train_steps,
-        options.random_seed,
+        _SEED,
     )
     config = AlbertConfig(
         vocab_size=tokenizer.vocab_size,
@@ -106,19 +100,18 @@ def _prepare(options, folder):
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    material.write_start(config, folder / "albert", tokenizer, options.random_seed)
+    material.write_start(config, folder / "albert", tokenizer, _SEED)
     return config
 
 
 def _curves(options, folder, config, model, optimizer):
     """Returns the losses of both sides; each begins with `folder`/`model`."""
-    rates = {"adamw": options.adamw_learning_rate, "lamb": options.lamb_learning_rate}
     setting = {
         "start": str(folder / model),
         "batches": str(folder / "batches.npz"),
         "optimizer": optimizer,
-        "learning_rate": rates[optimizer],
-        "random_seed": options.random_seed,
+        "learning_rate": _LEARNING_RATES[optimizer],
+        "random_seed": _SEED,
     }
     if model == "bert":  # ours cannot be written in its form, but theirs be read
         setting["bert"] = {**config.to_dict(), "embedding_size": config.hidden_size}

@@ -1,8 +1,5 @@
 """Takes turns with our training steps, on one batch or on records."""
 
-import json
-import sys
-
 import keras
 import tensorflow as tf
 
@@ -65,7 +62,7 @@ def main(setting):
         return turns.seconds_per_step(lambda: run(iterator, steps).numpy(), 1) / count
 
     details = f"tensorflow {tf.__version__}, keras {keras.__version__}"
-    turns.serve(take_turn, details)
+    return take_turn, details
 
 
 def make_step(model_class, objective, config, bfloat16):
@@ -100,7 +97,3 @@ def _batches(setting):
             training=True,
         )
     return datasets
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

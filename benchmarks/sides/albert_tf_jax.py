@@ -1,8 +1,6 @@
 """Takes turns with training steps of our layers on Keras' JAX backend."""
 
-import json
 import os
-import sys
 
 os.environ["KERAS_BACKEND"] = "jax"
 
@@ -19,12 +17,7 @@ _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 
 
 def main(setting):
-    """Answers with the seconds of a step, or "losses" with the loss of each step.
-
-    Args:
-        setting: dict with `config`, `batch` (arguments of `turns.make_batch`),
-            `steps`, `dtype_policy` and `learning_rate`.
-    """
+    """Answers with the seconds of a step, or "losses" with the loss of each step."""
     keras.utils.set_random_seed(1)
     model = AlbertForPreTraining(
         AlbertConfig.from_dict(setting["config"]), dtype=setting["dtype_policy"]
@@ -56,7 +49,7 @@ def main(setting):
         "device": jax.devices()[0].device_kind,
         "platform": jax.devices()[0].platform,
     }
-    turns.serve(take_turn, details)
+    return take_turn, details
 
 
 def make_step(model, optimizer):
@@ -91,7 +84,3 @@ def make_step(model, optimizer):
         return [*weights, *slots], loss
 
     return step
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

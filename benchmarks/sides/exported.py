@@ -1,12 +1,10 @@
 """An export in benchmarks.serving: a Predictor with a number of threads.
 
-python -m benchmarks.sides.exported VERSION TEXTS.json THREADS
-
-ONNX Runtime takes as many threads as there are cores, whatever THREADS says.
+The setting has version, texts (a JSON file) and threads. ONNX Runtime takes as many
+threads as there are cores, whatever `threads` says.
 """
 
 import json
-import sys
 
 import tensorflow as tf
 
@@ -14,12 +12,12 @@ from albert_tf.serving.predictor import Predictor
 from benchmarks.measuring import turns
 
 
-def main(version, texts_file, threads):
+def main(setting):
     """Says how fast it is, then answers requests with times."""
-    tf.config.threading.set_intra_op_parallelism_threads(int(threads))
-    with open(texts_file, encoding="utf-8") as file:
+    tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
+    with open(setting["texts"], encoding="utf-8") as file:
         requests = json.load(file)
-    predictor = Predictor(version)
+    predictor = Predictor(setting["version"])
 
     def answer(request):
         predictor(request["texts"], batch_size=request["batch_size"])
@@ -34,8 +32,4 @@ def main(version, texts_file, threads):
         answer(batch)
         tried[name] = turns.seconds_to_choose_by(lambda batch=batch: answer(batch))
         answer(request)  # rows of every length, so that no turn is their first
-    turns.serve(take_turn, tried)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return take_turn, tried

@@ -1,11 +1,8 @@
 """Epochs of fine-tuning with this project, in turns: its engine and its data path.
 
-The argument is JSON: task, rows (npz), config, batch_size, max_seq_length, padding
+The setting has task, rows (npz), config, batch_size, max_seq_length, padding
 ("buckets" or "fixed"), mixed_precision.
 """
-
-import json
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -56,8 +53,4 @@ def main(setting):
     def take_turn(request):
         return turns.seconds_per_step(lambda: loop.run(stage, steps), 1)
 
-    turns.serve(take_turn, f"tensorflow {tf.__version__}")
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    return take_turn, f"tensorflow {tf.__version__}"

@@ -1,8 +1,5 @@
 """Training steps of Hugging Face's ALBERT, ModernBERT or XLNet."""
 
-import json
-import sys
-
 import torch
 import transformers
 
@@ -12,14 +9,7 @@ from benchmarks.measuring.shapes import modern
 
 
 def main(setting):
-    """Answers with the seconds of a step.
-
-    Args:
-        setting: dict with `config`, `batch` (the arguments of the function of
-            `turns` that makes the model's batch) and `steps`; optionally `model`
-            (`albert`, `modernbert` or `xlnet`), `threads`, `activation`, `compile`,
-            `device` and `bfloat16` (autocast of the forward pass, weights in float32).
-    """
+    """Answers with the seconds of a step; `setting` comes from a benchmark."""
     if "threads" in setting:
         torch.set_num_threads(setting["threads"])
     torch.manual_seed(1)
@@ -31,7 +21,7 @@ def main(setting):
     step = _make_step(model, inputs, setting, device)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     details = f"transformers {transformers.__version__}, torch {torch.__version__}"
-    turns.serve(lambda _: turns.seconds_per_step(step, setting["steps"], wait), details)
+    return lambda _: turns.seconds_per_step(step, setting["steps"], wait), details
 
 
 def _make_albert(setting):
@@ -145,7 +135,3 @@ _MODELS = {
     "modernbert": (_make_modernbert, _modernbert_inputs),
     "xlnet": (_make_xlnet, _xlnet_inputs),
 }
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

@@ -2,14 +2,11 @@
 
 Batches are made as the Trainer makes them with `group_by_length`: by its
 `LengthGroupedSampler`, padded to their longest row. AdamW, linear decay and clipping
-are the Trainer's; the loop is bare, without its bookkeeping. The argument is JSON:
+are the Trainer's; the loop is bare, without its bookkeeping. The setting has
 task, rows (npz), config, batch_size, max_seq_length, threads, padding ("longest", or
 "fixed" as in the question-answering example), and mixed_precision, "bfloat16" for
 `torch.autocast`.
 """
-
-import json
-import sys
 
 import numpy as np
 import torch
@@ -56,7 +53,7 @@ def main(setting):
             optimizer.zero_grad()
 
     details = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    turns.serve(lambda request: turns.seconds_per_step(epoch, 1), details)
+    return lambda request: turns.seconds_per_step(epoch, 1), details
 
 
 def _labelled(rows, chosen, width):
@@ -77,7 +74,3 @@ def _labels(rows, chosen, width):
     if labels.ndim == 1:
         return {"labels": labels}
     return {"start_positions": labels[:, 0], "end_positions": labels[:, 1]}
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

@@ -1,12 +1,9 @@
 """Inference with Hugging Face's models on PyTorch, in turns.
 
-The first argument is the order of the rows: "file", as its pipelines read them, or
-"length", so that rows of similar length share a batch; each batch is padded to its
-longest row. The second is the JSON of `inference`, with threads.
+The setting is that of `inference`, with threads and the order of the rows: "file", as
+its pipelines read them, or "length", so that rows of similar length share a batch; each
+batch is padded to its longest row.
 """
-
-import json
-import sys
 
 import numpy as np
 import torch
@@ -17,11 +14,11 @@ from benchmarks.measuring import turns
 _BEST = 5  # words for a mask
 
 
-def main(order, setting):
+def main(setting):
     """Answers the name of a task with the seconds of a pass over its rows."""
     torch.set_num_threads(setting["threads"])
     runs = {
-        task: _run(_compute(task, setting), path, order, setting["batch_size"])
+        task: _run(_compute(task, setting), path, setting)
         for task, path in setting["rows"].items()
     }
 
@@ -30,7 +27,7 @@ def main(order, setting):
             return turns.seconds_per_step(runs[task], 1)
 
     details = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    turns.serve(take_turn, details)
+    return take_turn, details
 
 
 def config_of(path):
@@ -65,13 +62,15 @@ def _compute(task, setting):
     return vectors
 
 
-def _run(compute, path, order, size):
+def _run(compute, path, setting):
     with np.load(path) as arrays:
         rows = dict(arrays)
     lengths = rows["lengths"].reshape(len(rows["lengths"]), -1).max(axis=1)
     places = np.arange(len(lengths))
-    if order == "length":
+    if setting["order"] == "length":
         places = np.argsort(lengths, kind="stable")
+
+    size = setting["batch_size"]
 
     def run():
         for i in range(0, len(places), size):
@@ -100,7 +99,3 @@ def batch_of(rows, chosen, width=None):
         "token_type_ids": real & (position >= first[..., None]),
     }
     return {n: torch.from_numpy(a.astype(np.int64)) for n, a in arrays.items()}
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]))

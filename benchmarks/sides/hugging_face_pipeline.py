@@ -1,17 +1,15 @@
 """The other side of benchmarks.serving: Hugging Face's models at their best.
 
-python -m benchmarks.sides.hugging_face_pipeline CONFIG.json VOCABULARY TEXTS.json
-
 That is the pipeline on PyTorch, or the model in ONNX Runtime, fused and in int8, where
 the interpreter has onnx, onnxruntime and sympy, and in OpenVINO, where it has that.
-Weights are random, of the shape in CONFIG; the vocabulary is a SentencePiece `.vocab`.
+The setting has config, a file of the shape (weights are random), vocabulary, a
+SentencePiece `.vocab`, and texts, a JSON file.
 """
 
 import importlib.util
 import itertools
 import json
 import os
-import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -20,19 +18,16 @@ import transformers  # noqa: E402
 
 from benchmarks.measuring.turns import seconds_of_passes  # noqa: E402
 from benchmarks.measuring.turns import seconds_to_choose_by  # noqa: E402
-from benchmarks.measuring.turns import serve  # noqa: E402
 from benchmarks.measuring.turns import thread_counts  # noqa: E402
+from benchmarks.sides.hugging_face_windows import tokenizer_of  # noqa: E402
 
 
-def main(config_file, vocabulary, texts_file):
+def main(setting):
     """Finds the best setting for each request, then answers requests with times."""
-    with open(texts_file, encoding="utf-8") as file:
+    with open(setting["texts"], encoding="utf-8") as file:
         requests = json.load(file)
-    with open(vocabulary, encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    pieces = [(piece, float(score)) for piece, score in rows]
-    tokenizer = transformers.AlbertTokenizer(vocab=pieces)
-    with open(config_file, encoding="utf-8") as file:
+    tokenizer = tokenizer_of(setting["vocabulary"])
+    with open(setting["config"], encoding="utf-8") as file:
         shape = json.load(file)
     shape = {k: v for k, v in shape.items() if k in _SHAPE}
     pipelines = {
@@ -65,7 +60,7 @@ def main(config_file, vocabulary, texts_file):
         one_pass = _pass(pipelines, best[name], requests[name])
         return seconds_of_passes(one_pass, int(repeats))
 
-    serve(take_turn, details)
+    return take_turn, details
 
 
 _SHAPE = (
@@ -117,7 +112,3 @@ def _pass(pipelines, setting, request):
         pipe(texts, batch_size=request["batch_size"], truncation=True)
 
     return one_pass
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,13 +1,12 @@
 """Questions to windows with Hugging Face's fast tokenizer, in turns.
 
 As in its question-answering example, for 1,000 questions at a time, but not padded. The
-argument is JSON: data_file, vocabulary (a SentencePiece `.vocab`), max_seq_length,
+setting has data_file, vocabulary (a SentencePiece `.vocab`), max_seq_length and
 doc_stride.
 """
 
 import json
 import os
-import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -20,10 +19,7 @@ _QUESTIONS = 1000  # of a batch
 
 def main(setting):
     """Answers each request with seconds and windows."""
-    with open(setting["vocabulary"], encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    pieces = [(piece, float(score)) for piece, score in rows]
-    tokenizer = transformers.AlbertTokenizer(vocab=pieces)
+    tokenizer = tokenizer_of(setting["vocabulary"])
     with open(setting["data_file"], encoding="utf-8") as file:
         data = json.load(file)["data"]
     pairs = [
@@ -49,8 +45,12 @@ def main(setting):
             windows += len(found["input_ids"])
         return windows
 
-    turns.serve(lambda request: turns.seconds_of(make), transformers.__version__)
+    return lambda request: turns.seconds_of(make), transformers.__version__
 
 
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+def tokenizer_of(vocabulary):
+    """Makes ALBERT's fast tokenizer from a SentencePiece `.vocab`."""
+    with open(vocabulary, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    pieces = [(piece, float(score)) for piece, score in rows]
+    return transformers.AlbertTokenizer(vocab=pieces)

@@ -1,11 +1,8 @@
 """Inference with this project's models, in turns.
 
-The argument is JSON: rows (by task an npz), config, batch_size, longest, mask_id and
+The setting has rows (by task an npz), config, batch_size, longest, mask_id and
 vocab_size.
 """
-
-import json
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -26,10 +23,8 @@ def main(setting):
         task: run(compute(task, setting), path, setting)
         for task, path in setting["rows"].items()
     }
-    turns.serve(
-        lambda task: turns.seconds_per_step(runs[task], 1),
-        f"tensorflow {tf.__version__}",
-    )
+    details = f"tensorflow {tf.__version__}"
+    return lambda task: turns.seconds_per_step(runs[task], 1), details
 
 
 def compute(task, setting):
@@ -56,7 +51,3 @@ def run(outputs_of, path, setting):
         examples = TokenizedExamples(**arrays)
     predict = OutputsPredictor(outputs_of, setting["batch_size"], setting["longest"])
     return lambda: predict(examples)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

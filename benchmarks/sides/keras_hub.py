@@ -1,8 +1,7 @@
 """Takes turns with training steps of keras-hub's AlbertMaskedLM on TensorFlow."""
 
-import json
+import functools
 import os
-import sys
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 
@@ -34,12 +33,12 @@ def main(setting):
     }
     labels = batch["masked_lm_ids"]
     details = f"keras-hub {keras_hub.__version__}, tensorflow {tf.__version__}"
-    turns.serve(
-        lambda _: turns.seconds_per_step(
-            lambda: model.train_on_batch(inputs, labels), setting["steps"]
-        ),
-        details,
-    )
+
+    def take_turn(_):
+        step = functools.partial(model.train_on_batch, inputs, labels)
+        return turns.seconds_per_step(step, setting["steps"])
+
+    return take_turn, details
 
 
 def make_model(config):
@@ -55,7 +54,3 @@ def make_model(config):
         dropout=0.0,
     )
     return keras_hub.models.AlbertMaskedLM(backbone)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

@@ -1,12 +1,9 @@
 """Questions to windows with this project, in turns.
 
-The argument is JSON: data_file, vocabulary, max_seq_length, doc_stride. Requests are
+The setting has data_file, vocabulary, max_seq_length, doc_stride. Requests are
 "time", for the windows of all questions from memory, and "memory", for the windows of
 the file as it is read.
 """
-
-import json
-import sys
 
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
@@ -32,8 +29,4 @@ def main(setting):
             paragraphs.extend(read_paragraphs(setting["data_file"]))
         return turns.seconds_of(lambda: make(paragraphs))
 
-    turns.serve(take_turn, "")
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    return take_turn, ""

@@ -12,7 +12,6 @@ Then the peak memory of a process that makes the windows of the file.
 
 import dataclasses
 import functools
-import json
 import os
 import pathlib
 import sys
@@ -24,6 +23,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.tasks.question_answering.questions import read_question_file
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
+from benchmarks.measuring.turns import command_of
 from benchmarks.measuring.turns import rounds_of
 from benchmarks.measuring.turns import started
 
@@ -89,19 +89,14 @@ def _commands(options):
         "max_seq_length": options.max_seq_length,
         "doc_stride": options.doc_stride,
     }
-    commands = {_OURS: _ours({**setting, "vocabulary": options.spm_model_file})}
+    own = {**setting, "vocabulary": options.spm_model_file}
+    commands = {_OURS: command_of(sys.executable, "windows", own)}
     if options.peer_python:
         check_peer(options.peer_python)
         pieces = pathlib.Path(options.spm_model_file).with_suffix(".vocab")
-        argument = json.dumps({**setting, "vocabulary": str(pieces)})
-        module = "benchmarks.sides.hugging_face_windows"
-        commands[_PEER] = [options.peer_python, "-m", module, argument]
+        peer = (options.peer_python, "hugging_face_windows")
+        commands[_PEER] = command_of(*peer, {**setting, "vocabulary": str(pieces)})
     return commands
-
-
-def _ours(setting):
-    module = "benchmarks.sides.windows"
-    return [sys.executable, "-m", module, json.dumps(setting)]
 
 
 def _print_memory(options):

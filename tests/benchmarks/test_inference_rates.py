@@ -36,8 +36,8 @@ class _InThisProcess:
     details = "tensorflow x"
 
     def __init__(self, command):
-        *_, module, setting = command
-        assert module == "benchmarks.sides.inference"
+        *_, name, setting = command
+        assert name == "inference"
         setting = json.loads(setting)
         self._turns = 0
         self._runs = {
