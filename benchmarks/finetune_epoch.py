@@ -38,8 +38,7 @@ from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import check_peer
 from benchmarks.measuring.turns import command_of
-from benchmarks.measuring.turns import rounds_of
-from benchmarks.measuring.turns import started
+from benchmarks.measuring.turns import played
 
 _OURS, _FIXED = "this project", "this project, fixed length"
 _FLOAT32 = "this project, float32"
@@ -55,9 +54,7 @@ class Options:
         "instead.",
         None,
     )
-    peer_python: str | None = option(
-        "Python interpreter with torch and transformers.", None
-    )
+    peer_python: str | None = figures.peer_option()
     tagging_file: str | None = option(
         "File of tagged words as run_tagging.py reads it, to train on their windows "
         "instead.",
@@ -85,11 +82,7 @@ class Options:
 
 
 def benchmark(options):
-    """Prints the examples a second of each, and the ratios.
-
-    Raises:
-        UserError: a file is missing, or the peer's packages are.
-    """
+    """Prints the examples a second of each, and the ratios."""
     if options.peer_python:
         check_peer(options.peer_python)
     task, examples = _examples(options)
@@ -134,9 +127,7 @@ def _examples(options):
         read_question_file(options.squad_file), task.version, "train"
     )
     tokens = task.tokenize(questions, tokenizer, options.max_seq_length)
-    return task, TokenizedExamples(
-        tokens.ids, tokens.starts, tokens.lengths, tokens.first_lengths, tokens.answers
-    )
+    return task, _with_targets(tokens, tokens.answers)
 
 
 def _tagged(path, tokenizer, max_seq_length):
@@ -146,13 +137,12 @@ def _tagged(path, tokenizer, max_seq_length):
     labels = all_tags(file.types(), IOB2)
     task = Tagging(name="custom", labels=labels, scheme=IOB2)
     tokens = task.tokenize(file, tokenizer, max_seq_length)
-    return task, TokenizedExamples(
-        tokens.ids,
-        tokens.starts,
-        tokens.lengths,
-        tokens.first_lengths,
-        task.targets(file, tokens),
-    )
+    return task, _with_targets(tokens, task.targets(file, tokens))
+
+
+def _with_targets(tokens, targets):
+    rows = (tokens.ids, tokens.starts, tokens.lengths, tokens.first_lengths)
+    return TokenizedExamples(*rows, targets)
 
 
 def _write_rows(examples, folder, count):
@@ -200,12 +190,10 @@ def _sides(options, task, many, few):
 
 def _rates(options, sides):
     """Measures each way's examples a second in each epoch; tells package versions."""
-    with started({name: command for name, (command, _) in sides.items()}) as players:
-        turns = {name: player.turn for name, player in players.items()}
-        seconds = rounds_of(turns, options.epochs)
-        versions = figures.packages(player.details for player in players.values())
+    commands = {name: command for name, (command, _) in sides.items()}
+    (seconds,), details = played(commands, options.epochs)
     rates = {n: [sides[n][1] / each for each in seconds[n]] for n in sides}
-    return rates, versions
+    return rates, figures.packages(details)
 
 
 if __name__ == "__main__":

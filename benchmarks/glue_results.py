@@ -48,8 +48,7 @@ def run(options):
             flags,
         ):
             cells = pretraining_gain.score_cells(runs, metric, 3, reported)
-            names = [f"{task_name}, {metric}", model, start]
-            rows.append(pretraining_gain.row([*names, *cells]))
+            rows.append([f"{task_name}, {metric}", model, start, *cells])
     pretraining_gain.write_table(options.output_dir, rows)
 
 

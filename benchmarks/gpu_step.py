@@ -50,11 +50,7 @@ class Options:
         _RELEASED_RUNS,
     )
     jax_python: str = option("Python interpreter with keras and jax.", sys.executable)
-    torch_python: str | None = option(
-        "Python interpreter with torch and transformers; without one, only our side "
-        "runs.",
-        None,
-    )
+    torch_python: str | None = figures.peer_option()
     loss_steps: int = option(
         "Number of steps whose losses on the card and on the CPU are compared; 0 to "
         "leave it out.",
@@ -86,7 +82,9 @@ def benchmark(options):
         print(run, flush=True)
         speeds, conditions = _measure(options, config, batch)
         found[run] = {side: speed[0] for side, speed in speeds.items()}
-        rows += [[f"`{run}`", *_row(side, speeds[side])] for side in speeds]
+        for side, (seconds, tokens, rate, share) in speeds.items():
+            percent = share and 100 * share
+            rows.append([f"`{run}`", side, 1000 * seconds, tokens, rate, percent])
     columns = ["step", "side", "ms", "tokens/s", "TFLOP/s", "% of the peak"]
     figures.report(options.figures_file, columns, rows, conditions)
     return found
@@ -162,11 +160,6 @@ def _speed(seconds, config, batch, peak):
     flops = tokens * (sum(forward.values()) + backward_flops(forward))
     rate = flops / seconds
     return seconds, tokens / seconds, rate / 1e12, rate / peak if peak else None
-
-
-def _row(side, speed):
-    seconds, tokens, rate, share = speed
-    return side, 1000 * seconds, tokens, rate, share and 100 * share
 
 
 if __name__ == "__main__":

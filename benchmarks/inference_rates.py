@@ -12,7 +12,6 @@ the ratios, and those only on a machine that does nothing else.
 """
 
 import dataclasses
-import functools
 import os
 import sys
 import tempfile
@@ -30,9 +29,8 @@ from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import check_peer
 from benchmarks.measuring.turns import command_of
+from benchmarks.measuring.turns import played
 from benchmarks.measuring.turns import read_sentences
-from benchmarks.measuring.turns import rounds_of
-from benchmarks.measuring.turns import started
 
 TASKS = ("multiple_choice", "masked_words", "vectors")
 _OURS = "this project"
@@ -48,11 +46,7 @@ class Options:
         "Table (.tsv) with a column called sentence, such as SST-2's."
     )
     spm_model_file: str = option("File of the SentencePiece model.")
-    peer_python: str | None = option(
-        "Python interpreter with torch and transformers; without one, only our side "
-        "runs.",
-        None,
-    )
+    peer_python: str | None = figures.peer_option()
     albert_config_file: str = option(
         "Shape of the model.", "configs/albert/base_v2.json"
     )
@@ -63,26 +57,24 @@ class Options:
 
 
 def benchmark(options):
-    """Prints the rows a second of each side and task, and the ratios.
-
-    Raises:
-        UserError: the table is too short, or the peer's packages are missing.
-    """
+    """Prints the rows a second of each side and task, and the ratios."""
     if options.peer_python:
         check_peer(options.peer_python)
     with tempfile.TemporaryDirectory() as folder:
         setting = {**_write_rows(options, folder), "batch_size": options.batch_size}
         setting["config"] = os.path.abspath(options.albert_config_file)
         setting["threads"] = available_cores()
-        rows, versions = [], []
-        for task, seconds in _seconds(options, setting, versions):
-            cells = [
-                figures.compared(found, seconds[_OURS], options.rows)
-                for found in seconds.values()
-            ]
-            rows.append([task.replace("_", " "), *cells])
-    columns = ["rows/s", *seconds]
-    conditions = [*versions, f"medians of {options.rounds} turns"]
+        commands = _commands(options, setting)
+        answers, details = played(commands, options.rounds, TASKS, warm_ups=1)
+    rows = []
+    for task, seconds in zip(TASKS, answers, strict=True):
+        cells = [
+            figures.compared(found, seconds[_OURS], options.rows)
+            for found in seconds.values()
+        ]
+        rows.append([task.replace("_", " "), *cells])
+    columns = ["rows/s", *commands]
+    conditions = [*figures.packages(details), f"medians of {options.rounds} turns"]
     figures.report(options.figures_file, columns, rows, conditions)
 
 
@@ -122,21 +114,13 @@ def _questions(texts, count, tokenizer):
     return tokenize_questions(questions, tokenizer, _LONGEST, _LONGEST // 2)
 
 
-def _seconds(options, setting, versions):
-    """Yields each task as it is done, with the seconds of each turn by side.
-
-    `versions` becomes the sides' list of packages.
-    """
+def _commands(options, setting):
     commands = {_OURS: command_of(sys.executable, "inference", setting)}
     if options.peer_python:
         for name, order in _PEERS.items():
             peer = (options.peer_python, "hugging_face_inference")
             commands[name] = command_of(*peer, {**setting, "order": order})
-    with started(commands) as players:
-        versions += figures.packages(player.details for player in players.values())
-        for task in TASKS:
-            turns = {n: functools.partial(p.turn, task) for n, p in players.items()}
-            yield task, rounds_of(turns, options.rounds, warm_ups=1)
+    return commands
 
 
 if __name__ == "__main__":

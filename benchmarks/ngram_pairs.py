@@ -38,12 +38,7 @@ class Options:
 
 
 class KneserNey:
-    """An interpolated n-gram model.
-
-    Args:
-        sentences: lists of words.
-        order: of the longest n-gram.
-    """
+    """An interpolated n-gram model."""
 
     def __init__(self, sentences, order):
         counts = collections.Counter(w for words in sentences for w in words)

@@ -14,16 +14,15 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tokenization import load_tokenizer
+from benchmarks.measuring import figures
 from benchmarks.measuring import kept_runs
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Where runs lie, which does not change them.
 _PLACES = ("output_dir", "cached_dir")
 _STARTS = ("pretrained", "from scratch")
-_HEADER = (
-    "| task, metric | model | start | median | least–greatest | last checkpoint |\n"
-    "|---|---|---|---|---|---|\n"
-)
+_COLUMNS = ("task, metric", "model", "start")
+_COLUMNS += ("median", "least–greatest", "last checkpoint")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,18 +56,8 @@ class FineTuningFlags:
 def compare(script, task_name, model_dirs, output_dir, flags):
     """Fine-tunes each model from its weights and from random ones; keeps finished runs.
 
-    Args:
-        script: the module of the command, such as "run_classifier".
-        task_name: beginning of the names of the runs' folders.
-        model_dirs: pretrained model directories, joined by commas.
-        output_dir: a folder, which gets one for each start of each model.
-        flags: dict of the flags that all share; `train_step` and `num_runs` among them.
-
     Yields:
         (name of the model, start, results of each seed), the results a list of dicts.
-
-    Raises:
-        UserError: fine-tuning fails, or there are runs with other flags or data.
     """
     output_dir = pathlib.Path(output_dir)
     flags = {
@@ -81,26 +70,15 @@ def compare(script, task_name, model_dirs, output_dir, flags):
     }
     for model_dir in map(pathlib.Path, model_dirs.split(",")):
         for start in _STARTS:
-            folder = output_dir / _folder(task_name, model_dir, start)
+            name = f"{task_name}_{model_dir.name}_{start.replace(' ', '_')}"
+            folder = output_dir / name
             own = _start_flags(model_dir, start)
             runs = _runs(script, {**flags, **own, "output_dir": folder})
             yield model_dir.name, start, runs
 
 
-def row(cells):
-    """Returns a line of the table."""
-    return "| " + " | ".join(cells) + " |\n"
-
-
 def score_cells(runs, metric, digits, reported=None):
-    """Returns median, range and the last checkpoint's median of a metric.
-
-    Args:
-        runs: list of dicts.
-        metric: its name.
-        digits: decimals.
-        reported: its name in eval_results.txt, where that is another one.
-    """
+    """Returns median, range and the last checkpoint's median of a metric."""
     best = sorted(run[reported or metric] for run in runs)
     last = sorted(run[f"last_{metric}"] for run in runs)
     return [
@@ -111,14 +89,10 @@ def score_cells(runs, metric, digits, reported=None):
 
 
 def write_table(output_dir, rows):
-    """Writes results.md and prints it."""
-    table = _HEADER + "".join(rows)
+    """Writes results.md, of rows of text, and prints it."""
+    table = "\n".join(figures.markdown(_COLUMNS, rows)) + "\n"
     write_atomically(pathlib.Path(output_dir) / "results.md", table)
     print(table, end="")
-
-
-def _folder(task_name, model_dir, start):
-    return f"{task_name}_{model_dir.name}_{start.replace(' ', '_')}"
 
 
 def _start_flags(model_dir, start):
@@ -135,16 +109,7 @@ def _start_flags(model_dir, start):
 
 
 def run_module(name, flags, label=""):
-    """Runs a command in a process of its own, until it ends.
-
-    Args:
-        name: of its module, such as "run_pretraining" or "albert_tf convert".
-        flags: dict.
-        label: beginning of each line that it prints.
-
-    Raises:
-        UserError: it fails.
-    """
+    """Runs a command in a process of its own, until it ends."""
     command = [sys.executable, "-m", *name.split()]
     command += [f"--{flag}={value}" for flag, value in flags.items()]
     paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])

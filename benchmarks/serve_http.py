@@ -27,6 +27,9 @@ from benchmarks.measuring.turns import read_sentences
 
 _SERVERS = {"gathered": (), "one by one": ("--max_rows=1", "--workers=1")}
 
+_CLIENTS = (1, 8, 64)  # at a time
+_REQUESTS, _ROUNDS = 256, 5  # requests of a turn, turns of each server
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -34,16 +37,11 @@ class Options:
     data_file: str = option(
         "Table (.tsv) with a column called sentence, such as SST-2's."
     )
-    clients: str = option(
-        "Numbers of concurrent clients, separated by commas.", "1,8,64"
-    )
-    requests: int = option("Number of requests of a turn.", 256)
-    rounds: int = option("Number of turns of each server.", 5)
 
 
 def benchmark(options):
     """Measures both servers with each number of clients, and prints the figures."""
-    texts = read_sentences(options.data_file)[: options.requests]
+    texts = read_sentences(options.data_file)[:_REQUESTS]
     with contextlib.ExitStack() as stack:
         ports = {
             name: stack.enter_context(run_server(options.export_dir, flags))[0]
@@ -51,10 +49,10 @@ def benchmark(options):
         }
         for port in ports.values():
             _measured(port, texts[:32], 4)  # no turn is a worker's first
-        for clients in map(int, options.clients.split(",")):
+        for clients in _CLIENTS:
             turns = [
                 {name: _measured(port, texts, clients) for name, port in ports.items()}
-                for _ in range(options.rounds)
+                for _ in range(_ROUNDS)
             ]
             _show(clients, turns)
 

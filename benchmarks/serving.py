@@ -59,11 +59,7 @@ class Options:
         "Table (.tsv) with a column called sentence, such as SST-2's."
     )
     spm_model_file: str = option("SentencePiece model; its .vocab file lies beside it.")
-    peer_python: str | None = option(
-        "Python interpreter with torch and transformers; without one, only our side "
-        "runs.",
-        None,
-    )
+    peer_python: str | None = figures.peer_option()
     albert_config_file: str | None = option(
         "Configuration of the model; by default ALBERT-base.", None
     )
@@ -104,13 +100,7 @@ def benchmark(options):
 
 
 def _write_figures(options, throughput, latency, details):
-    """Writes a row for each side, from its seconds of throughput and of latency.
-
-    Args:
-        options: the options.
-        throughput, latency: by side, the seconds of each pass.
-        details: by side, its settings for throughput and for latency.
-    """
+    """Writes a row for each side, from its seconds of throughput and of latency."""
     count = options.batches * options.batch_size
     turns = {name: _turns(values, options) for name, values in latency.items()}
     rows = []

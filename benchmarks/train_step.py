@@ -110,15 +110,14 @@ class Options:
 
 
 def benchmark(options):
-    """Measures all shapes; returns and prints the figures.
-
-    Returns:
-        For each shape, a dict from each timed thing to the median seconds of a step.
-    """
+    """Measures all shapes; returns and prints the figures."""
     _, config_class, name, changes = _MODELS[options.model]
     config = config_class.from_json_file(options.albert_config_file or name)
     config = dataclasses.replace(without_dropout(config), **changes)
-    sides = _sides(options)
+    sides = _MODELS[options.model][0]
+    if options.sides is not None:
+        sides = filter(None, options.sides.split(","))
+    sides = [_OWN, *sides]
     found, columns, cells, versions = {}, ["a step of"], {}, []
     for shape in options.shapes.split(","):
         batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
@@ -140,13 +139,6 @@ def benchmark(options):
     return found
 
 
-def _sides(options):
-    """Lists the names of the sides, ours first."""
-    if options.sides is None:
-        return (_OWN, *_MODELS[options.model][0])
-    return (_OWN, *filter(None, options.sides.split(",")))
-
-
 def _measure(options, sides, config, batch):
     with tempfile.TemporaryDirectory() as folder:
         setting = {
@@ -157,18 +149,18 @@ def _measure(options, sides, config, batch):
             "steps": options.steps,
             "bfloat16": options.mixed_precision == "bfloat16",
         }
-        if _reads_records(options):
+        reads_records = options.measure_records and options.model == "albert"
+        if reads_records:
             setting["records"] = make_records(
                 folder, batch["tokens"], batch["predictions"], config.vocab_size
             )
         with contextlib.ExitStack() as stack:
             players = _start(options, sides, setting, stack)
-            times = _take_turns(players, options)
+            things = {name: player.turn for name, player in players.items()}
+            if reads_records:
+                things["records"] = functools.partial(players[_OWN].turn, "records")
+            times = rounds_of(things, options.rounds, _WARM_UPS)
             return times, [player.details for player in players.values()]
-
-
-def _reads_records(options):
-    return options.measure_records and options.model == "albert"
 
 
 def _start(options, sides, setting, stack):
@@ -188,14 +180,6 @@ def _start(options, sides, setting, stack):
         players[name] = stack.enter_context(Player(command))
         print(f"  {name}: {players[name].details}", flush=True)
     return players
-
-
-def _take_turns(players, options):
-    """Measures seconds a step, a list for each thing that is timed."""
-    things = {name: player.turn for name, player in players.items()}
-    if _reads_records(options):
-        things["records"] = functools.partial(players[_OWN].turn, "records")
-    return rounds_of(things, options.rounds, _WARM_UPS)
 
 
 if __name__ == "__main__":

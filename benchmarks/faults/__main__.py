@@ -14,6 +14,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import sys
+from itertools import product
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
@@ -51,38 +52,20 @@ class FaultOptions:
 
 def attacks(options, bench):
     """Lists the attacks that the flags ask for: functions without arguments."""
-    makers = {"kill": _kills, "place": _places, "rival": _rivals, "damage": _damages}
-    chosen = [makers[name] for name in options.only.split(",")]
-    return [attack for maker in chosen for attack in maker(options, bench)]
-
-
-def _kills(options, bench):
+    attacked = programs.EVERY[: options.programs]
+    locking = programs.LOCKING[: options.programs]
+    killed = programs.KILLED if options.kills else ()
+    shares = damage.shared_out(options.damages).items()
+    known = {
+        "kill": [(kills.attack, program, options.kills) for program in killed],
+        "place": [(places.attack, *o) for o in product(attacked, places.FAULTS)],
+        "rival": [(rivals.attack, program) for program in locking],
+        "damage": [(damage.attack, group, count) for group, count in shares],
+    }
     return [
-        functools.partial(kills.attack, bench, program, options.kills)
-        for program in programs.KILLED
-        if options.kills
-    ]
-
-
-def _places(options, bench):
-    return [
-        functools.partial(places.attack, bench, program, fault)
-        for program in programs.EVERY[: options.programs]
-        for fault in places.FAULTS
-    ]
-
-
-def _rivals(options, bench):
-    return [
-        functools.partial(rivals.attack, bench, program)
-        for program in programs.LOCKING[: options.programs]
-    ]
-
-
-def _damages(options, bench):
-    return [
-        functools.partial(damage.attack, bench, group, count)
-        for group, count in damage.shared_out(options.damages).items()
+        functools.partial(attack, bench, *arguments)
+        for name in options.only.split(",")
+        for attack, *arguments in known[name]
     ]
 
 

@@ -30,12 +30,7 @@ class Reference:
 
 
 class Bench:
-    """A folder with all that the attacks need, kept from one run to the next.
-
-    Args:
-        directory: it is made if need be.
-        seed: of everything random.
-    """
+    """A folder with all that the attacks need, kept from one run to the next."""
 
     def __init__(self, directory, seed):
         self.directory = pathlib.Path(directory).resolve()
@@ -52,11 +47,7 @@ class Bench:
         return random.Random(f"{self._seed} {names}")
 
     def reference(self, program):
-        """Runs a program without faults, unless that was done; its `Reference`.
-
-        Raises:
-            UserError: it fails.
-        """
+        """Runs a program without faults, unless that was done; its `Reference`."""
         for needed in program.needs:
             self.reference(needed)
         folder = self.reference_folder / program.name
@@ -72,7 +63,7 @@ class Bench:
         with self.started(program, folder) as running:
             processes.wait_for_change(folder, running)
             began = running[0].seconds()
-            ended = [process.wait() for process in running]
+            ended = [process.finish() for process in running]
         for each in ended:
             if each.code:
                 raise UserError(f"{program.name} fails without faults: {each.said}")
@@ -82,13 +73,7 @@ class Bench:
 
     @contextlib.contextmanager
     def started(self, program, folder, wrapped=()):
-        """Gives the processes of a program, which end with the `with` block.
-
-        Args:
-            program: the `Program`.
-            folder: where it writes.
-            wrapped: a command line that starts it, such as `["unshare", "-m"]`.
-        """
+        """Gives the processes of a program, which end with the `with` block."""
         environments = [None]
         if program.workers > 1:
             environments = processes.worker_environments(program.workers)
@@ -106,4 +91,4 @@ class Bench:
     def finish(self, program, folder, wrapped=()):
         """Runs a program to its end; the `Ended` of its first process."""
         with self.started(program, folder, wrapped) as running:
-            return [process.wait() for process in running][0]
+            return [process.finish() for process in running][0]

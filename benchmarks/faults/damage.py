@@ -44,13 +44,7 @@ def shared_out(cases):
 
 
 def attack(bench, group, cases):
-    """Damages files of a group, one at a time, as often as told.
-
-    Args:
-        bench: the `Bench`.
-        group: of `reading.READERS`.
-        cases: how many; every kind of file takes its turn, cut and with a flipped byte.
-    """
+    """Damages files of a group, one at a time, as often as told."""
     if len(bench.results.of(_PART, group)) >= cases:
         return
     source = _source(bench, group)
@@ -153,10 +147,10 @@ def _source(bench, group):
     }[group]
     if not any(folder.glob(until)):
         with bench.started(program, fresh(folder)) as (process,):
-            while not any(folder.glob(until)) and not process.has_ended():
+            while not any(folder.glob(until)) and process.poll() is None:
                 time.sleep(_POLL_SECONDS)
-            process.send(signal.SIGKILL)
-            process.wait()
+            process.send_signal(signal.SIGKILL)
+            process.finish()
             process.children_are_gone()
     return folder
 

@@ -23,11 +23,6 @@ def attack(bench, program, kills):
     A run that ends before it is killed ends its chain, and so does one that refuses to
     run since the work is done: the outcome is compared with an undisturbed run's, and
     the next chain begins in an empty folder.
-
-    Args:
-        bench: the `Bench`.
-        program: the `Program`.
-        kills: how many, those that were noted earlier among them.
     """
     folder = bench.directory / "killed" / program.name
     reference = bench.reference(program)
@@ -68,17 +63,17 @@ def _kill(bench, program, folder, reference, moment, rng):
                 rng.uniform(0, _SOON_SECONDS if soon else reference.working_seconds)
             )
         victim, *others = rng.sample(running, len(running))
-        victim.send(signal.SIGKILL)
-        ended = victim.wait()
+        victim.send_signal(signal.SIGKILL)
+        ended = victim.finish()
         killed = time.monotonic()
         if ended.code >= 0:
             for other in others:
-                other.wait()
+                other.finish()
             is_done = ended.sentence and _not_compared(bench, program)
             if ended.code and not is_done:
                 _note(bench, program, moment, ended, "traceback", ended.said[-2000:])
             return False
-        survivors = [other.wait(_SURVIVOR_SECONDS) for other in others]
+        survivors = [other.finish(_SURVIVOR_SECONDS) for other in others]
         seconds = time.monotonic() - killed
         verdict, note = judge(victim.children_are_gone(), survivors, seconds)
     _note(bench, program, moment, ended, verdict, note)
@@ -86,13 +81,7 @@ def _kill(bench, program, folder, reference, moment, rng):
 
 
 def judge(children_are_gone, survivors, seconds):
-    """Returns the verdict on a kill, and notes on it.
-
-    Args:
-        children_are_gone: whether the victim's children have ended.
-        survivors: the `Ended` of the other workers.
-        seconds: in which they ended.
-    """
+    """Returns the verdict on a kill, and notes on it."""
     if not children_are_gone:
         return "orphans", ""
     for survivor in survivors:

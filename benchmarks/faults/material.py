@@ -20,31 +20,25 @@ CONFIG = {
 }
 
 
-def write_material(folder, lines=2000, rows=200):
-    """Writes `corpus.txt`, `config.json`, `tables/` and `squad.json`.
-
-    Args:
-        folder: a `pathlib.Path`.
-        lines: sentences of the corpus.
-        rows: of the training table; the other tables and the questions are fewer.
-    """
-    write_corpus(folder / "corpus.txt", lines)
+def write_material(folder):
+    """Writes `corpus.txt`, `config.json`, `tables/` and `squad.json`."""
+    _write_corpus(folder / "corpus.txt")
     write_atomically(folder / "config.json", json.dumps(CONFIG))
     rng = random.Random(1)
-    for name, count in (("train", rows), ("dev", rows // 4), ("test", rows // 4)):
+    for name, count in (("train", 200), ("dev", 50), ("test", 50)):
         table = ["label\tsentence", *(_row(rng) for _ in range(count))]
         write_atomically(folder / "tables" / f"{name}.tsv", "\n".join(table) + "\n")
-    questions = [_question(rng, number) for number in range(rows // 4)]
+    questions = [_question(rng, number) for number in range(50)]
     squad = {"version": "1.1", "data": [{"title": "", "paragraphs": questions}]}
     write_atomically(folder / "squad.json", json.dumps(squad))
 
 
-def write_corpus(path, lines):
+def _write_corpus(path):
     """Writes sentences of six words, a blank line between documents."""
     rng = random.Random(0)
     text = [
         "" if rng.random() < _DOCUMENT_END else f"{_sentence(rng, 6)}."
-        for _ in range(lines)
+        for _ in range(2000)
     ]
     write_atomically(path, "\n".join(text))
 

@@ -45,13 +45,7 @@ def can_mount():
 
 
 def attack(bench, program, fault):
-    """Runs a program into a bad place, and again when the place is good.
-
-    Args:
-        bench: the `Bench`.
-        program: the `Program`.
-        fault: `FULL`, `READ_ONLY` or `VANISHED`.
-    """
+    """Runs a program into a bad place, and again when the place is good."""
     rounds = ROOM if fault == FULL else (None,)
     for room in rounds:
         case = fault if room is None else f"{fault}, room for {room:.0%}"
@@ -89,14 +83,7 @@ def _was_whole(folder, reference):
 
 
 def judge(ended, differing, folder, was_whole=False):
-    """Returns the verdict on a command that wrote into a bad place, and notes on it.
-
-    Args:
-        ended: its `Ended`.
-        differing: names of the files that are not as they should be.
-        folder: the place.
-        was_whole: whether it vanished with all files in it.
-    """
+    """Returns the verdict on a command that wrote into a bad place, and notes on it."""
     if ended.code == 0:
         verdict = "too late" if was_whole else "silent"
         return (verdict if differing else "harmless"), ", ".join(differing)
@@ -155,7 +142,7 @@ def _vanished(bench, program, folder, _):
             time.sleep(rng.uniform(0, latest))
             shutil.rmtree(_removed(folder), ignore_errors=True)
             folder.rename(_removed(folder))
-            ended = [process.wait() for process in running][0]
+            ended = [process.finish() for process in running][0]
         if ended.code or not _was_whole(folder, reference.folder):
             break
         latest /= 4

@@ -40,21 +40,14 @@ class Ended:
         return last.removeprefix("error: ")
 
 
-class Process:
-    """A command of albert-tf in a process group of its own.
-
-    Args:
-        arguments: the command and its flags.
-        log: file for its output.
-        environment: variables beside this process's.
-        wrapped: a command line that is to start it, such as `["unshare", "-m"]`.
-    """
+class Process(subprocess.Popen):
+    """A command of albert-tf in a process group, which `wrapped` may start."""
 
     def __init__(self, arguments, log, environment=None, wrapped=()):
         self._log = pathlib.Path(log)
         self._began = time.monotonic()
         with self._log.open("w") as output:
-            self._process = subprocess.Popen(
+            super().__init__(
                 [*wrapped, sys.executable, "-m", "albert_tf.cli.commands", *arguments],
                 cwd=PROJECT,
                 env={**os.environ, **_QUIET, **(environment or {})},
@@ -62,61 +55,45 @@ class Process:
                 stderr=output,
                 start_new_session=True,
             )
-        self.id = self._process.pid
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
-        if self._process.poll() is None:
+        if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.id, signal.SIGKILL)
-            self._process.wait()
-
-    def has_ended(self):
-        """Returns whether it runs no more."""
-        return self._process.poll() is not None
+                os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
 
     def seconds(self):
         """Returns the seconds that it has been running."""
         return time.monotonic() - self._began
 
-    def send(self, number):
-        """Sends a signal to this process alone, not to those that it has started."""
-        self._process.send_signal(number)
-
-    def wait(self, seconds=LONGEST_SECONDS):
+    def finish(self, seconds=LONGEST_SECONDS):
         """Waits for its end and returns an `Ended`; one that hangs is killed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
+            self.wait(seconds)
         taken = self.seconds()
         self.__exit__()
         said = self._log.read_text(errors="replace")
-        return Ended(self._process.returncode, said, taken)
+        return Ended(self.returncode, said, taken)
 
     def children_are_gone(self):
         """Returns whether all that it started ends soon after it."""
         deadline = time.monotonic() + _GONE_SECONDS
         while time.monotonic() < deadline:
             try:
-                os.killpg(self.id, 0)
+                os.killpg(self.pid, 0)
             except ProcessLookupError:
                 return True
             time.sleep(_POLL_SECONDS)
         return False
 
 
-def wait_for_change(folder, processes, seconds=LONGEST_SECONDS):
-    """Waits until something is written into a folder; whether that happened.
-
-    It does not where one of the processes ends, or after so many seconds.
-    """
-    before, deadline = _state(folder), time.monotonic() + seconds
-    while _state(folder) == before:
-        if time.monotonic() > deadline or any(p.has_ended() for p in processes):
-            return False
+def wait_for_change(folder, processes):
+    """Waits until something is written into a folder, or one of the processes ends."""
+    before, deadline = _state(folder), time.monotonic() + LONGEST_SECONDS
+    while _state(folder) == before and time.monotonic() < deadline:
+        if any(process.poll() is not None for process in processes):
+            break
         time.sleep(_POLL_SECONDS)
-    return True
 
 
 def _state(folder):

@@ -9,26 +9,20 @@ from benchmarks.faults.material import VOCAB_SIZE
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A command with its flags.
-
-    Args:
-        name: of the attack.
-        command: of albert-tf.
-        flags: dict of its flags; values may hold `{reference}`, the folder in which
-            each program has its own, made without faults.
-        place: the flag that names its output.
-        inside: the output of the command in its folder; "" for the folder itself.
-        workers: processes that run it together.
-        needs: the programs whose output it reads.
-    """
+    """A command with its flags."""
 
     name: str
     command: str
     flags: dict
+    """Values may hold `{reference}`, the folder of the programs' outputs."""
     place: str = "output_dir"
+    """The flag that names its output."""
     inside: str = ""
+    """The output in its folder; "" for the folder itself."""
     workers: int = 1
+    """Processes that run it together."""
     needs: tuple = ()
+    """The programs whose output it reads."""
 
     def arguments(self, folder, reference):
         """Returns its command line, to write into `folder`."""

@@ -93,31 +93,23 @@ def _records(folder, reference):
     return _result(out)
 
 
-def _unfinished(folder, reference):
-    _run(programs.DATA, folder, reference)
-    return _result(folder)
+def _finished(program):
+    """Returns a reader that runs a program to its end in its folder."""
 
+    def read_result(folder, reference):
+        _run(program, folder, reference)
+        # Damaged checkpoints that were passed over are still there.
+        for path in folder.glob("checkpoints/training-*"):
+            path.unlink()
+        return _result(folder)
 
-def _pretraining(folder, reference):
-    _run(short_pretraining(2 * _STEPS), folder, reference)
-    # Damaged checkpoints that were passed over are still there.
-    checkpoints = folder / "checkpoints"
-    for path in checkpoints.glob("training-*"):
-        path.unlink()
-    return _result(folder)
+    return read_result
 
 
 def short_pretraining(steps=_STEPS, **changes):
     """Returns a `Program`: a few steps, with evaluations and checkpoints."""
     flags = {"num_train_steps": steps, "save_checkpoints_steps": 6, "eval_steps": 6}
     return programs.changed(programs.PRETRAIN, **flags, **changes)
-
-
-def _fine_tuning(folder, reference):
-    _run(programs.CLASSIFY, folder, reference)
-    for path in (folder / "checkpoints").glob("training-*"):
-        path.unlink()
-    return _result(folder)
 
 
 def _model(folder, reference):
@@ -150,9 +142,9 @@ def _served(folder, reference):
 READERS = {
     "vocabulary": _vocabulary,
     "data set": _records,
-    "unfinished data set": _unfinished,
-    "pretraining run": _pretraining,
-    "fine-tuning run": _fine_tuning,
+    "unfinished data set": _finished(programs.DATA),
+    "pretraining run": _finished(short_pretraining(2 * _STEPS)),
+    "fine-tuning run": _finished(programs.CLASSIFY),
     "model directory": _model,
     "fine-tuned model": _applied,
     "SavedModel": _served,

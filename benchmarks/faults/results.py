@@ -6,6 +6,8 @@ import pathlib
 import shutil
 import threading
 
+from benchmarks.measuring import figures
+
 # The meaning of each verdict; the first ones are promised.
 KEPT = {
     "killed": "killed in the course of its work",
@@ -27,11 +29,7 @@ BROKEN = {
 
 
 class Results:
-    """Notes each case in `results.jsonl`, from several threads.
-
-    Args:
-        directory: a `pathlib.Path`; it exists.
-    """
+    """Notes each case in `results.jsonl`, from several threads."""
 
     def __init__(self, directory):
         self._path = directory / "results.jsonl"
@@ -40,16 +38,7 @@ class Results:
         self.cases = [json.loads(line) for line in lines if line.endswith("}")]
 
     def add(self, part, name, case, verdict, note="", **facts):
-        """Notes a case.
-
-        Args:
-            part: of the attacks.
-            name: the command or kind of file.
-            case: the fault.
-            verdict: of `KEPT` or `BROKEN`.
-            note: its message, or the differences.
-            **facts: others, for JSON.
-        """
+        """Notes a case."""
         entry = {"part": part, "name": name, "case": case, "verdict": verdict}
         entry |= {"note": note, **facts}
         with self._lock, self._path.open("a") as file:
@@ -75,13 +64,11 @@ class Results:
         counts = collections.defaultdict(collections.Counter)
         for entry in self.cases:
             counts[entry["part"], entry["name"]][entry["verdict"]] += 1
-        lines = ["| attack | on | outcome |", "|---|---|---|"]
-        for (part, name), verdicts in counts.items():
-            shown = ", ".join(
-                f"{count} {verdict}" for verdict, count in verdicts.items()
-            )
-            lines.append(f"| {part} | {name} | {shown} |")
-        lines.append("")
+        rows = []
+        for names, found in counts.items():
+            shown = [f"{count} {verdict}" for verdict, count in found.items()]
+            rows.append([*names, ", ".join(shown)])
+        lines = [*figures.markdown(["attack", "on", "outcome"], rows), ""]
         for verdict, meaning in {**KEPT, **BROKEN}.items():
             if any(verdict in verdicts for verdicts in counts.values()):
                 lines.append(f"* {verdict}: {meaning}")

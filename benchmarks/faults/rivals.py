@@ -16,10 +16,6 @@ def attack(bench, program):
     """Starts a program twice; the second must name the first, which must not notice.
 
     The first is halted where it has the folder, so that it is there in any case.
-
-    Args:
-        bench: the `Bench`.
-        program: the `Program`, one that locks its folder.
     """
     if bench.results.of(_PART, program.name, "outcome of the first"):
         return
@@ -29,12 +25,12 @@ def attack(bench, program):
         deadline = time.monotonic() + _LOCK_SECONDS
         while not (folder / _LOCK).exists() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        first.send(signal.SIGSTOP)
+        first.send_signal(signal.SIGSTOP)
         second = bench.finish(program, folder)
-        first.send(signal.SIGCONT)
-        ended = first.wait()
+        first.send_signal(signal.SIGCONT)
+        ended = first.finish()
     note = second.sentence or second.said[-2000:]
-    named = f"process {first.id} " in note
+    named = f"process {first.pid} " in note
     verdict = "refused" if named else "unnamed" if second.sentence else "traceback"
     bench.results.add(_PART, program.name, "second", verdict, note)
     names = outcomes.differing(folder, reference.folder)

@@ -28,6 +28,15 @@ def file_option():
     )
 
 
+def peer_option():
+    """Returns the option that names the interpreter of the other side."""
+    return option(
+        "Python interpreter with torch and transformers; without one, only our side "
+        "runs.",
+        None,
+    )
+
+
 def report(path, columns, rows, conditions):
     """Prints figures as a table, and writes them with the processor and the date.
 
@@ -61,13 +70,15 @@ def table(figures):
         f"{date.day} {date:%B %Y}",
         *figures["conditions"],
     ]
-    lines = [_line(figures["columns"]), _line(["---"] * len(figures["columns"]))]
-    lines += [_line(map(_cell, row)) for row in figures["rows"]]
+    rows = [map(_cell, row) for row in figures["rows"]]
+    lines = markdown(figures["columns"], rows)
     return "\n".join([*lines, "", f"{'; '.join(facts)}."])
 
 
-def _line(cells):
-    return f"| {' | '.join(cells)} |"
+def markdown(columns, rows):
+    """Returns the lines of a table of text in Markdown."""
+    lines = (columns, ["---"] * len(columns), *rows)
+    return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def _cell(cell):
@@ -98,19 +109,15 @@ def packages(details):
     return [*dict.fromkeys(part for text in details for part in text.split(", "))]
 
 
-def compared(seconds, own, amount=None):
-    """Returns a cell: the median of some turns, and this project's speed over it.
+def compared(seconds, own, amount):
+    """Returns a cell: a side's median rate, and this project's speed over it.
 
     Args:
-        seconds: of the turns of a side.
+        seconds: of the turns of the side.
         own: of this project's turns, in the same rounds.
-        amount: units of work in these seconds, for a rate instead of them.
-
-    Returns:
-        A dict of `value` and the result of `ratios`.
+        amount: units of work in a turn.
     """
-    median = statistics.median(seconds)
-    return {"value": amount / median if amount else median, **ratios(seconds, own)}
+    return {"value": amount / statistics.median(seconds), **ratios(seconds, own)}
 
 
 def ratios(seconds, own):

@@ -14,17 +14,7 @@ _SENTENCES_PER_DOCUMENT = 30
 
 
 def make_records(folder, tokens, predictions, vocab_size):
-    """Writes a corpus, its vocabulary and compact records, masked while training.
-
-    Args:
-        folder: where to write.
-        tokens: of a sequence.
-        predictions: of a sequence.
-        vocab_size: size of the vocabulary.
-
-    Returns:
-        Dict with the paths `input_file` and `tokenizer`.
-    """
+    """Writes a corpus, its vocabulary and records of dynamic masks; returns paths."""
     paths = {
         name: os.path.join(folder, name)
         for name in ("corpus.txt", "vocab.txt", "records")

@@ -23,10 +23,6 @@ def modern(config):
 
 
 def batch_shape(text):
-    """Parses the sizes for `turns.make_batch` in "TOKENSxBATCHxPREDICTIONS".
-
-    Raises:
-        ValueError: the text has another form.
-    """
+    """Parses the sizes for `turns.make_batch` in "TOKENSxBATCHxPREDICTIONS"."""
     tokens, batch_size, predictions = map(int, text.split("x"))
     return {"batch_size": batch_size, "tokens": tokens, "predictions": predictions}

@@ -5,6 +5,7 @@ Needs only the standard library and NumPy: the peers run in environments of thei
 
 import contextlib
 import csv
+import functools
 import json
 import os
 import pathlib
@@ -45,11 +46,7 @@ class Player:
         self.details = self._answer()
 
     def turn(self, request=""):
-        """Plays one turn, after a pause; returns its answer.
-
-        Raises:
-            UserError: the process has ended.
-        """
+        """Plays one turn, after a pause; returns its answer."""
         time.sleep(_PAUSE)
         self._process.stdin.write(f"{request}\n")
         self._process.stdin.flush()
@@ -118,24 +115,33 @@ def serve(take_turn, details):
         print(json.dumps(take_turn(line.strip())), file=answers, flush=True)
 
 
-@contextlib.contextmanager
-def started(commands):
-    """Starts a `Player` for each command: a dict by name, ended with the block."""
+def played(commands, rounds, requests=("",), warm_ups=0):
+    """Starts a `Player` for each command and lets them take turns.
+
+    Args:
+        commands: dict by the name of a side.
+        rounds, warm_ups: as for `rounds_of`.
+        requests: the requests, each played in rounds of its own.
+
+    Returns:
+        A list of the answers to each request, as `rounds_of` returns them, and a list
+        of the sides' details.
+    """
     with contextlib.ExitStack() as stack:
-        yield {n: stack.enter_context(Player(c)) for n, c in commands.items()}
+        players = {n: stack.enter_context(Player(c)) for n, c in commands.items()}
+        answers = [
+            rounds_of(
+                {n: functools.partial(p.turn, request) for n, p in players.items()},
+                rounds,
+                warm_ups,
+            )
+            for request in requests
+        ]
+        return answers, [player.details for player in players.values()]
 
 
 def rounds_of(turns, rounds, warm_ups=0):
-    """Calls functions in turn, round after round; returns each one's answers.
-
-    Args:
-        turns: dict of functions without arguments, such as `Player.turn`.
-        rounds: int.
-        warm_ups: int, rounds before whose answers are dropped.
-
-    Returns:
-        A dict of lists, one answer a round.
-    """
+    """Calls functions in turn, round after round; returns lists of their answers."""
     answers = {name: [] for name in turns}
     for number in range(warm_ups + rounds):
         for name, turn in turns.items():
@@ -153,11 +159,7 @@ def read_sentences(path):
 
 
 def check_peer(python):
-    """Refuses an interpreter of --peer_python without its packages.
-
-    Raises:
-        UserError: it cannot import them.
-    """
+    """Refuses an interpreter of --peer_python without its packages."""
     # Imported here: the peers have no albert_tf.
     from albert_tf.errors import UserError
 
@@ -207,13 +209,7 @@ def peak_megabytes():
 
 
 def seconds_per_step(run_step, count, wait=lambda: None):
-    """Returns the mean time of `count` training steps.
-
-    Args:
-        run_step: starts a step.
-        count: int.
-        wait: returns when all steps that were started have ended.
-    """
+    """Returns the mean time of `count` steps; `wait` returns when all have ended."""
     start = time.perf_counter()
     for _ in range(count):
         run_step()
@@ -237,9 +233,8 @@ def make_batch(batch_size, tokens, predictions, vocab_size):
         "masked_lm_ids": rng.integers(5, vocab_size, (batch_size, predictions)),
         "sentence_order_labels": rng.integers(0, 2, batch_size),
     }
-    batch = {name: values.astype("int32") for name, values in features.items()}
-    batch["masked_lm_weights"] = np.ones((batch_size, predictions), "float32")
-    return batch
+    weights = np.ones((batch_size, predictions), "float32")
+    return {**_int32(features), "masked_lm_weights": weights}
 
 
 def make_permutation_batch(batch_size, tokens, predictions, vocab_size):
@@ -263,6 +258,9 @@ def make_permutation_batch(batch_size, tokens, predictions, vocab_size):
         "target_ids": np.take_along_axis(ids, positions, 1),
         "stream_starts": np.ones(batch_size),
     }
-    batch = {name: values.astype("int32") for name, values in features.items()}
-    batch["target_weights"] = np.ones((batch_size, predictions), "float32")
-    return batch
+    weights = np.ones((batch_size, predictions), "float32")
+    return {**_int32(features), "target_weights": weights}
+
+
+def _int32(features):
+    return {name: values.astype("int32") for name, values in features.items()}

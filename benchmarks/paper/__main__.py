@@ -44,11 +44,7 @@ class Options(RunFlags):
 
 
 def compare(options):
-    """Makes a comparison; returns its Markdown.
-
-    Raises:
-        UserError: a flag is missing, the table has no base scale, or a run fails.
-    """
+    """Makes a comparison; returns its Markdown."""
     table = TABLES[options.table]
     folder = pathlib.Path(options.output_dir) / f"table_{options.table}"
     if options.scale == "base":

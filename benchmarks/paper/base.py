@@ -7,6 +7,7 @@ from albert_tf.costs.albert import encoder_parameters
 from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import training_flops
 from albert_tf.costs.albert import training_memory
+from benchmarks.measuring import figures
 from benchmarks.paper.rows import slug
 
 _LENGTHS = (512, 77)
@@ -27,20 +28,10 @@ def configuration(row):
 
 
 def write(table, folder):
-    """Writes each row's configuration; returns a table and the commands as Markdown.
-
-    Args:
-        table: a `Table` whose rows have a configuration of the paper.
-        folder: a `Path`.
-    """
-    lines = [
-        f"## {table.title}",
-        "",
-        "| | parameters (millions) | paper | memory of 8 rows (GiB) | EFLOPs | "
-        f"paper: {table.figure} |",
-        "|---" * 6 + "|",
-    ]
-    commands = []
+    """Writes each row's configuration; returns a table and the commands as Markdown."""
+    columns = ["", "parameters (millions)", "paper", "memory of 8 rows (GiB)"]
+    columns += ["EFLOPs", f"paper: {table.figure}"]
+    rows, commands = [], []
     folder.mkdir(parents=True, exist_ok=True)
     for row in table.rows:
         config = configuration(row)
@@ -57,9 +48,10 @@ def write(table, folder):
             f"{flops / _EXA:.0f}",
             row.figure or "—",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
+        rows.append(cells)
         commands += _commands(row, path)
-    return "\n".join([*lines, "", "```sh", *commands, "```"]) + "\n"
+    lines = [f"## {table.title}", "", *figures.markdown(columns, rows), "", "```sh"]
+    return "\n".join([*lines, *commands, "```"]) + "\n"
 
 
 def _commands(row, path):

@@ -12,7 +12,6 @@ UNSHARED = {"embedding_size": 128, "parameter_sharing": "none"}
 """The tiny configuration as a BERT: nothing shared, E = H."""
 
 _FROM_THE_MEAN = {"init_layers": "mean"}
-_WHOLE_TEXTS = {"sentence_objective": "none"}
 _MUON = {**MUON, "lr_schedule": "wsd"}
 _MORE_MASKS = {"masked_lm_prob": 0.3, "max_predictions_per_seq": 20}
 # Layers that a short run can make use of, at least with the block of today.
@@ -20,44 +19,26 @@ _RECIPE = {"hidden_size": 192, "num_attention_heads": 3, "num_hidden_layers": 4}
 _RECIPE |= {"embedding_size": 128, "intermediate_size": 768}
 
 
-def _recipes():
-    """Lists recipes; each adds one thing to an earlier one."""
-    steps = (
-        ("official block, LAMB, 15% masked", "official", {}, {}),
-        ("block of today", "modern", {}, {}),
-        ("+ Muon, WSD", "modern", {}, _MUON),
-        ("+ 30% masked", "modern", {}, _MUON | _MORE_MASKS),
-        (
-            "+ from 30% to 15% masked",
-            "modern",
-            {},
-            _MUON | _MORE_MASKS | {"final_masked_lm_prob": 0.15},
-        ),
-        (
-            "replaced tokens instead",
-            "modern",
-            {},
-            _MUON | {"objective": "replaced_tokens"},
-        ),
-        (
-            "30% masked, nothing shared",
-            "modern",
-            {"parameter_sharing": "none"},
-            _MUON | _MORE_MASKS,
-        ),
-    )
-    return tuple(
-        Row(
-            name=name,
-            block=block,
-            tiny=_RECIPE | changes,
-            flags=flags,
-            data=_WHOLE_TEXTS,
-        )
-        for name, block, changes, flags in steps
-    )
-
-
+# Each adds one thing to an earlier one: name, block, changes, flags.
+_RECIPES = (
+    ("official block, LAMB, 15% masked", "official", {}, {}),
+    ("block of today", "modern", {}, {}),
+    ("+ Muon, WSD", "modern", {}, _MUON),
+    ("+ 30% masked", "modern", {}, _MUON | _MORE_MASKS),
+    (
+        "+ from 30% to 15% masked",
+        "modern",
+        {},
+        _MUON | _MORE_MASKS | {"final_masked_lm_prob": 0.15},
+    ),
+    ("replaced tokens instead", "modern", {}, _MUON | {"objective": "replaced_tokens"}),
+    (
+        "30% masked, nothing shared",
+        "modern",
+        {"parameter_sharing": "none"},
+        _MUON | _MORE_MASKS,
+    ),
+)
 _XLNET_EVALUATIONS = {"spans": {"max_gram": 5}, "single tokens": {"max_gram": 1}}
 
 COMPARISONS = {
@@ -65,17 +46,13 @@ COMPARISONS = {
         title="Static and dynamic masks (RoBERTa, table 1), and smoothed ones",
         conclusion="new masks in each epoch are as good as fixed ones or slightly "
         "better",
-        rows=(
-            Row(name="static masks", data={"masking": "static"}),
-            Row(name="dynamic masks", data={"masking": "dynamic"}),
+        rows=tuple(
             Row(
-                name="static masks, smoothed",
-                data={"masking": "static", "mask_smoothing": 0.7},
-            ),
-            Row(
-                name="dynamic masks, smoothed",
-                data={"masking": "dynamic", "mask_smoothing": 0.7},
-            ),
+                name=f"{kind} masks{', smoothed' * bool(smoothing)}",
+                data={"masking": kind, **smoothing},
+            )
+            for smoothing in ({}, {"mask_smoothing": 0.7})
+            for kind in ("static", "dynamic")
         ),
     ),
     "batch": Table(
@@ -104,7 +81,16 @@ COMPARISONS = {
         conclusion="",
         figure="",
         judged_by_tasks=True,
-        rows=_recipes(),
+        rows=tuple(
+            Row(
+                name=name,
+                block=block,
+                tiny=_RECIPE | changes,
+                flags=flags,
+                data={"sentence_objective": "none"},
+            )
+            for name, block, changes, flags in _RECIPES
+        ),
     ),
     "start": Table(
         title="Shared layers from a model that shares nothing",
@@ -144,11 +130,7 @@ COMPARISONS = {
         rows=(
             Row(name="memory, spans", figure="66.66"),
             Row(name="no memory", tiny={"mem_len": 0}, figure="65.55"),
-            Row(
-                name="single tokens",
-                flags={"max_gram": 1},
-                figure="65.95",
-            ),
+            Row(name="single tokens", flags={"max_gram": 1}, figure="65.95"),
             Row(
                 name="no reversed text",
                 tiny={"bi_data": False},

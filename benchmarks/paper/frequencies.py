@@ -55,12 +55,7 @@ def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
 
 
 def bits_a_byte(lines, vocabulary):
-    """Computes the bits a byte of UTF-8 that a loss of 1 nat a token is.
-
-    Args:
-        lines: list of str, of the text.
-        vocabulary: the tokenizer's file.
-    """
+    """Computes the bits a byte of UTF-8 that a loss of 1 nat a token is."""
     tokenizer = load_tokenizer(vocabulary)
     tokens = sum(len(tokenizer.tokenize(line)) for line in lines)
     return tokens / sum(len(line.encode()) for line in lines) / math.log(2)

@@ -6,6 +6,7 @@ import statistics
 from albert_tf.display.plots import COLOURS
 from albert_tf.display.plots import write_plot
 from albert_tf.io.files import write_atomically
+from benchmarks.measuring import figures
 from benchmarks.paper import tasks
 
 _LOSSES = ("masked_lm_loss", "permutation_lm_loss")
@@ -18,29 +19,21 @@ _METRICS = (
 
 
 def write(table, found, base_line, bits_a_byte, folder, details):
-    """Writes results.md and results.png.
-
-    Args:
-        table: a `Table`.
-        found: the result of `tiny.run`.
-        base_line: loss of a model that knows the frequencies of tokens only.
-        bits_a_byte: the bits a byte of text that a loss of 1 nat a token is.
-        folder: a `Path`.
-        details: further facts for a reader: corpus, steps.
-
-    Returns:
-        The Markdown.
-    """
+    """Writes results.md and results.png."""
     columns = _columns(found)
     heads = [metric + f" ({data})" * bool(data) for data, metric in columns]
     if table.figure:
         heads.append(f"paper: {table.figure}")
-    lines = [f"## {table.title}", "", details, "", _line(["", *heads])]
-    lines.append("|---" * (len(heads) + 1) + "|")
+    rows = []
     for row in table.rows:
         cells = [_cell(_values(found[row.name], *column)) for column in columns]
-        lines.append(_line([row.name, *cells, *[row.figure] * bool(table.figure)]))
-    lines += [
+        rows.append([row.name, *cells, *[row.figure] * bool(table.figure)])
+    lines = [
+        f"## {table.title}",
+        "",
+        details,
+        "",
+        *figures.markdown(["", *heads], rows),
         "",
         f"Each token by its frequency: loss {base_line:.3f}. A loss of 1 nat a token "
         f"is {bits_a_byte:.4f} bits a byte.",
@@ -62,10 +55,6 @@ def least_difference(found, data, metric):
     A seed draws the same masks of held-out text in each row. An effect on all rows is
     no difference between them and is left out: the variance is of the residuals of a
     model in which rows and seeds add up. Returns None with one seed or one row.
-
-    Args:
-        found: the result of `tiny.run`.
-        data, metric: a column.
     """
     rows = [_values(runs, data, metric) for runs in found.values()]
     rows = [values for values in rows if values]
@@ -106,10 +95,6 @@ def _cell(values):
         return "—"
     mean = f"{statistics.mean(values):.4f}"
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.4f}"
-
-
-def _line(cells):
-    return f"| {' | '.join(cells)} |"
 
 
 def _draw(path, table, found, column):

@@ -17,31 +17,11 @@ _LARGE = "albert/large_v2"
 _XXLARGE = "albert/xxlarge_v2"
 
 
-def _embedding_sizes():
-    """Lists rows of tables as wide as `(paper, tiny)`; layers share nothing or all."""
-    sizes = ((64, 16), (128, 32), (256, 64), (768, 128))
-    figures = {
-        "none": ((87, "81.3"), (89, "81.7"), (93, "81.8"), (108, "82.3")),
-        "all": ((10, "79.0"), (12, "80.1"), (16, "79.6"), (31, "79.8")),
-    }
+def _grid(sharings, sizes, reported):
+    """Lists rows of each way of sharing with each `(paper, tiny)` embedding size."""
+    pairs = ((sharing, size) for sharing in sharings for size in sizes)
     return tuple(
-        _shared(sharing, size, reached)
-        for sharing, reported in figures.items()
-        for size, reached in zip(sizes, reported, strict=True)
-    )
-
-
-def _sharings():
-    """Lists rows by the parts that layers share, with a wide and a factorised table."""
-    kinds = ("all", "attention", "ffn", "none")
-    figures = {
-        (768, 128): ((31, "79.8"), (83, "81.6"), (57, "79.5"), (108, "82.3")),
-        (128, 32): ((12, "80.1"), (64, "81.7"), (38, "80.2"), (89, "81.6")),
-    }
-    return tuple(
-        _shared(sharing, size, reached)
-        for size, reported in figures.items()
-        for sharing, reached in zip(kinds, reported, strict=True)
+        _shared(*pair, reached) for pair, reached in zip(pairs, reported, strict=True)
     )
 
 
@@ -58,41 +38,6 @@ def _shared(sharing, embedding_size, reached):
     )
 
 
-def _depths():
-    figures = ("52.9", "71.2", "77.2", "81.5", "82.1", "81.8")
-    return tuple(
-        Row(
-            name=f"L={paper}",
-            base=_LARGE,
-            base_changes={"num_hidden_layers": paper},
-            tiny={"num_hidden_layers": tiny},
-            millions=18,
-            figure=figure,
-        )
-        for paper, tiny, figure in zip(
-            (1, 3, 6, 12, 24, 48), (1, 2, 3, 4, 6, 8), figures, strict=True
-        )
-    )
-
-
-def _widths():
-    paper_widths, tiny_widths = (1024, 2048, 4096, 6144), (64, 128, 192, 256)
-    figures = ((18, "71.2"), (60, "74.6"), (225, "76.3"), (499, "74.0"))
-    return tuple(
-        Row(
-            name=f"H={paper}",
-            base=_LARGE,
-            base_changes={"num_hidden_layers": 3, **_width(paper)},
-            tiny=_width(tiny),
-            millions=millions,
-            figure=figure,
-        )
-        for paper, tiny, (millions, figure) in zip(
-            paper_widths, tiny_widths, figures, strict=True
-        )
-    )
-
-
 def _width(hidden_size):
     return {
         "hidden_size": hidden_size,
@@ -103,20 +48,6 @@ def _width(hidden_size):
 
 def _dropout(rate):
     return {"hidden_dropout_prob": rate, "attention_probs_dropout_prob": rate}
-
-
-def _objectives():
-    figures = {"none": "79.0", "nsp": "79.2", "sop": "80.1"}
-    return tuple(
-        Row(
-            name=f"sentence_objective={name}",
-            base=_BASE,
-            data={"sentence_objective": name},
-            millions=12,
-            figure=figure,
-        )
-        for name, figure in figures.items()
-    )
 
 
 _BERT_LARGE = {
@@ -130,19 +61,46 @@ TABLES = {
         title="Embedding size, with and without sharing (table 3)",
         conclusion="unshared layers gain a little from wider tables; with shared "
         "layers, 128 is best",
-        rows=_embedding_sizes(),
+        rows=_grid(
+            ("none", "all"),
+            ((64, 16), (128, 32), (256, 64), (768, 128)),
+            (
+                *((87, "81.3"), (89, "81.7"), (93, "81.8"), (108, "82.3")),
+                *((10, "79.0"), (12, "80.1"), (16, "79.6"), (31, "79.8")),
+            ),
+        ),
     ),
     "4": Table(
         title="What layers share (table 4)",
         conclusion="sharing all costs 1.5 to 2.5 points, most of it by sharing the "
         "feed-forward networks; sharing attention costs 0.7, or nothing at E=128",
-        rows=_sharings(),
+        rows=(
+            *_grid(
+                ("all", "attention", "ffn", "none"),
+                ((768, 128),),
+                ((31, "79.8"), (83, "81.6"), (57, "79.5"), (108, "82.3")),
+            ),
+            *_grid(
+                ("all", "attention", "ffn", "none"),
+                ((128, 32),),
+                ((12, "80.1"), (64, "81.7"), (38, "80.2"), (89, "81.6")),
+            ),
+        ),
     ),
     "5": Table(
         title="The sentence objective (table 5)",
         conclusion="next sentence prediction does not learn sentence order (52.0%), "
         "while sentence order also learns next sentence (78.9%)",
-        rows=_objectives(),
+        rows=tuple(
+            Row(
+                name=f"sentence_objective={name}",
+                base=_BASE,
+                data={"sentence_objective": name},
+                millions=12,
+                figure=figure,
+            )
+            for name, figure in (("none", "79.0"), ("nsp", "79.2"), ("sop", "80.1"))
+        ),
         all_held_out=True,
     ),
     "8": Table(
@@ -163,12 +121,44 @@ TABLES = {
         title="Depth (table 11)",
         conclusion="deeper is better up to 24 layers, with diminishing returns, and "
         "48 are no better",
-        rows=_depths(),
+        rows=tuple(
+            Row(
+                name=f"L={paper}",
+                base=_LARGE,
+                base_changes={"num_hidden_layers": paper},
+                tiny={"num_hidden_layers": tiny},
+                millions=18,
+                figure=figure,
+            )
+            for paper, tiny, figure in (
+                (1, 1, "52.9"),
+                (3, 2, "71.2"),
+                (6, 3, "77.2"),
+                (12, 4, "81.5"),
+                (24, 6, "82.1"),
+                (48, 8, "81.8"),
+            )
+        ),
     ),
     "12": Table(
         title="Width (table 12)",
         conclusion="wider is better up to 4096, and 6144 is worse",
-        rows=_widths(),
+        rows=tuple(
+            Row(
+                name=f"H={paper}",
+                base=_LARGE,
+                base_changes={"num_hidden_layers": 3, **_width(paper)},
+                tiny=_width(tiny),
+                millions=millions,
+                figure=figure,
+            )
+            for paper, tiny, millions, figure in (
+                (1024, 64, 18, "71.2"),
+                (2048, 128, 60, "74.6"),
+                (4096, 192, 225, "76.3"),
+                (6144, 256, 499, "74.0"),
+            )
+        ),
     ),
     "13": Table(
         title="Equal compute (table 13: equal hours)",

@@ -70,11 +70,7 @@ class Corpus:
     folder: pathlib.Path
 
     def check(self):
-        """Refuses a folder whose contents were not made of these texts.
-
-        Raises:
-            UserError: it was made of others, or of another number of pieces.
-        """
+        """Refuses a folder whose contents were not made of these texts."""
         texts = [pathlib.Path(path) for path in matching(self.input_file)]
         kept_runs.check(self.folder, input_file=texts, vocab_size=self.vocab_size)
 
@@ -130,18 +126,9 @@ class Corpus:
 def run(table, corpus, folder, flags):
     """Trains each row with each seed; finished runs are kept.
 
-    Args:
-        table: a `Table`.
-        corpus: a `Corpus`.
-        folder: a `Path`, for the runs.
-        flags: the `RunFlags`.
-
     Returns:
         Of each row, by its name, the results of each seed: dicts of results by the name
         of the evaluation.
-
-    Raises:
-        UserError: a run fails, or there are runs with other flags or data.
     """
     sets = _held_out(table, corpus)
     rows = list(_rows(table, corpus, folder, flags))
@@ -205,17 +192,14 @@ def data_flags(table, row):
 
 def _held_out(table, corpus):
     """Returns the flags of the evaluation data, by the parts that tell them apart."""
-    rows = {row.name: row for row in table.rows}
-    if not table.all_held_out:
-        rows = {"": table.rows[0]}
-    return {name: _held_out_of(table, row, corpus) for name, row in rows.items()}
-
-
-def _held_out_of(table, row, corpus):
-    flags = data_flags(table, row)
-    found = {"eval_file": corpus.data(flags) / "held_out"}
-    if flags.get("sentence_objective") == "none":  # It has no pairs to judge.
-        found["sentence_objective"] = "none"
+    rows = table.rows if table.all_held_out else table.rows[:1]
+    found = {}
+    for row in rows:
+        flags = data_flags(table, row)
+        own = {"eval_file": corpus.data(flags) / "held_out"}
+        if flags.get("sentence_objective") == "none":  # It has no pairs to judge.
+            own["sentence_objective"] = "none"
+        found[row.name if table.all_held_out else ""] = own
     return found
 
 

@@ -37,16 +37,11 @@ def pool(num_workers):
         executor.shutdown(cancel_futures=True)
 
 
-def _cores():
-    """Lists the numbers of this process's cores, none where the platform is silent."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
-
-
 def _shares(num_workers):
     """Returns `num_workers` lists of cores, empty where the platform is silent."""
-    cores = _cores()
-    if not cores:
+    if not hasattr(os, "sched_setaffinity"):
         return [[]] * num_workers
+    cores = sorted(os.sched_getaffinity(0))
     return [
         cores[place::num_workers] or [cores[place % len(cores)]]
         for place in range(num_workers)

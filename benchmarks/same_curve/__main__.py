@@ -25,7 +25,9 @@ from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
-from benchmarks.same_curve import material
+from albert_tf.tokenization import load_tokenizer
+from benchmarks.measuring import figures
+from benchmarks.measuring import turns
 
 MODELS = ("albert", "bert")
 _LEARNING_RATES = {"adamw": 5e-4, "lamb": 5e-3}
@@ -62,8 +64,6 @@ def benchmark(options):
     Returns:
         `{(model, optimizer): {side: {term: losses}}}`; the lists are of `[steps]`.
     """
-    from benchmarks.measuring import turns
-
     turns.check_peer(options.peer_python)
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,10 +78,11 @@ def benchmark(options):
 
 def _prepare(options, folder):
     """Writes the batches and ALBERT's start; returns its configuration."""
-    from albert_tf.tokenization import load_tokenizer
+    # Imported here, so that --help does not wait for TensorFlow.
+    from benchmarks.same_curve import ours
 
     tokenizer = load_tokenizer(options.spm_model_file)
-    length = material.write_batches(
+    length = ours.write_batches(
         folder / "batches.npz",
         options.input_file,
         tokenizer,
@@ -100,7 +101,7 @@ def _prepare(options, folder):
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    material.write_start(config, folder / "albert", tokenizer, _SEED)
+    ours.write_start(config, folder / "albert", tokenizer, _SEED)
     return config
 
 
@@ -115,7 +116,10 @@ def _curves(options, folder, config, model, optimizer):
     }
     if model == "bert":  # ours cannot be written in its form, but theirs be read
         setting["bert"] = {**config.to_dict(), "embedding_size": config.hidden_size}
-    theirs = material.peer(options.peer_python, setting)
+    with turns.Player(
+        turns.command_of(options.peer_python, "hugging_face_curve", setting)
+    ) as peer:
+        theirs = peer.turn()
     from benchmarks.same_curve import ours
 
     own = ours.train(setting)
@@ -133,16 +137,16 @@ def _report(found, folder, tolerance):
         folder / "losses.json",
         json.dumps({", ".join(key): sides for key, sides in found.items()}),
     )
-    print("\n| model, optimizer | loss | first | last | largest difference |")
-    print("|---" * 5 + "|")
-    worst = 0.0
+    worst, rows = 0.0, []
     for key, sides in found.items():
         for term, name in TERMS.items():
             own, theirs = (np.array(sides[side][term]) for side in sides)
             difference = float(np.abs(own - theirs).max())
             worst = np.maximum(worst, difference)  # NaN stays NaN
             cells = [", ".join(key), name, f"{own[0]:.4f}", f"{own[-1]:.4f}"]
-            print(f"| {' | '.join([*cells, f'{difference:.1e}'])} |")
+            rows.append([*cells, f"{difference:.1e}"])
+    columns = ["model, optimizer", "loss", "first", "last", "largest difference"]
+    print("", *figures.markdown(columns, rows), sep="\n")
     _draw(folder / "same_curve.png", found)
     if not worst <= tolerance:
         raise UserError(f"The losses differ by {worst:.1e}, more than {tolerance:g}.")

@@ -1,7 +1,8 @@
-"""Our side: the engine's training step on given batches."""
+"""Our side: the start, the batches, and the engine's training step on them."""
 
 import time
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -14,12 +15,42 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
+from albert_tf.pretraining.settings import described_lengths
+from data_pipeline.input_pipeline import pretraining_dataset
 
 _KINDS = {"adamw": AdamW, "lamb": LAMB}
 
 
+def write_batches(path, input_file, tokenizer, batch_size, count, seed):
+    """Writes batches of records as an `.npz` of arrays `[batches, batch, …]`.
+
+    Returns:
+        The length of a sequence, in tokens.
+    """
+    lengths = described_lengths(input_file, None)
+    dataset = pretraining_dataset(
+        input_file, tokenizer, batch_size, *lengths.values(), seed, training=True
+    )
+    batches = [
+        batch
+        for batch in dataset.take(count).as_numpy_iterator()
+        if len(batch["input_ids"]) == batch_size
+    ]
+    names = batches[0]
+    np.savez(path, **{name: np.stack([one[name] for one in batches]) for name in names})
+    return lengths["max_seq_length"]
+
+
+def write_start(config, folder, tokenizer, seed):
+    """Writes an ALBERT of random weights as a directory of Hugging Face's."""
+    keras.utils.set_random_seed(seed)
+    AlbertForPreTraining(config).save_pretrained(
+        folder, tokenizer, format="huggingface"
+    )
+
+
 def train(setting):
-    """Trains from a start on batches; see `hugging_face.train`."""
+    """Trains from a start on batches; see `hugging_face_curve.train`."""
     strategy = create_strategy("auto")
     model = AlbertForPreTraining.from_pretrained(
         setting["start"],

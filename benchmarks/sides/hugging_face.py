@@ -26,10 +26,8 @@ def main(setting):
 
 def _make_albert(setting):
     """Makes a new model with attention `sdpa`."""
-    activation = _activation(setting)
-    config = transformers.AlbertConfig(
-        **{**setting["config"], "hidden_act": activation, "classifier_dropout_prob": 0}
-    )
+    own = {"hidden_act": _activation(setting), "classifier_dropout_prob": 0}
+    config = transformers.AlbertConfig(**{**setting["config"], **own})
     return transformers.AlbertForPreTraining._from_config(
         config, attn_implementation="sdpa", dtype=torch.float32
     )

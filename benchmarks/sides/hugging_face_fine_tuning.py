@@ -45,7 +45,8 @@ def main(setting):
             chosen = order[i : i + size]
             width = fixed or int(rows["lengths"][chosen].max())
             with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
-                loss = model(**_labelled(rows, chosen, width)).loss
+                batch = batch_of(rows, chosen, width)
+                loss = model(**batch, **_labels(rows, chosen, width)).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -56,12 +57,6 @@ def main(setting):
     return lambda request: turns.seconds_per_step(epoch, 1), details
 
 
-def _labelled(rows, chosen, width):
-    labels = _labels(rows, chosen, width)
-    labels = {name: torch.from_numpy(array) for name, array in labels.items()}
-    return {**batch_of(rows, chosen, width), **labels}
-
-
 def _labels(rows, chosen, width):
     labels = rows["labels"]
     if len(labels) == len(rows["ids"]):  # one for each token
@@ -69,8 +64,8 @@ def _labels(rows, chosen, width):
         for place, row in enumerate(chosen):
             start, length = rows["starts"][row], rows["lengths"][row]
             found[place, :length] = labels[start : start + length]
-        return {"labels": np.where(found < 0, _NO_LABEL, found)}
-    labels = labels[chosen].astype(np.int64)
+        return {"labels": torch.from_numpy(np.where(found < 0, _NO_LABEL, found))}
+    labels = torch.from_numpy(labels[chosen].astype(np.int64))
     if labels.ndim == 1:
         return {"labels": labels}
     return {"start_positions": labels[:, 0], "end_positions": labels[:, 1]}

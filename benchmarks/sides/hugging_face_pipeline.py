@@ -19,6 +19,7 @@ import transformers  # noqa: E402
 from benchmarks.measuring.turns import seconds_of_passes  # noqa: E402
 from benchmarks.measuring.turns import seconds_to_choose_by  # noqa: E402
 from benchmarks.measuring.turns import thread_counts  # noqa: E402
+from benchmarks.sides.hugging_face_inference import config_of  # noqa: E402
 from benchmarks.sides.hugging_face_windows import tokenizer_of  # noqa: E402
 
 
@@ -27,18 +28,15 @@ def main(setting):
     with open(setting["texts"], encoding="utf-8") as file:
         requests = json.load(file)
     tokenizer = tokenizer_of(setting["vocabulary"])
-    with open(setting["config"], encoding="utf-8") as file:
-        shape = json.load(file)
-    shape = {k: v for k, v in shape.items() if k in _SHAPE}
     pipelines = {
-        (kind, attention): _pipeline(shape, kind, attention, tokenizer)
+        (kind, attention): _pipeline(setting["config"], kind, attention, tokenizer)
         for kind in _KINDS
         for attention in ("sdpa", "eager")
     }
     if all(map(importlib.util.find_spec, ("onnx", "onnxruntime", "sympy"))):
         from benchmarks.sides import onnx_runtime
 
-        config = transformers.AlbertConfig(**shape, **_AS_OURS)
+        config = config_of(setting["config"])
         for name, sessions_of in onnx_runtime.runtimes().items():
             pipelines[name] = onnx_runtime.OnnxClassifier(
                 config, tokenizer, sessions_of
@@ -63,24 +61,6 @@ def main(setting):
     return take_turn, details
 
 
-_SHAPE = (
-    "embedding_size",
-    "hidden_size",
-    "intermediate_size",
-    "max_position_embeddings",
-    "num_attention_heads",
-    "num_hidden_layers",
-    "vocab_size",
-)
-
-
-_AS_OURS = {
-    "hidden_act": "gelu_new",
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
-
-
 _KINDS = {
     "float32": lambda model: model,
     "bfloat16": lambda model: model.to(torch.bfloat16),
@@ -90,10 +70,9 @@ _KINDS = {
 }
 
 
-def _pipeline(shape, kind, attention, tokenizer):
-    config = transformers.AlbertConfig(
-        **shape, **_AS_OURS, attn_implementation=attention
-    )
+def _pipeline(config, kind, attention, tokenizer):
+    config = config_of(config)
+    config._attn_implementation = attention
     model = _KINDS[kind](transformers.AlbertForSequenceClassification(config).eval())
     return transformers.pipeline(
         "text-classification", model=model, tokenizer=tokenizer, device=-1

@@ -11,7 +11,6 @@ Then the peak memory of a process that makes the windows of the file.
 """
 
 import dataclasses
-import functools
 import os
 import pathlib
 import sys
@@ -21,11 +20,10 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.question_answering.questions import read_question_file
-from benchmarks.measuring.turns import Player
+from benchmarks.measuring import figures
 from benchmarks.measuring.turns import check_peer
 from benchmarks.measuring.turns import command_of
-from benchmarks.measuring.turns import rounds_of
-from benchmarks.measuring.turns import started
+from benchmarks.measuring.turns import played
 
 _OURS, _PEER = "this project", "Hugging Face"
 
@@ -34,11 +32,7 @@ _OURS, _PEER = "this project", "Hugging Face"
 class Options:
     data_file: str = option("File of questions in SQuAD's JSON layout.")
     spm_model_file: str = option("SentencePiece model; its .vocab file lies beside it.")
-    peer_python: str | None = option(
-        "Python interpreter with torch and transformers; without one, only our side "
-        "runs.",
-        None,
-    )
+    peer_python: str | None = figures.peer_option()
     max_seq_length: int = option(
         "Largest length of a window, in tokens.", 384, minimum=5
     )
@@ -54,15 +48,10 @@ class Options:
 
 
 def benchmark(options):
-    """Prints rates, ratios and peak memory.
-
-    Raises:
-        UserError: a file is missing, or the peer's packages are.
-    """
+    """Prints rates, ratios and peak memory."""
     questions = len(read_question_file(options.data_file))
-    with started(_commands(options)) as players:
-        turns = {n: functools.partial(p.turn, "time") for n, p in players.items()}
-        found = rounds_of(turns, options.rounds)
+    commands = _commands(options)
+    (found,), _ = played(commands, options.rounds, ["time"])
     for name, turns in found.items():
         best = {kind: min(turn[kind] for turn in turns) for kind in ("wall", "cpu")}
         print(
@@ -80,7 +69,10 @@ def benchmark(options):
             f"{_OURS} / {_PEER}: {ratios['wall']:.2f} in wall time, "
             f"{ratios['cpu']:.2f} in CPU time"
         )
-    _print_memory(options)
+    # In a process that has made no windows yet.
+    (memory,), _ = played({_OURS: commands[_OURS]}, 1, ["memory"])
+    peak = memory[_OURS][0]["peak"]
+    print(f"peak memory of making windows: {peak:.0f} MB")
 
 
 def _commands(options):
@@ -97,12 +89,6 @@ def _commands(options):
         peer = (options.peer_python, "hugging_face_windows")
         commands[_PEER] = command_of(*peer, {**setting, "vocabulary": str(pieces)})
     return commands
-
-
-def _print_memory(options):
-    with Player(_commands(options)[_OURS]) as player:
-        peak = player.turn("memory")["peak"]
-    print(f"peak memory of making windows: {peak:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -59,15 +59,11 @@ class Options(pretraining_gain.FineTuningFlags):
 
 
 def run(options):
-    """Runs the missing runs, then writes and prints the table.
-
-    Raises:
-        UserError: the file is no SQuAD 1.1, or a run fails.
-    """
+    """Runs the missing runs, then writes and prints the table."""
     learned, scored = _split(options)
     constants = best_constants(read_paragraphs(learned), read_paragraphs(scored))
     rows = {
-        metric: [_row(metric, "none", f"always {name}", [f"{score:.2f}", "", ""])]
+        metric: [[f"SQuAD, {metric}", "none", f"always {name}", f"{score:.2f}", "", ""]]
         for metric, (name, score) in constants.items()
     }
     flags = {"train_file": learned, "predict_file": scored, "version": 1}
@@ -81,12 +77,8 @@ def run(options):
     ):
         for metric in _METRICS:
             cells = pretraining_gain.score_cells(runs, metric, 2)
-            rows[metric].append(_row(metric, model, start, cells))
+            rows[metric].append([f"SQuAD, {metric}", model, start, *cells])
     pretraining_gain.write_table(options.output_dir, sum(rows.values(), []))
-
-
-def _row(metric, model, start, cells):
-    return pretraining_gain.row([f"SQuAD, {metric}", model, start, *cells])
 
 
 def _split(options):

@@ -36,14 +36,7 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class LostAnswer:
-    """An answer that its tokens do not give back.
-
-    Attributes:
-        question_id: whose answer it is.
-        text: the answer.
-        recovered: the text of its tokens.
-        reason: why they differ.
-    """
+    """An answer that its tokens do not give back."""
 
     question_id: str
     text: str
@@ -68,15 +61,7 @@ def report(options):
 
 
 def lost_answers(paragraphs, tokenizer):
-    """Takes every answer to tokens and back.
-
-    Args:
-        paragraphs: iterable of `Paragraph`.
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
-
-    Returns:
-        How many answers there are, and a list of `LostAnswer`s.
-    """
+    """Takes every answer to tokens and back."""
     count, lost = 0, []
     for paragraph in paragraphs:
         _, spans = tokenizer.encode_with_offsets(paragraph.context)

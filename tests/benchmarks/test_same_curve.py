@@ -1,15 +1,16 @@
 """Losses here and in PyTorch, from one start on the same batches."""
 
+import contextlib
 import json
 import math
-import sys
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
+from benchmarks.measuring import turns
 from benchmarks.same_curve import __main__ as same_curve
-from benchmarks.same_curve import material as sides
 
 
 @pytest.fixture
@@ -56,11 +57,10 @@ def sides_that_differ(monkeypatch):
         own = {name: [3.0, 2.5, 2.0, 1.5] for name in terms}
         own |= {"seconds": [9.0, 1.0, 1.0, 1.0], "held_out": [2.75, 1.75]}
         theirs = {**own, terms[0]: [loss + shift for loss in own[terms[0]]]}
-        monkeypatch.setattr(
-            "benchmarks.measuring.turns.check_peer", lambda python: None
-        )
+        monkeypatch.setattr(turns, "check_peer", lambda python: None)
         monkeypatch.setattr("benchmarks.same_curve.ours.train", lambda setting: own)
-        monkeypatch.setattr(sides, "peer", lambda python, setting: theirs)
+        peer = contextlib.nullcontext(mock.Mock(turn=lambda: theirs))
+        monkeypatch.setattr(turns, "Player", lambda command: peer)
 
     return put
 
@@ -87,8 +87,9 @@ def test_a_difference_beyond_the_tolerance_fails(
 
 
 def test_a_peer_that_fails_is_named():
-    with pytest.raises(UserError, match="hugging_face failed; its messages are above"):
-        sides.peer(sys.executable, {"start": "nowhere"})
+    command = turns.command_of("false", "hugging_face_curve", {"start": "nowhere"})
+    with pytest.raises(UserError, match="hugging_face_curve ended with status 1; its"):
+        turns.Player(command)
 
 
 def test_pytorch_is_asked_for_first(options, tmp_path):

@@ -70,10 +70,10 @@ class _Refusing:
     def started(self, program, folder):
         yield [self]
 
-    def send(self, number):
+    def send_signal(self, number):
         pass
 
-    def wait(self):
+    def finish(self):
         return Ended(1, "error: x already holds a data set.", 1.0)
 
 

@@ -66,7 +66,7 @@ class _Moments(list):
 
 def _wait_for_the_end(folder, running):
     for process in running:
-        process.wait()
+        process.finish()
 
 
 @pytest.mark.nightly
