@@ -10,6 +10,7 @@ import sys
 
 from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
+from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
@@ -132,9 +133,8 @@ def run_module(name, flags, label=""):
 
 def read_results(folder):
     """Reads the numbers in the eval_results.txt of a folder, a dict."""
-    text = (folder / "eval_results.txt").read_text(encoding="utf-8")
-    pairs = (line.split(" = ") for line in text.splitlines())
-    return {name: float(value) for name, value in pairs}
+    text = read_eval_results(folder / "eval_results.txt")
+    return {name: float(value) for name, value in text.items()}
 
 
 def _runs(script, flags):

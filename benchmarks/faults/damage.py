@@ -1,22 +1,22 @@
 """Cuts in files and flipped bytes, and the outcomes of reading them."""
 
 import collections
+import contextlib
 import itertools
 import json
 import pathlib
 import re
-import select
 import shutil
 import signal
-import subprocess
 import sys
+import threading
 import time
 
 from albert_tf.errors import UserError
 from benchmarks.faults import programs
 from benchmarks.faults import reading
-from benchmarks.faults.processes import PROJECT
 from benchmarks.faults.results import fresh
+from benchmarks.measuring.turns import Player
 
 _PART = "damage"
 _LONGEST_SECONDS = 300
@@ -155,42 +155,28 @@ def _source(bench, group):
     return folder
 
 
-class Reader:
-    """A process that reads folders; another one takes its place where it crashes."""
+class Reader(contextlib.ExitStack):
+    """A process that reads folders; another takes its place where it ends or hangs."""
 
     def __init__(self, reference):
-        self._reference = reference
-        self.process = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._end()
+        super().__init__()
+        command = [sys.executable, "-m", "benchmarks.faults.reading", str(reference)]
+        self._command, self.player = command, None
 
     def read(self, group, folder):
         """Returns the result of `reading.read`; `{"hangs": …}` if it takes too long."""
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.faults.reading", self._reference],
-                cwd=PROJECT,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        request = json.dumps({"group": group, "folder": str(folder)})
-        self.process.stdin.write(f"{request}\n")
-        self.process.stdin.flush()
-        ready, _, _ = select.select([self.process.stdout], [], [], _LONGEST_SECONDS)
-        line = self.process.stdout.readline() if ready else ""
-        if line:
-            return json.loads(line)
-        self.process.kill()
-        self._end()
-        code, self.process = self.process.returncode, None
-        return {"traceback": f"exit status {code}"} if ready else {"hangs": True}
-
-    def _end(self):
-        if self.process is not None:
-            self.process.communicate()
+        if self.player is None:
+            self.player = self.enter_context(Player(self._command))
+        process = self.player.process
+        killer = threading.Timer(_LONGEST_SECONDS, process.kill)
+        began = time.monotonic()
+        killer.start()
+        try:
+            return self.player.turn(json.dumps({"group": group, "folder": str(folder)}))
+        except UserError:
+            self.player = None
+            if time.monotonic() - began >= _LONGEST_SECONDS:
+                return {"hangs": True}
+            return {"traceback": f"exit status {process.returncode}"}
+        finally:
+            killer.cancel()

@@ -27,7 +27,7 @@ def attack(bench, program, kills):
     folder = bench.directory / "killed" / program.name
     reference = bench.reference(program)
     attempt = 0
-    while len(done := _kills(bench, program)) < kills:
+    while len(done := bench.results.of(_PART, program.name, "kill")) < kills:
         folder.mkdir(parents=True, exist_ok=True)
         rng = bench.rng(program.name, len(done), attempt)
         attempt += 1
@@ -38,10 +38,6 @@ def attack(bench, program, kills):
         ended = bench.finish(program, folder)
         failed = ended.code and ended.sentence is None
         _compare(bench, program, folder, reference, ended.said if failed else "")
-
-
-def _kills(bench, program):
-    return [case for case in bench.results.of(_PART, program.name) if "moment" in case]
 
 
 def _not_compared(bench, program):

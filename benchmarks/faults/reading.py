@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import pathlib
 import sys
 import traceback
@@ -15,6 +16,7 @@ import traceback
 from albert_tf.errors import UserError
 from benchmarks.faults import outcomes
 from benchmarks.faults import programs
+from benchmarks.measuring.turns import serve
 
 _TEXTS = ["the cat sat on a mat.", "quickly under the house", "bird"]
 _STEPS = 12  # of the runs that are gone on with
@@ -156,12 +158,9 @@ READERS = {
 
 def main():
     """Answers requests until the input ends."""
-    # Nothing but answers may go where they go.
-    answers, sys.stdout = sys.stdout, sys.stderr
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = read(request["group"], request["folder"], pathlib.Path(sys.argv[1]))
-        print(json.dumps(answer), file=answers, flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    reference = pathlib.Path(sys.argv[1])
+    serve(lambda line: read(**json.loads(line), reference=reference), "ready")
 
 
 if __name__ == "__main__":

@@ -34,17 +34,14 @@ def check(folder, **facts):
     known, asked = read_json_object(path), json.loads(text)
     for name in {**known, **asked}:
         if known.get(name) != asked.get(name):
+            was, now = known.get(name), facts.get(name)
+            other = f"settings: {name}={was}, which is {now} now"
+            if isinstance(now, (pathlib.Path, list)):
+                other = f"contents of --{name}"
             raise UserError(
-                f"{folder} holds runs that were made with other "
-                f"{_named(name, known.get(name), facts.get(name))}; name another "
+                f"{folder} holds runs that were made with other {other}; name another "
                 "--output_dir, or delete that folder."
             )
-
-
-def _named(name, known, asked):
-    if isinstance(asked, (pathlib.Path, list)):
-        return f"contents of --{name}"
-    return f"settings: {name}={known}, which is {asked} now"
 
 
 def _digest(path):

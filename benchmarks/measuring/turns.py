@@ -36,7 +36,7 @@ class Player:
     """
 
     def __init__(self, command, environment=None):
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             command,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.PIPE,
@@ -48,26 +48,26 @@ class Player:
     def turn(self, request=""):
         """Plays one turn, after a pause; returns its answer."""
         time.sleep(_PAUSE)
-        self._process.stdin.write(f"{request}\n")
-        self._process.stdin.flush()
+        self.process.stdin.write(f"{request}\n")
+        self.process.stdin.flush()
         return self._answer()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._process.communicate()  # Ends its input, and so the process.
+        self.process.communicate()  # Ends its input, and so the process.
 
     def _answer(self):
-        line = self._process.stdout.readline()
+        line = self.process.stdout.readline()
         if not line:
             # Imported here: the peers have no albert_tf.
             from albert_tf.errors import UserError
 
-            self._process.communicate()
+            self.process.communicate()
             raise UserError(
-                f"{' '.join(self._process.args[:4])} ended with status "
-                f"{self._process.returncode}; its messages are above."
+                f"{' '.join(self.process.args[:4])} ended with status "
+                f"{self.process.returncode}; its messages are above."
             )
         return json.loads(line)
 
@@ -88,16 +88,14 @@ class Fastest(contextlib.ExitStack):
         players = {k: self.enter_context(Player(v)) for k, v in commands.items()}
         self._players = players
         words = next(iter(players.values())).details
-        self.details = {word: self._fastest(word) for word in words}
+        self.details = {
+            word: min(players, key=lambda name, word=word: players[name].details[word])
+            for word in words
+        }
 
     def turn(self, request):
         """Plays one turn, as a `Player` does."""
         return self._players[self.details[request.split()[0]]].turn(request)
-
-    def _fastest(self, name):
-        return min(
-            self._players, key=lambda setting: self._players[setting].details[name]
-        )
 
 
 def serve(take_turn, details):

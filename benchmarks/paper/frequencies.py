@@ -9,14 +9,14 @@ from albert_tf.pretraining.flags import DataFlags
 from albert_tf.tokenization import load_tokenizer
 
 _SEED = 12345
-_BATCH_SIZE = 64
+_BATCH_SIZE, _BATCHES = 64, 200  # to read of each data set
 _TARGETS = {
     "masked_lm": ("masked_lm_ids", "masked_lm_weights"),
     "permutation_lm": ("target_ids", "target_weights"),
 }
 
 
-def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
+def unigram_loss(objective, folder, vocabulary, lengths):
     """Computes the cross-entropy in nats of the tokens to predict in held-out data.
 
     The frequencies are of the tokens to predict in the training data, each token
@@ -27,7 +27,6 @@ def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
         folder: a `Path` with records and their `held_out`.
         vocabulary: the tokenizer's file.
         lengths: tokens and predictions of a sequence.
-        batches: how many of each to read, of 64 sequences.
     """
     tokenizer = load_tokenizer(vocabulary)
     ids, weights = _TARGETS[objective]
@@ -44,7 +43,7 @@ def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
             max_gram=DataFlags.max_gram,
         )
         total = np.zeros(tokenizer.vocab_size)
-        for batch in dataset.take(batches):
+        for batch in dataset.take(_BATCHES):
             kept = np.array(batch[ids])[np.array(batch[weights]) > 0]
             total += np.bincount(kept, minlength=tokenizer.vocab_size)
         return total

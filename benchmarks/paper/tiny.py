@@ -80,13 +80,11 @@ class Corpus:
         path = self.folder / f"vocab_{self.vocab_size}.model"
         if not path.exists():
             flags = {
-                "input_file": self.input_file,
-                "input_format": _DATA["input_format"],
                 "output_prefix": path.with_suffix(""),
                 "vocab_size": self.vocab_size,
                 "input_sentence_size": 50_000,
             }
-            run_module("data_pipeline.train_tokenizer", flags)
+            self._run("train_tokenizer", flags)
         return path
 
     def lines(self, number):
@@ -100,27 +98,19 @@ class Corpus:
         name = checksums.of_bytes(json.dumps(flags, sort_keys=True).encode())
         folder = self.folder / f"data_{name[:8]}"
         if not (folder / "held_out" / "dataset_info.json").exists():
-            own = {
-                "input_file": self.input_file,
-                "output_file": folder / "train.tfrecord",
-                "spm_model_file": self.vocabulary,
-            }
+            own = {"spm_model_file": self.vocabulary}
             if "mask_smoothing" in flags:
-                own["token_counts_file"] = self._token_counts()
-            run_module("data_pipeline.create_pretraining_data", {**own, **flags})
+                counts = self.vocabulary.with_suffix(".counts")
+                if not counts.exists():
+                    self._run("count_tokens", {**own, "output_file": counts})
+                own["token_counts_file"] = counts
+            own["output_file"] = folder / "train.tfrecord"
+            self._run("create_pretraining_data", {**own, **flags})
         return folder
 
-    def _token_counts(self):
-        path = self.vocabulary.with_suffix(".counts")
-        if not path.exists():
-            flags = {
-                "input_file": self.input_file,
-                "input_format": _DATA["input_format"],
-                "output_file": path,
-                "spm_model_file": self.vocabulary,
-            }
-            run_module("data_pipeline.count_tokens", flags)
-        return path
+    def _run(self, name, flags):
+        texts = {"input_file": self.input_file, "input_format": _DATA["input_format"]}
+        run_module(f"data_pipeline.{name}", {**texts, **flags})
 
 
 def run(table, corpus, folder, flags):

@@ -8,6 +8,7 @@ and each of the others with the reason. A model cannot give these exactly.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,9 +35,8 @@ class Options:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class LostAnswer:
-    """An answer that its tokens do not give back."""
+class LostAnswer(NamedTuple):
+    """An answer that its tokens do not give back, the text that they give, and why."""
 
     question_id: str
     text: str

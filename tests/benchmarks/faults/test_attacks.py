@@ -195,8 +195,9 @@ def test_a_reader_that_crashes_is_replaced(tmp_path):
     with Reader(tmp_path) as reader:
         answer = reader.read("vocabulary", tmp_path)
         assert "There is no file or folder " in answer["error"]
-        reader.process.send_signal(signal.SIGSTOP)
-        threading.Timer(0.5, reader.process.kill).start()  # while it reads
+        process = reader.player.process
+        process.send_signal(signal.SIGSTOP)
+        threading.Timer(0.5, process.kill).start()  # while it reads
         assert reader.read("vocabulary", tmp_path) == {"traceback": "exit status -9"}
         assert "There is no file" in reader.read("vocabulary", tmp_path)["error"]
 
