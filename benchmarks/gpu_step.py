@@ -117,12 +117,10 @@ def _compare_losses(options):
 def _parse(run):
     """Returns the configuration and the arguments of `make_batch` of a run."""
     name, shape = run.rsplit(":", 1)
-    batch = batch_shape(shape)
-    if name.endswith(".json"):
-        config = AlbertConfig.from_json_file(name)
-    else:
-        config = AlbertConfig.released(name)
-    return without_dropout(config), {**batch, "vocab_size": config.vocab_size}
+    is_file = name.endswith(".json")
+    config = (AlbertConfig.from_json_file if is_file else AlbertConfig.released)(name)
+    batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
+    return without_dropout(config), batch
 
 
 def _measure(options, config, batch):

@@ -57,8 +57,7 @@ class FineTuningFlags:
 def compare(script, task_name, model_dirs, output_dir, flags):
     """Fine-tunes each model from its weights and from random ones; keeps finished runs.
 
-    Yields:
-        (name of the model, start, results of each seed), the results a list of dicts.
+    Yields the name of each model, the start, and the results of each seed.
     """
     output_dir = pathlib.Path(output_dir)
     flags = {

@@ -128,8 +128,8 @@ def _source(bench, group):
         "TF1 checkpoint": programs.TO_TF1,
     }
     if group in made:
-        source = fresh(bench.directory / "whole" / group)
-        _copy(bench.reference(made[group]).folder, source)
+        reference = bench.reference(made[group]).folder
+        source = _copy(reference, bench.directory / "whole" / group)
         if group in ("model directory", "fine-tuned model"):
             for name in ("checkpoints", "train", "eval"):  # of the runs, below
                 shutil.rmtree(source / name, ignore_errors=True)

@@ -55,9 +55,8 @@ def _kill(bench, program, folder, reference, moment, rng):
         else:
             wait_for_change(folder, running)
             soon = moment == "writing"
-            time.sleep(
-                rng.uniform(0, _SOON_SECONDS if soon else reference.working_seconds)
-            )
+            latest = _SOON_SECONDS if soon else reference.working_seconds
+            time.sleep(rng.uniform(0, latest))
         victim, *others = rng.sample(running, len(running))
         victim.send_signal(signal.SIGKILL)
         ended = victim.finish()

@@ -27,12 +27,7 @@ class Refused(Exception):
 
 
 def read(group, folder, reference):
-    """Reads the files in `folder` as files of a group are read.
-
-    Returns:
-        A dict: `digest` of the result and what was `warned` of, `error`, the sentence,
-        or `traceback`.
-    """
+    """Returns the `digest` of a folder and the warnings, an `error` or `traceback`."""
     try:
         with _warnings() as warned:
             digest = READERS[group](pathlib.Path(folder), reference)

@@ -34,6 +34,6 @@ def attack(bench, program):
     verdict = "refused" if named else "unnamed" if second.sentence else "traceback"
     bench.results.add(_PART, program.name, "second", verdict, note)
     names = outcomes.differing(folder, reference.folder)
-    verdict = "differs" if names or ended.code else "equal"
     note = ", ".join(names) or (ended.said[-2000:] if ended.code else "")
+    verdict = "differs" if names or ended.code else "equal"
     bench.results.add(_PART, program.name, "outcome of the first", verdict, note)

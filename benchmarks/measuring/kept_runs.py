@@ -18,12 +18,8 @@ def check(folder, **facts):
     The first call writes `made_with.json` there.
 
     Args:
-        folder: a `Path`.
         facts: by the names of flags, values that JSON can hold; and `Path`s or lists
             of them, which stand for the contents of these files and folders.
-
-    Raises:
-        UserError: a fact differs.
     """
     text = json.dumps(facts, indent=1, default=_digest)
     path = folder / _NAME

@@ -21,20 +21,17 @@ def _grid(sharings, sizes, reported):
     """Lists rows of each way of sharing with each `(paper, tiny)` embedding size."""
     pairs = ((sharing, size) for sharing in sharings for size in sizes)
     return tuple(
-        _shared(*pair, reached) for pair, reached in zip(pairs, reported, strict=True)
-    )
-
-
-def _shared(sharing, embedding_size, reached):
-    """Returns the row of layers that share `sharing`, with `(paper, tiny)` tables."""
-    (paper, tiny), (millions, figure) = embedding_size, reached
-    return Row(
-        name=f"E={paper}, parameter_sharing={sharing}",
-        base=_BASE,
-        base_changes={"embedding_size": paper, "parameter_sharing": sharing},
-        tiny={"embedding_size": tiny, "parameter_sharing": sharing},
-        millions=millions,
-        figure=figure,
+        Row(
+            name=f"E={paper}, parameter_sharing={sharing}",
+            base=_BASE,
+            base_changes={"embedding_size": paper, "parameter_sharing": sharing},
+            tiny={"embedding_size": tiny, "parameter_sharing": sharing},
+            millions=millions,
+            figure=figure,
+        )
+        for (sharing, (paper, tiny)), (millions, figure) in zip(
+            pairs, reported, strict=True
+        )
     )
 
 

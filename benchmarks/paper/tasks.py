@@ -23,11 +23,9 @@ _FINE_TUNING = {
 
 
 def chosen(flags):
-    """Returns the scores that `RunFlags` name data for.
+    """Returns the scores that `RunFlags` name data for, by their names.
 
-    Returns:
-        By its name, a function of the folder of a run, a seed and the beginning of
-        printed lines, to the score, a float.
+    Each is a function of a run's folder, a seed and the beginning of printed lines.
     """
     judges = {}
     if flags.blimp_dir:

@@ -146,18 +146,15 @@ def _rows(table, corpus, folder, flags):
             spent = albert.training_flops(albert.forward_flops(config, *table.lengths))
             first = first or spent
             cost = first / spent
-        length = _length(round(flags.num_train_steps * cost), flags.train_minutes)
+        steps = round(flags.num_train_steps * cost)
+        length = {"num_train_steps": steps, "num_warmup_steps": steps // 10}
+        if flags.train_minutes:  # as many steps as fit into them
+            length = {"train_minutes": flags.train_minutes}
+            length["num_warmup_steps"] = _WARMUP_STEPS
         if row.block is None and flags.block == "modern":
             length |= MUON
         own = folder / slug(row.name)
         yield row, _flags(table, row, corpus, config, own, length)
-
-
-def _length(steps, minutes):
-    """Returns the flags of a run of steps, or of as many as fit into minutes."""
-    if minutes:
-        return {"train_minutes": minutes, "num_warmup_steps": _WARMUP_STEPS}
-    return {"num_train_steps": steps, "num_warmup_steps": steps // 10}
 
 
 def draw_layers(table, corpus, folder):

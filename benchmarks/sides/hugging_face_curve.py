@@ -46,17 +46,13 @@ def main(setting):
 
 
 def train(setting):
-    """Trains; returns the losses before each step.
+    """Trains; returns both losses before each step, and the seconds of the step.
 
     Args:
         setting: dict with `start`, the folder of the model; `batches`, an `.npz` of
             features `[steps, batch, …]`; `optimizer`, `learning_rate` and
             `random_seed`. With `bert`, sizes as in `albert_config.json`, the model is
             a BERT of random weights that is written to `start` first.
-
-    Returns:
-        A dict of lists: `masked_lm_loss`, `sentence_order_loss` and the `seconds` of
-        each step.
     """
     if "bert" in setting:
         _write_bert(setting)

@@ -18,15 +18,10 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class OnnxClassifier:
-    """Answers texts as the pipeline of transformers does, one label and score for each.
+    """Answers texts as the pipeline of transformers does, with PyTorch's thread count.
 
-    Args:
-        config: an `AlbertConfig` of transformers.
-        tokenizer: a tokenizer of it.
-        sessions_of: from the path of the exported file to a function by number of
-            threads, which takes a dict of arrays and returns logits.
-
-    Call: the arguments of the pipeline; it takes as many threads as PyTorch has.
+    `sessions_of` makes, from the path of the exported file, a function by number of
+    threads, which takes a dict of arrays and returns logits.
     """
 
     def __init__(self, config, tokenizer, sessions_of):

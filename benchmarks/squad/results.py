@@ -105,10 +105,6 @@ def best_constants(learned, scored):
     They are: one of the most frequent answers, and the words of the paragraph at a
     fixed place.
 
-    Args:
-        learned: iterable of `Paragraph`, whose answers are counted.
-        scored: iterable of `Paragraph`.
-
     Returns:
         `{"exact_match": (the answer, per cent), "f1": …}`.
     """
