@@ -147,31 +147,25 @@ def _rate(data_options, workers, repeats=_REPEATS):
     return rate
 
 
-def _tokens_written(data_options, number, count):
-    files = corpus.find_files(data_options.input_file)
-    directory = os.path.dirname(data_options.output_file)
-    paths = {"train": [os.path.join(directory, f"shard{k}") for k in range(count)]}
-    parts = _write_shard(data_options, files, number, paths)
-    return parts["train"]["counts"].get("tokens", 0)
-
-
 def _warm_up(data_options):
     """Compiles the mask and loads the vocabulary, with a thousandth of the text."""
     from data_pipeline.shards import workers
 
     workers.use_one_cpu()
-    directory = os.path.dirname(data_options.output_file)
-    os.makedirs(directory, exist_ok=True)
-    files = corpus.find_files(data_options.input_file)
-    paths = {"train": [os.path.join(directory, f"shard{os.getpid()}")] * 1000}
-    _write_shard(data_options, files, 0, paths)
+    os.makedirs(os.path.dirname(data_options.output_file), exist_ok=True)
+    _tokens_written(data_options, 0, 1000, f"warm-up{os.getpid()}-")
 
 
-def _write_shard(data_options, files, number, paths):
+def _tokens_written(data_options, number, count, name="shard"):
+    """Writes a shard of the text; returns its tokens."""
     # Imported here, so that --help does not wait for TensorFlow.
     from data_pipeline.shards.writing import write_shard
 
-    return write_shard(data_options, files, number, paths, lambda *_: None)
+    files = corpus.find_files(data_options.input_file)
+    directory = os.path.dirname(data_options.output_file)
+    paths = {"train": [os.path.join(directory, f"{name}{k}") for k in range(count)]}
+    parts = write_shard(data_options, files, number, paths, lambda *_: None)
+    return parts["train"]["counts"].get("tokens", 0)
 
 
 def _feeding(options, folder):

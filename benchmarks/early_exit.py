@@ -16,6 +16,7 @@ import statistics
 import tempfile
 
 from albert_tf.cli import command_line
+from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.models.flags import AppliedExitFlags
 from albert_tf.serving.export import ExportOptions
@@ -72,11 +73,7 @@ def benchmark(options):
 def _versions(options, folder):
     """Exports the model in each form, at full depth and as it leaves early."""
     versions = {}
-    asked = {
-        "exit_rule": options.exit_rule,
-        "exit_threshold": options.exit_threshold,
-        "exit_tolerance": options.exit_tolerance,
-    }
+    asked = vars(group_of(AppliedExitFlags, options))
     for form, flags in _FORMS.items():
         # Nothing is to be compared where nothing is converted.
         scored = {} if form == "throughput" else {"eval_file": options.data_file}

@@ -102,7 +102,11 @@ def benchmark(options):
 def _write_figures(options, throughput, latency, details):
     """Writes a row for each side, from its seconds of throughput and of latency."""
     count = options.batches * options.batch_size
-    turns = {name: _turns(values, options) for name, values in latency.items()}
+    shape = (options.rounds, -1)
+    turns = {  # the median of each
+        name: np.median(np.reshape(values, shape), axis=1).tolist()
+        for name, values in latency.items()
+    }
     rows = []
     for side, seconds in throughput.items():
         cells = [
@@ -123,11 +127,6 @@ def _write_figures(options, throughput, latency, details):
     figures.report(options.figures_file, columns, rows, conditions)
 
 
-def _turns(seconds, options):
-    """Returns the median of each turn of some requests."""
-    return np.median(np.reshape(seconds, (options.rounds, -1)), axis=1).tolist()
-
-
 def turns_texts(options):
     """Returns the texts of a turn: in file order, and one short sentence."""
     sentences = read_sentences(options.data_file)
@@ -143,9 +142,7 @@ def turns_texts(options):
 def _model_dir(options, folder):
     from albert_tf.tasks.registry import create_task
 
-    config = AlbertConfig.released("base_v2")
-    if options.albert_config_file is not None:
-        config = AlbertConfig.from_json_file(options.albert_config_file)
+    config = AlbertConfig.from_json_file(options.albert_config_file or "albert/base_v2")
     tokenizer = load_tokenizer(options.spm_model_file)
     task = create_task("single_label", "sst-2", labels=("0", "1"))
     model = albert_tf.AlbertForSequenceClassification(config, task.num_outputs)

@@ -57,7 +57,6 @@ _TRAINING = {
     "masked_lm": {"optimizer": "lamb", "learning_rate": 0.005},
     "permutation_lm": {"optimizer": "adamw", "learning_rate": 0.001},
 }
-_WARMUP_STEPS = 100
 _RESULTS = "results.json"
 
 
@@ -149,8 +148,7 @@ def _rows(table, corpus, folder, flags):
         steps = round(flags.num_train_steps * cost)
         length = {"num_train_steps": steps, "num_warmup_steps": steps // 10}
         if flags.train_minutes:  # as many steps as fit into them
-            length = {"train_minutes": flags.train_minutes}
-            length["num_warmup_steps"] = _WARMUP_STEPS
+            length = {"train_minutes": flags.train_minutes, "num_warmup_steps": 100}
         if row.block is None and flags.block == "modern":
             length |= MUON
         own = folder / slug(row.name)

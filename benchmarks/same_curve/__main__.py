@@ -29,7 +29,6 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
 from benchmarks.measuring import turns
 
-MODELS = ("albert", "bert")
 _LEARNING_RATES = {"adamw": 5e-4, "lamb": 5e-3}
 _SEED = 12345  # of weights, order and masks
 # Loss terms of ours, and their names in the table.
@@ -44,12 +43,9 @@ class Options:
     peer_python: str = option(
         "Python interpreter that has torch and transformers.", sys.executable
     )
-    models: str = option(
-        "Models to train, separated by commas: albert, bert.", ",".join(MODELS)
-    )
+    models: str = option("Models to train, separated by commas.", "albert,bert")
     optimizers: str = option(
-        "Optimizers to train with, separated by commas: adamw, lamb.",
-        ",".join(_LEARNING_RATES),
+        "Optimizers to train with, separated by commas.", "adamw,lamb"
     )
     hidden_size: int = option("Width of the layers, a multiple of 64.", 128, minimum=64)
     num_hidden_layers: int = option("Number of layers.", 4, minimum=1)
