@@ -168,15 +168,24 @@ class TextClassifier(TextModel):
             if held_out is not None:
                 raise UserError("Give either validation_data or validation_split.")
             held_out = self._examples(*validation_data)
-        options |= {"epochs": epochs, "batch_size": batch_size, "optimizer": optimizer}
-        options |= {"max_length": self._max_length, "learning_rate": learning_rate}
+        settings = {
+            "max_length": self._max_length,
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "optimizer": optimizer,
+            "seed": seed,
+        }
+        # An option that repeats a setting, such as max_length, is a TypeError.
         if self._few_shot:
             if held_out is not None:
                 raise UserError("few_shot takes no validation data; call evaluate.")
-            return learn_from_few(self.model, data, seed=seed, **options)
-        metrics = [TaskAccuracy(self._task)] if self._task.has_accuracy else []
-        options |= {"metrics": metrics, "held_out": held_out}
-        return fit(self.model, data, TaskLoss(self._task), seed=seed, **options)
+            return learn_from_few(self.model, data, **settings, **options)
+        settings["metrics"] = (
+            [TaskAccuracy(self._task)] if self._task.has_accuracy else []
+        )
+        settings["held_out"] = held_out
+        return fit(self.model, data, TaskLoss(self._task), **settings, **options)
 
     def evaluate(
         self,

@@ -53,12 +53,13 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
         "kind": "tagging",
         "name": "custom",
         "metrics": ["f1"],
-        "labels": ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"],
         "scheme": "iob2",
         "decoder": "greedy",
         "doc_stride": 5,
         "dropout_prob": 0.0,
     }
+    head = json.loads((out / "model" / "head.json").read_text())
+    assert head["labels"] == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
     flags(do_train=True, do_eval=True, do_predict=True)  # finished: nothing to train
