@@ -14,6 +14,7 @@ import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.io import storage
+from albert_tf.pretraining import run as pretraining_run
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
@@ -220,6 +221,23 @@ def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
             found.append(float(optimizer.learning_rate))
         rates.add(tuple(found))
     assert len(rates) == len(changes)
+
+
+def test_the_seed_and_the_optimizer_reach_the_trainer(flags, monkeypatch):
+    trainers = []
+    monkeypatch.setattr(
+        pretraining_run, "_train", lambda trainer, *_: trainers.append(trainer)
+    )
+    for changes in ({}, {}, {"random_seed": 1}, {"optimizer": "adamw"}):
+        run(flags(**changes))
+    names = [type(trainer.optimizer).__name__ for trainer in trainers]
+    assert names == ["LAMB", "LAMB", "LAMB", "AdamW"]
+    assert [trainer.options.seed for trainer in trainers] == [12345, 12345, 1, 12345]
+    first, same, other, _ = (
+        np.array(trainer.model.trainable_weights[0]) for trainer in trainers
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
 
 
 def test_options_have_the_official_defaults():
