@@ -10,7 +10,6 @@ import sys
 
 from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
-from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
@@ -132,6 +131,9 @@ def run_module(name, flags, label=""):
 
 def read_results(folder):
     """Reads the numbers in the eval_results.txt of a folder, a dict."""
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.engine.reporting.summaries import read_eval_results
+
     text = read_eval_results(folder / "eval_results.txt")
     return {name: float(value) for name, value in text.items()}
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from albert_tf.engine.compilation import with_precision
 from albert_tf.errors import UserError
+from albert_tf.objectives.flags import GeneratorFlags
 from albert_tf.objectives.flags import LayersFlags
 from data_pipeline.data_set import DataSet
 from data_pipeline.input_pipeline import lengths_of
@@ -26,13 +27,8 @@ _FLAGS_OF = {
         "init_layers",
         "init_from_group0",
     ),
-    ("replaced_tokens",): (
-        "generator_hidden_size",
-        "generator_layers",
-        "gen_weight",
-        "disc_weight",
-        "temperature",
-        "keep_generator",
+    ("replaced_tokens",): tuple(
+        field.name for field in dataclasses.fields(GeneratorFlags)
     ),
     ("permutation_lm",): ("max_gram", "decay_relative_biases"),
 }

@@ -8,8 +8,8 @@ every optimization. Servers pass on their error messages.
 import tensorflow as tf
 
 from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.serving import at_least
-from albert_tf.tasks.serving import require
+from albert_tf.tasks.served_answers import at_least
+from albert_tf.tasks.served_answers import require
 from albert_tf.tokenization.in_graph.features import moved_right
 
 MOST_CHARACTERS = 1_000_000

@@ -31,7 +31,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import parse_json
 from albert_tf.serving.dynamic_batching import Busy
 from albert_tf.serving.dynamic_batching import DynamicBatcher
-from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tokenization.parallel import available_cores
 
 SIGNATURE = "serving_default"

@@ -25,7 +25,7 @@ from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
-from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file

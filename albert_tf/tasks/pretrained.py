@@ -12,7 +12,7 @@ import tensorflow as tf
 from albert_tf.families import registry
 from albert_tf.models.text_embedding import text_vectors
 from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.serving import rows_of
+from albert_tf.tasks.served_answers import rows_of
 from albert_tf.tasks.similarity.task import Similarity
 from albert_tf.tasks.task import Task
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures

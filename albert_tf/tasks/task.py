@@ -8,7 +8,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tokenization.in_graph.features import TextFeatures
 

@@ -16,12 +16,12 @@ from albert_tf.engine.train_step import TrainStep
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
+from albert_tf.objectives.flags import GeneratorFlags
 from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.objectives.replaced_tokens import drawn
 from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.optimizers import create_optimizer
 from albert_tf.pretraining.by_objective import KINDS
-from albert_tf.pretraining.flags import GeneratorFlags
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve

@@ -18,7 +18,7 @@ import tensorflow as tf
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.dynamic_batching import DynamicBatcher
-from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tasks.served_answers import EXIT_LAYER
 from tests.serving import served
 from tests.serving.served import Lengths
 from tests.serving.served import serving

@@ -16,8 +16,8 @@ from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics
 from albert_tf.tasks.metrics import METRICS
-from albert_tf.tasks.serving import EXIT_LAYER
-from albert_tf.tasks.serving import log_shares
+from albert_tf.tasks.served_answers import EXIT_LAYER
+from albert_tf.tasks.served_answers import log_shares
 from albert_tf.tasks.tables import label_key
 from albert_tf.tasks.tables import listed
 from albert_tf.tasks.tables import name_of

@@ -19,9 +19,9 @@ from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
-from albert_tf.tasks.serving import at_least
-from albert_tf.tasks.serving import log_shares
-from albert_tf.tasks.serving import require
+from albert_tf.tasks.served_answers import at_least
+from albert_tf.tasks.served_answers import log_shares
+from albert_tf.tasks.served_answers import require
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions.jsonl"

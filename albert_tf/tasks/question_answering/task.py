@@ -23,8 +23,8 @@ from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
-from albert_tf.tasks.serving import at_least
-from albert_tf.tasks.serving import rows_of
+from albert_tf.tasks.served_answers import at_least
+from albert_tf.tasks.served_answers import rows_of
 from albert_tf.tasks.task import Task
 
 _WAS_GIVEN = "null_score_diff_threshold_was_given"

@@ -13,7 +13,7 @@ from albert_tf.objectives.texts import TextTerm
 from albert_tf.tasks import metrics
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
-from albert_tf.tasks.serving import rows_of
+from albert_tf.tasks.served_answers import rows_of
 from albert_tf.tasks.tagging import results
 from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.in_graph_entities import Entities
