@@ -70,7 +70,7 @@ def fine_tune(task, examples, options, strategy, identity):
         finish(os.path.join(options.output_dir, MODEL_DIR))
         _require_best_model(options.output_dir)
     length, cache = options.max_seq_length, options.cache_dir
-    scored, start = of_role(examples, "dev"), options.opened
+    scored = of_role(examples, "dev")
     with strategy.scope():
         model, tokenizer = initial_model(options, task)
     # Setting True would also train frozen variables such as XLNet's mask_emb.
@@ -86,8 +86,8 @@ def fine_tune(task, examples, options, strategy, identity):
     about = "The fingerprint of the weights of --init_checkpoint"
     started = IdentityEntry("init_weights", options.init_digest, about)
     identity = (*identity, *model_identity(tokenizer, model.config), started, teacher)
-    if start is not None:
-        start.release()
+    if options.opened is not None:
+        options.opened.release()
     # Epochs count examples, as in the official code; an example may have several rows.
     count = len(train.examples)
     trainer = _trainer(options, task, model, strategy, count, identity)
