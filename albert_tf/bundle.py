@@ -102,7 +102,7 @@ class Bundle:
         saved: the model class and the head arguments recorded in a model directory.
         info: the content of `training_info.json`; {} without it.
         path: the folder, or the prefix of a TF1 checkpoint.
-        listed: the checksums of the folder's files by name, as of when it was opened.
+        listed: the checksums by file name that the folder had when it was opened.
     """
 
     source: str

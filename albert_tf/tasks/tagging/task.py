@@ -189,7 +189,7 @@ class Tagging(OneLabel, Task):
 
         Returns:
             The logits of all words, float32 `[N, labels]`; the ids of their tags, int
-            `[N]`; and for each sentence a list of its entities as of `_found`.
+            `[N]`; and each sentence's list of entities, see `_found`.
         """
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
