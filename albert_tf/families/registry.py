@@ -64,8 +64,12 @@ def families():
 
 
 def model_for(purpose, family=None):
-    """Returns the first class with a `purpose`, in `family` if that is given."""
-    return next(model for model in models(family) if model.purpose == purpose)
+    """Returns the first class with a `purpose`, in `family` if it has one.
+
+    A class of another family is returned otherwise; `Bundle.check_family` refuses it.
+    """
+    found = [model for model in models() if model.purpose == purpose]
+    return next((model for model in found if model.family is family), found[0])
 
 
 def recognise(tensors, family=None, architectures=()):

@@ -129,7 +129,12 @@ class Task:
 
     def model_classes(self):
         """Returns the model classes for the task by `ModelFamily`."""
-        return {f: registry.model_for(self.purpose, f) for f in registry.families()}
+        found = {}
+        for model in registry.models():
+            # Of several models of a family, the first is the package's own.
+            if model.purpose == self.purpose:
+                found.setdefault(model.family, model)
+        return found
 
     @classmethod
     def told(cls, head):

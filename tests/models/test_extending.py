@@ -13,13 +13,16 @@ from albert_tf import bundle
 from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
 from albert_tf.families import registry
+from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import AlbertFamily
+from albert_tf.inference.loading import guessing_class
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import pretrained
+from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 _MODEL, _SERVING = "text_length_model", "text_length_serving"
@@ -167,3 +170,14 @@ def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys
     assert_same_weights(OtherModel.from_pretrained(tmp_path / "back"), model)
     with pytest.raises(UserError, match="of the other family, but AlbertModel is of"):
         AlbertModel.from_pretrained(tmp_path / "converted")
+
+
+def test_a_family_may_lack_models_for_tasks(tiny_config, tmp_path):
+    registry.register_model(OtherModel)
+    task = create_task("regression", "score")
+    assert OtherModel.family not in task.model_classes()
+    assert task.model_classes()[ALBERT] is task.model_class
+    OtherModel(tiny_config()).save_pretrained(tmp_path)
+    guessing = guessing_class(bundle.open(tmp_path))
+    with pytest.raises(UserError, match="of the other family, but AlbertForMaskedLM"):
+        bundle.open(tmp_path).model(guessing)
