@@ -81,6 +81,7 @@ def mutate(options):
     """
     mutations = _chosen(options)
     survived = []
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with (
         _Copies(options.jobs) as copies,
         concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
