@@ -61,6 +61,7 @@ class VocabularyFlags:
         "WordPiece vocabulary (vocab.txt), or RoBERTa's byte-level BPE (vocab.json, "
         "with merges.txt beside it), where there is no --spm_model_file.",
         None,
+        replaces=("spm_model_file",),
     )
     do_lower_case: bool = option(
         "Lower the case of letters, for an uncased vocabulary.", True

@@ -65,6 +65,7 @@ def option(
     may_change=False,
     aliases=(),
     names=None,
+    replaces=(),
 ):
     """Returns a dataclass field that is a flag; required without `default`.
 
@@ -79,6 +80,8 @@ def option(
         aliases: other programs' names of the flag.
         names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
             anything else.
+        replaces: flags that mean the same in another way; those of a `--config` count
+            as not given where this one is typed.
     """
     metadata = {
         "help": help_text,
@@ -88,6 +91,7 @@ def option(
         "may_change": may_change,
         "aliases": aliases,
         "names": names,
+        "replaces": replaces,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -203,10 +207,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
         )
     _check_ignored(ignored, flag_values)
     _check_names(options_class, flag_values)
-    values = {}
-    if flag_values.config is not None:
-        read_config = read_config or config_file_values
-        values = read_config(flag_values.config, options_class)
+    values = _config_values(flag_values, options_class, read_config)
     for field in dataclasses.fields(options_class):
         flag = flag_values[field.name]
         if flag.present or field.name not in values:
@@ -217,6 +218,18 @@ def parse(options_class, argv, ignored=(), read_config=None):
             raise UserError(f"Flag --{field.name} is required; see --help.")
         check_range(field, values[field.name])
     return options_class(**values)
+
+
+def _config_values(flag_values, options_class, read_config):
+    """Reads `--config`, without flags that those of the command line replace."""
+    if flag_values.config is None:
+        return {}
+    values = (read_config or config_file_values)(flag_values.config, options_class)
+    for field in dataclasses.fields(options_class):
+        flag = flag_values[field.name]
+        for name in field.metadata["replaces"] if flag.present and flag.value else ():
+            values.pop(name, None)
+    return values
 
 
 def config_file_values(path, *options_classes):

@@ -57,7 +57,9 @@ class PhaseFlags:
     train_batch_size: int = _of_the_data(
         "Number of sequences in a step, over all devices.", 4096, minimum=1
     )
-    num_train_steps: int = changeable("Number of training steps.", 125000, minimum=1)
+    num_train_steps: int = changeable(
+        "Number of training steps.", 125000, minimum=1, replaces=("train_minutes",)
+    )
     input_file: str = _of_the_data(
         "TFRecord files to train on: names, globs and folders, separated by commas."
     )
@@ -359,6 +361,7 @@ class PretrainingOptions(
         "counts, evaluation and checkpoints do not. 0: --num_train_steps decides.",
         0.0,
         minimum=0,
+        replaces=("num_train_steps",),
     )
     dry_run: bool = changeable(
         "Print the plan, measure a few steps and stop without writing anything.", False

@@ -22,7 +22,7 @@ class Options:
     """Options of a command."""
 
     input_file: str = option("What to read.", aliases=("input", "text"))
-    steps: int = option("How many.", 10, minimum=1)
+    steps: int = option("How many.", 10, minimum=1, replaces=("scale",))
     rate: float | None = option("How fast.", None, minimum=0, maximum=1)
     verbose: bool = option("How loud.", False)
     optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
@@ -53,6 +53,14 @@ def test_the_config_file_lies_under_the_flags(tmp_path):
     path.write_text(json.dumps({"//": "why", "input_file": "a", "steps": 7, "rate": 1}))
     options = parse(f"--config={path}", "--steps=8")
     assert options == Options("a", 8, 1, False, "lamb")
+
+
+def test_a_flag_beats_what_means_the_same_in_the_config_file(tmp_path):
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps({"input_file": "a", "scale": 2}))
+    assert parse(f"--config={path}").scale == 2
+    assert parse(f"--config={path}", "--steps=8").scale == 1
+    assert parse(f"--config={path}", "--steps=8", "--scale=3").scale == 3
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,9 @@ def test_shrunk_recipe_trains(
         changes["do_lower_case"] = True
     pretrain(resolve(recipe(name, *flags(**changes))))
     assert (tmp_path / "model" / "model.weights.h5").exists()
+
+
+def test_minutes_replace_the_steps_of_a_recipe(recipe):
+    options = recipe("wikipedia_small", "--train_minutes=2")
+    assert options.train_minutes == 2
+    assert options.num_train_steps == PretrainingOptions.num_train_steps
