@@ -31,10 +31,13 @@ def install():
     """Speeds up and quiets the coming import of TensorFlow.
 
     Commands call this; `import albert_tf` does not change its process. A user's
-    TF_CPP_MIN_LOG_LEVEL below 3 keeps the log, and worker processes inherit the level.
-    Once TensorFlow is imported, the call has no effect.
+    TF_CPP_MIN_LOG_LEVEL of 0 or 2 keeps the log, and worker processes inherit the
+    level. Once TensorFlow is imported, the call has no effect.
     """
-    quiet = os.environ.setdefault(_LEVEL, "3") == "3"
+    # The import sets 1, which the programs that a notebook starts inherit.
+    if os.environ.get(_LEVEL, "1") == "1":
+        os.environ[_LEVEL] = "3"
+    quiet = os.environ[_LEVEL] == "3"
     if "tensorflow" not in sys.modules:
         sys.meta_path.insert(0, _Finder(quiet))
 
