@@ -47,6 +47,7 @@ _ABSL = {
     int: flags.DEFINE_integer,
     str: flags.DEFINE_string,
 }
+_HELP = {"-h", "-help", "--help", "--helpfull"}
 _WIDTH = 88
 _KINDS = {int: "NUMBER", float: "NUMBER", str: "TEXT"}
 _CONFIG = (
@@ -190,7 +191,7 @@ def parse(options_class, argv, ignored=(), read_config=None):
     """
     if shell.is_asked():
         shell.complete_flags(typed_fields(options_class))
-    if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
+    if not _HELP.isdisjoint(argv[1:]):
         about = sys.modules[options_class.__module__].__doc__ or ""
         print(help_text(about, options_class, ignored))
         sys.exit(0)

@@ -97,6 +97,14 @@ COMMANDS = {
 """Each command's "module:function", which takes a command line whose first item names
 the program, and a one-line description."""
 
+# What other programs call some commands.
+_ELSEWHERE = {
+    "finetune": "classify",
+    "generate": "fill-mask",
+    "predict": "classify --do_predict",
+    "train": "pretrain or classify",
+}
+
 
 def main(argv=None):
     """Runs the command that `argv`, by default `sys.argv`, names."""
@@ -115,7 +123,7 @@ def main(argv=None):
         print(f"albert-tf {albert_tf.__version__}")
         return
     if name not in COMMANDS:
-        close = close_name(name, COMMANDS)
+        close = _ELSEWHERE.get(name) or close_name(name, [*COMMANDS, "--version"])
         meant = f"did you mean {close}?" if close else "albert-tf --help lists them."
         sys.exit(f"error: albert-tf has no command {name!r}; {meant}")
     run = pkgutil.resolve_name(COMMANDS[name][0])

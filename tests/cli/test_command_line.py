@@ -152,9 +152,10 @@ def test_run_turns_errors_into_a_status(capsys, monkeypatch, error, status, prin
     assert capsys.readouterr().err == printed
 
 
-def test_help_shows_the_module_and_every_flag(capsys):
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_shows_the_module_and_every_flag(capsys, flag):
     with pytest.raises(SystemExit) as stop:
-        parse("--help")
+        parse(flag)
     assert stop.value.code == 0
     printed = capsys.readouterr().out
     assert printed.startswith(__doc__)

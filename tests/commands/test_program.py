@@ -42,6 +42,8 @@ def test_every_command_explains_itself(name, capsys):
     ("name", "message"),
     [
         ("pretain", "albert-tf has no command 'pretain'; did you mean pretrain?"),
+        ("--verison", "albert-tf has no command '--verison'; did you mean --version?"),
+        ("finetune", "albert-tf has no command 'finetune'; did you mean classify?"),
         ("fly", "albert-tf has no command 'fly'; albert-tf --help lists them."),
     ],
 )
