@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from albert_tf.errors import UserError
 from benchmarks import gpu_step
 
 _FEW = {"tokens": 8, "batch_size": 2, "predictions": 2}
@@ -43,11 +42,3 @@ def test_own_side_runs(tiny_run, monkeypatch, capsys):
     assert "% of the peak" in printed
     (losses,) = re.findall(r"^3 steps in float32, loss (.*) to (.*): ", printed, re.M)
     assert float(losses[0]) > float(losses[1])
-
-
-def test_an_interpreter_that_cannot_run_a_side_is_named(tiny_run):
-    options = gpu_step.Options(runs=tiny_run, loss_steps=0, jax_python="false")
-    with pytest.raises(
-        UserError, match="^false -m benchmarks.sides albert_tf_jax ended"
-    ):
-        gpu_step.benchmark(options)

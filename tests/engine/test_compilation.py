@@ -61,15 +61,6 @@ def test_units_of_a_processor(processor, monkeypatch):
         (WITH_UNITS, [], {}, "bfloat16", "has avx512_bf16, amx_bf16"),
         (WITHOUT_UNITS, [], {}, "float32", "has none of avx512_bf16"),
         (WITHOUT_UNITS, [], {"use_tpu": True}, "bfloat16", "TPUs"),
-        (WITHOUT_UNITS, [], {"distribution_strategy": "tpu"}, "bfloat16", "TPUs"),
-        (WITHOUT_UNITS, [], {"tpu_name": "mine"}, "bfloat16", "TPUs"),
-        (
-            WITHOUT_UNITS,
-            [],
-            {"use_tpu": False, "tpu_name": "mine"},
-            "float32",
-            "this processor",
-        ),
         (WITHOUT_UNITS, [(9, 0), (8, 0)], {}, "bfloat16", "8.0"),
         (
             WITHOUT_UNITS,
@@ -102,6 +93,19 @@ def test_the_fastest_type_of_the_devices(
         assert chosen(**devices) == expected
     assert f"--mixed_precision=auto takes {expected}: " in caplog.text
     assert reason in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("devices", "asks"),
+    [
+        ({"use_tpu": True}, True),
+        ({"distribution_strategy": "tpu"}, True),
+        ({"tpu_name": "mine"}, True),
+        ({"use_tpu": False, "tpu_name": "mine"}, False),
+    ],
+)
+def test_which_flags_ask_for_a_tpu(devices, asks):
+    assert Flags(**devices).asks_tpu is asks
 
 
 def test_workers_are_told_the_type():

@@ -1,4 +1,4 @@
-"""Every way to divide a step among devices and micro-batches is the same step."""
+"""A training step, by the formulas and however it is divided or compiled."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import tensorflow as tf
 from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.evaluation import average
 
-STEPS = 4
+STEPS = 3
 
 
 def assert_equal(actual, expected, tolerance=1e-6):
@@ -19,56 +19,23 @@ def assert_equal(actual, expected, tolerance=1e-6):
         np.testing.assert_allclose(actual[path], value, atol=tolerance, err_msg=path)
 
 
-@pytest.fixture(scope="module")
-def kept():
-    return {}
-
-
-@pytest.fixture
-def plain(make_trainer, batches, weights, kept):
-    """Weights after plain steps, which are trained once for the module."""
-    if not kept:
-        trainer = make_trainer(STEPS, directory="plain")
-        trainer.train(batches())
-        kept.update(weights(trainer))
-    return kept
-
-
 @pytest.mark.slow
-def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replicas):
-    trainer = make_trainer(STEPS, two_replicas)
-    trainer.train(batches())
-    assert_equal(weights(trainer), plain)
-    for variable in trainer.model.trainable_variables:
-        first, second = variable.value.values
-        np.testing.assert_array_equal(first.numpy(), second.numpy())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "micro_batches", [2, pytest.param(4, marks=pytest.mark.nightly)]
-)
-def test_accumulation_equals_one_batch(
-    make_trainer, batches, weights, plain, micro_batches
-):
-    trainer = make_trainer(STEPS)
-    trainer.train([Stage(batches(), STEPS, micro_batches)])
-    assert_equal(weights(trainer), plain)
-
-
-@pytest.mark.slow
-def test_xla_equals_no_xla(make_trainer, batches, weights, plain):
-    trainer = make_trainer(STEPS, use_xla=True)
-    trainer.train(batches())
-    assert_equal(weights(trainer), plain)
-
-
-def test_xla_beside_products_equals_no_xla(
-    make_trainer, batches, weights, plain, two_replicas
-):
-    trainer = make_trainer(STEPS, two_replicas, xla_beside_products=True)
-    trainer.train(batches())
-    assert_equal(weights(trainer), plain)
+def test_every_way_takes_the_same_steps(make_trainer, batches, weights, two_replicas):
+    """Divided among devices and micro-batches, and compiled."""
+    plain = make_trainer(STEPS, directory="plain")
+    plain.train(batches())
+    ways = (
+        (two_replicas, 2, {"xla_beside_products": True}),
+        (None, 1, {"use_xla": True}),
+    )
+    for strategy, micro_batches, way in ways:
+        trainer = make_trainer(STEPS, strategy, directory=[*way][0], **way)
+        trainer.train([Stage(batches(), STEPS, micro_batches)])
+        assert_equal(weights(trainer), weights(plain))
+        if strategy:
+            for variable in trainer.model.trainable_variables:
+                first, second = variable.value.values
+                np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
 @pytest.mark.parametrize("asked", [False, True])
@@ -132,14 +99,11 @@ def test_a_step_that_is_not_finite_changes_nothing(make_trainer, rows, weights):
     assert_equal(weights(trainer), before, tolerance=0)
 
 
-@pytest.mark.parametrize("micro_batches", [1, 2])
-def test_what_no_loss_reaches_stays_as_it_is(
-    make_trainer, batches, weights, micro_batches
-):
+def test_what_no_loss_reaches_stays_as_it_is(make_trainer, batches, weights):
     # The pooler and the head behind it are there for the order of sentences.
     trainer = make_trainer(STEPS, objective="none")
     before = weights(trainer)
-    trainer.train([Stage(batches(), STEPS, micro_batches)])
+    trainer.train([Stage(batches(), STEPS, 2)])
     after = weights(trainer)
     same = [name for name in after if np.array_equal(after[name], before[name])]
     assert same and all("pooler" in n or "seq_relationship" in n for n in same)

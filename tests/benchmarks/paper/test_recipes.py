@@ -90,21 +90,6 @@ def test_recipes_have_their_blocks_and_flags_and_are_judged(
     assert "1 nat a token is 0.3500 bits a byte" in text
 
 
-def test_a_block_changes_the_rows_that_name_none(corpus, monkeypatch, tmp_path):
-    given = {}
-
-    def results(table, flags, sets, judges, seed, source):
-        config = AlbertConfig.from_json_file(flags["albert_config_file"])
-        given[flags["output_dir"].name] = flags["optimizer"], config
-
-    monkeypatch.setattr(tiny, "_results", results)
-    flags = dataclasses.replace(_FLAGS, block="modern")
-    tiny.run(TABLES["12"], corpus, tmp_path, flags)
-    optimizer, config = given["H_4096"]
-    assert (optimizer, config.position_embedding_type) == ("muon", "rotary")
-    assert (config.hidden_size, config.intermediate_size) == (192, 512)
-
-
 def test_bits_of_a_byte(tmp_path, monkeypatch):
     path = tmp_path / "text.txt.gz"
     path.write_bytes(gzip.compress("\u00e9 bc\n \nde f\n".encode()))

@@ -3,7 +3,6 @@
 import pytest
 
 from albert_tf.costs.albert import encoder_parameters
-from albert_tf.errors import UserError
 from benchmarks.paper import __main__ as paper
 from benchmarks.paper import base
 from benchmarks.paper.tables import TABLES
@@ -38,20 +37,6 @@ def test_base_scale_prints_costs_and_commands(tmp_path, capsys):
     assert "--config=pretraining/base --input_file=data_sentence_objective_" in printed
     folder = tmp_path / "paper" / "table_5" / "base"
     assert len(list(folder.glob("*.json"))) == 3
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"table": "masking", "scale": "base"}, "has no configurations of a paper"),
-        ({"table": "3"}, "--scale=tiny needs --input_file"),
-    ],
-)
-def test_what_is_missing_is_said(changes, message, tmp_path):
-    options = paper.Options(**changes, output_dir=str(tmp_path / "paper"))
-    with pytest.raises(UserError, match=message):
-        paper.compare(options)
-    assert not (tmp_path / "paper").exists()
 
 
 def test_an_evaluation_sets_what_a_row_changes():

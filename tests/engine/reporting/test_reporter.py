@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from albert_tf.engine.reporting.summaries import histogram
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
-from albert_tf.optimizers import LAMB
 
 STEPS = 4
 
@@ -20,8 +19,8 @@ STEPS = 4
 def train(make_trainer, batches):
     """Trains with `TrainerOptions` of these values; returns the trainer."""
 
-    def run(directory="run", steps=STEPS, strategy=None, **report):
-        trainer = make_trainer(steps, strategy, directory=directory, options=report)
+    def run(directory="run", steps=STEPS, **report):
+        trainer = make_trainer(steps, directory=directory, options=report)
         trainer.train(batches())
         return trainer
 
@@ -32,8 +31,8 @@ def train(make_trainer, batches):
 def train_linear(make_linear_trainer, batches):
     """Trains as `train`, a linear model."""
 
-    def run(directory="run", steps=STEPS, **report):
-        trainer = make_linear_trainer(steps, directory, report)
+    def run(**report):
+        trainer = make_linear_trainer(STEPS, options=report)
         trainer.train(batches())
         return trainer
 
@@ -99,18 +98,6 @@ def test_looking_changes_no_bit_of_a_large_batch(make_trainer, rows, weights):
         np.testing.assert_array_equal(found[0][path], value, err_msg=path)
 
 
-@pytest.mark.slow
-def test_statistics_of_two_devices_are_those_of_one(train, two_replicas):
-    one, two = (
-        summaries(train(name, steps=1, strategy=strategy, histogram_steps=1))
-        for name, strategy in (("one", None), ("two", two_replicas))
-    )
-    for name in VARIABLE_STATISTICS:
-        for tag in (tag for tag in one if tag.startswith(f"{name}/")):
-            if "key/bias" not in tag:  # its gradient is rounding noise
-                np.testing.assert_allclose(two[tag][1], one[tag][1], rtol=1e-4)
-
-
 def test_a_histogram_counts_what_is_finite():
     buckets = histogram([0.0, 1.0, 1.0, 3.0, np.nan, np.inf])
     assert buckets.shape == (30, 3)
@@ -121,9 +108,8 @@ def test_a_histogram_counts_what_is_finite():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [4, 100])
-def test_a_range_of_steps_is_traced(train_linear, end):
-    trainer = train_linear(profile_steps=f"3:{end}", flops_per_token=lambda tokens: 1.0)
+def test_a_range_of_steps_is_traced_up_to_the_end_of_the_run(train_linear):
+    trainer = train_linear(profile_steps="3:100", flops_per_token=lambda tokens: 1.0)
     found = summaries(trainer)
     assert set(found["loss"]) == {2, 3, 4}  # loops of 2, the second cut at 3
     # The device's peak is unknown.
@@ -136,12 +122,8 @@ def test_a_range_of_steps_is_traced(train_linear, end):
 @pytest.mark.slow
 def test_the_learning_rate_is_that_of_the_last_step(train_linear):
     """Of a warm-up from 0 in 2 steps to 0.05, and a decay from there in 100."""
-    for directory, steps, expected in (
-        ("one", 1, {1: 0.0}),
-        ("four", 4, {2: 0.025, 4: 0.05 * 0.97}),
-    ):
-        found = summaries(train_linear(directory, steps))["learning_rate"]
-        assert found == pytest.approx(expected)
+    found = summaries(train_linear())["learning_rate"]
+    assert found == pytest.approx({2: 0.025, 4: 0.05 * 0.97})
 
 
 @pytest.mark.slow
@@ -154,13 +136,6 @@ def test_slow_steps_are_shown_more_often(make_linear_trainer, batches, monkeypat
     trainer.train(batches())
     # After loops of 5, 10 and 20 seconds a step.
     assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]
-
-
-@pytest.mark.slow
-def test_a_constant_learning_rate_is_shown(make_linear_trainer, batches):
-    trainer = make_linear_trainer(2, make_optimizer=lambda: LAMB(0.03))
-    trainer.train(batches())
-    assert summaries(trainer)["learning_rate"] == pytest.approx({2: 0.03})
 
 
 @pytest.mark.slow
