@@ -31,9 +31,7 @@ def tiny_run(tiny_config, tmp_path):
 @pytest.mark.usefixtures("without_tensorflow")
 def test_own_side_runs(tiny_run, monkeypatch, capsys):
     monkeypatch.setattr(gpu_step, "_SMALL_BATCH", {**gpu_step._SMALL_BATCH, **_FEW})
-    options = gpu_step.Options(
-        runs=tiny_run, rounds=1, steps=1, loss_steps=3, peak_tflops=1.0
-    )
+    options = gpu_step.Options(runs=tiny_run, rounds=1, steps=1, loss_steps=3)
     found = gpu_step.benchmark(options)
     assert found.keys() == {"losses", tiny_run}
     assert found["losses"] == 0  # the card is the CPU

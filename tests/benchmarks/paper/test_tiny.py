@@ -113,6 +113,14 @@ def test_each_model_is_evaluated_on_the_data_of_each(
     assert len(commands) == count
 
 
+def test_an_evaluation_sets_what_a_row_changes():
+    for name, table in TABLES.items():
+        changed = {flag for row in table.rows for flag in row.flags}
+        for evaluation in table.evaluations.values():
+            shared = set().union(*table.evaluations.values())
+            assert changed & shared <= evaluation.keys(), name
+
+
 def test_a_difference_counts_beyond_twice_its_standard_error():
     found = {
         "a": [{"": {"masked_lm_loss": loss}} for loss in (1.0, 2.0, 3.0)],
