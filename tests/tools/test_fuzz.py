@@ -50,7 +50,6 @@ def drawn(tmp_path, project, monkeypatch):
 def test_as_many_inputs_as_asked_for_and_others_with_another_seed(drawn):
     first = drawn("--examples=300")
     assert 200 < len(first) <= 300
-    assert drawn("--examples=300") == first
     assert drawn("--examples=300", "--seed=1") != first
 
 

@@ -11,10 +11,10 @@ from tools import verify
 from tools.verify.recordings import tokenizer_of
 from tools.verify.squad_windows import features_of
 
-SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
+WIDTH = 10
 
 
-def recorded_arrays(windows, width=SIZES["max_seq_length"]):
+def recorded_arrays(windows, width=WIDTH):
     tokens = windows.lengths - windows.first_lengths - 1
     maps = np.full((2, len(windows), width), -1)
     best = np.full((len(windows), width), -1, np.int8)
@@ -47,17 +47,32 @@ def failed(folder):
     return [deviation.name for deviation in deviations if not deviation.passed]
 
 
-def record(folder, context, asked, width=24):
-    """Records windows of one question on a text: (its folder, the windows, arrays)."""
+def record(folder, paragraphs, width=24):
+    """Records windows of questions on texts; returns the windows, and their arrays.
+
+    Args:
+        folder: where the tokenizer lies.
+        paragraphs: pairs of a text and its questions: `(id, text, answer)`, the answer
+            `(text, start)`, or None where there is none.
+        width: the tokens of a window.
+    """
     sizes = {"max_seq_length": width, "doc_stride": 3, "max_query_length": 3}
-    text, start = asked
-    answers = [{"text": text, "answer_start": start}]
-    qas = [{"id": "q", "question": "cat", "answers": answers}]
-    data = {"data": [{"paragraphs": [{"context": context, "qas": qas}]}]}
+    data = {"data": [{"title": "t", "paragraphs": []}]}
+    for context, questions in paragraphs:
+        qas = [
+            {
+                "id": identity,
+                "question": text,
+                "is_impossible": found is None,
+                "answers": [dict(zip(("text", "answer_start"), found, strict=True))]
+                if found
+                else [],
+            }
+            for identity, text, found in questions
+        ]
+        data["data"][0]["paragraphs"].append({"context": context, "qas": qas})
     for part in ("dev", "train"):
         (folder / f"set_{part}.json").write_text(json.dumps(data))
-    facts = {**sizes, "do_lower_case": True, "dropped": [], "qids": ["q"]}
-    (folder / "features_set.json").write_text(json.dumps(facts))
     [windows] = windows_of(
         read_paragraphs(folder / "set_dev.json"),
         tokenizer_of(folder, None, True),
@@ -65,6 +80,9 @@ def record(folder, context, asked, width=24):
         {},
         is_training=True,
     )
+    facts = {**sizes, "do_lower_case": True, "dropped": []}
+    facts["qids"] = [question.id for question in windows.questions]
+    (folder / "features_set.json").write_text(json.dumps(facts))
     return windows, recorded_arrays(windows, width)
 
 

@@ -65,13 +65,11 @@ def made(tiny_config, tiny_features, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("save", [save_tf1, save_huggingface])
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "save"),
     [
-        {"num_hidden_groups": 2, "inner_group_num": 2},
-        {"num_hidden_groups": 3, "hidden_act": "relu"},
-        {"embedding_size": 12, "hidden_act": "gelu_erf"},
+        ({"num_hidden_groups": 2, "inner_group_num": 2}, save_tf1),
+        ({"embedding_size": 12, "hidden_act": "gelu_erf"}, save_huggingface),
     ],
 )
 def test_other_shapes(changes, save, tiny_config, tiny_features, tmp_path, capsys):
@@ -98,27 +96,21 @@ def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
     assert all(deviation.passed for deviation in deviations)
 
 
-@pytest.mark.parametrize("change", [2e-4, np.nan])
-def test_a_deviation_fails(made, change, capsys):
+def test_deviations_fail(made, capsys):
     folder, expected = made
-    expected["layer_1"] = expected["layer_1"].copy()
-    expected["layer_1"][1, 2, 3] += change
+    for name, change in (("layer_1", 2e-4), ("layer_2", np.nan)):
+        expected[name] = expected[name].copy()
+        expected[name][1, 2, 3] += change
+    expected["layer_0"] = expected["layer_0"][:1]
     np.savez(folder / "expected.npz", **expected, novelty=np.zeros(2))
     with pytest.raises(SystemExit) as exit_info:
         verify.main(["", str(folder)])
     assert exit_info.value.code == 1
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if "FAILED" in line] == ["layer_1"]
+    failed = [line.split()[0] for line in lines if "FAILED" in line]
+    assert failed == ["layer_0", "layer_1", "layer_2"]
     assert "unknown arrays, not compared: novelty" in lines
-    assert lines[-1] == f"{len(expected) - 1} of {len(expected)} arrays agree"
-
-
-def test_another_shape_fails(made):
-    folder, expected = made
-    expected["layer_0"] = expected["layer_0"][:1]
-    np.savez(folder / "expected.npz", **expected)
-    deviations, _ = verify.verify(folder)
-    assert [d.name for d in deviations if not d.passed] == ["layer_0"]
+    assert lines[-1] == f"{len(expected) - 3} of {len(expected)} arrays agree"
 
 
 def test_trajectory_needs_a_recipe(made):
@@ -131,13 +123,6 @@ def test_trajectory_needs_a_recipe(made):
         verify.verify(folder)
 
 
-def test_one_directory_at_a_time(capsys):
-    with pytest.raises(SystemExit) as exit_info:
-        verify.main(["", "a", "b"])
-    assert exit_info.value.code == 1
-    assert capsys.readouterr().err.startswith("error: Unexpected argument 'b'")
-
-
 def test_missing_files_and_arrays(made):
     folder, expected = made
     inputs = dict(np.load(folder / "inputs.npz"))
@@ -148,13 +133,7 @@ def test_missing_files_and_arrays(made):
     np.savez(folder / "expected.npz", novelty=np.zeros(2))
     with pytest.raises(UserError, match="holds none of the arrays"):
         verify.verify(folder)
-    (folder / "expected.npz").write_bytes(b"no")
-    with pytest.raises(UserError, match="is not an npz file"):
-        verify.verify(folder)
     with open(folder / "expected.npz", "wb") as file:
         np.save(file, np.zeros(2))
     with pytest.raises(UserError, match="is not an npz file"):
-        verify.verify(folder)
-    (folder / "expected.npz").unlink()
-    with pytest.raises(UserError, match=r"expected\.npz cannot be read"):
         verify.verify(folder)
