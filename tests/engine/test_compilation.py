@@ -95,19 +95,6 @@ def test_the_fastest_type_of_the_devices(
     assert reason in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("devices", "asks"),
-    [
-        ({"use_tpu": True}, True),
-        ({"distribution_strategy": "tpu"}, True),
-        ({"tpu_name": "mine"}, True),
-        ({"use_tpu": False, "tpu_name": "mine"}, False),
-    ],
-)
-def test_which_flags_ask_for_a_tpu(devices, asks):
-    assert Flags(**devices).asks_tpu is asks
-
-
 def test_workers_are_told_the_type():
     with pytest.raises(UserError, match="workers must compute alike; name the type"):
         chosen(distribution_strategy="multi_worker")

@@ -11,6 +11,7 @@ from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
 from albert_tf.optimizers import WarmupStableDecay
 from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.rules import rule_of
 
 LEARNING_RATE = 0.01
@@ -197,6 +198,11 @@ def test_the_rate_is_zero_before_a_late_warmup():
 def test_a_jump_after_a_long_warmup_is_told(name, warmup, message, caplog):
     create_optimizer("adamw", 0.5, 100, warmup, lr_schedule=name)
     assert (message in caplog.text) if message else not caplog.text
+
+
+def test_rate_scales_with_the_root_of_the_batch():
+    assert scaled_learning_rate(0.00176, 4096) == 0.00176
+    assert scaled_learning_rate(0.00176, 1024) == pytest.approx(0.00088)
 
 
 def test_one_rule_claims_each_variable_of_the_model(tiny_config):

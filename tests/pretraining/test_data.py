@@ -70,6 +70,15 @@ def held_out_for(material, tmp_path):
     return make
 
 
+def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of):
+    twice = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    first, second = (
+        next(iter(stage.dataset))["input_ids"].numpy()
+        for stage in data_of(**twice).stages()
+    )
+    assert first.shape == second.shape and (first != second).any()
+
+
 def test_the_damaged_file_of_several_is_named(material, tmp_path):
     for name in ("data", "more"):
         shutil.copytree(material / "data", tmp_path / name)

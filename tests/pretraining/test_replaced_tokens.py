@@ -41,6 +41,20 @@ def model(tiny_config):
     return AlbertForReplacedTokens(tiny_config(), generator={"num_hidden_layers": 1})
 
 
+def test_the_generators_shape():
+    config = AlbertConfig.released("base_v2")
+    assert GeneratorFlags().config_changes(config) == {
+        "num_attention_heads": 3,
+        "hidden_size": 192,
+        "intermediate_size": 768,
+        "num_hidden_layers": 12,
+        "num_hidden_groups": 1,
+        "depth_adapter_rank": 0,
+    }
+    small = GeneratorFlags(generator_layers=0.1).config_changes(config)
+    assert small["num_hidden_layers"] == 1
+
+
 def test_tokens_take_their_places(batch):
     found = with_tokens(batch, batch["masked_lm_ids"])
     assert found.numpy().tolist() == [[2, 5, 7, 6, 3], [2, 8, 9, 3, 0]]
@@ -176,6 +190,13 @@ def settings(settings):
     return make
 
 
+def test_the_flags_reach_the_objective(settings):
+    flags = settings(gen_weight=2, temperature=0.5)
+    objective = KINDS["replaced_tokens"].objective(None, flags)
+    assert objective.scales == {"masked_lm": 2.0, "replaced_tokens": 5.0}
+    assert objective.temperature == 0.5
+
+
 @pytest.mark.slow
 def test_train_evaluate_and_fine_tune(run, tmp_path):
     few = {"num_train_steps": 2, "keep_generator": True, "do_eval": True}
@@ -248,17 +269,3 @@ def test_a_run_starts_from_a_model_with_and_without_generator(
 def test_what_does_not_fit_is_refused(settings, changes, message):
     with pytest.raises(UserError, match=re.escape(message)):
         settings(**changes)
-
-
-def test_the_generators_shape():
-    config = AlbertConfig.released("base_v2")
-    assert GeneratorFlags().config_changes(config) == {
-        "num_attention_heads": 3,
-        "hidden_size": 192,
-        "intermediate_size": 768,
-        "num_hidden_layers": 12,
-        "num_hidden_groups": 1,
-        "depth_adapter_rank": 0,
-    }
-    small = GeneratorFlags(generator_layers=0.1).config_changes(config)
-    assert small["num_hidden_layers"] == 1

@@ -123,9 +123,3 @@ def test_without_matplotlib_a_line_says_how_to_get_it(lines, monkeypatch, tmp_pa
         write_curves(tmp_path, [{"step": 1, "train_seconds": 1.0, "loss": 2.0}])
     assert not list(tmp_path.iterdir())
     (line,) = (line for line in lines if "pip install 'albert-tf[plots]'" in line)
-
-
-@pytest.mark.parametrize("value", ["5", "5:5", "a:b", "-1:5"])
-def test_a_range_that_is_none_is_an_error(settings, value):
-    with pytest.raises(UserError, match=f"--profile_steps={value} is not a range"):
-        settings(profile_steps=value).profile_range()
