@@ -102,14 +102,3 @@ def test_the_output_does_not_depend_on_the_workers(installation):
         write_sample_corpus(SampleCorpusOptions(str(output), workers=workers))
     for path in (installation / "1").iterdir():
         assert path.read_bytes() == (installation / "2" / path.name).read_bytes()
-
-
-def test_limits_are_kept(installation):
-    output = installation / "small"
-    options = SampleCorpusOptions(
-        str(output), num_labels=2, max_texts_per_label=10, max_corpus_mb=0.002
-    )
-    write_sample_corpus(options)
-    splits = [table(output / f"{name}.tsv") for name in ("train", "dev", "test")]
-    assert sum(map(len, splits)) == 20
-    assert 1000 < (output / "corpus.txt").stat().st_size <= 2000

@@ -84,9 +84,3 @@ def record(folder, paragraphs, width=24):
     facts["qids"] = [question.id for question in windows.questions]
     (folder / "features_set.json").write_text(json.dumps(facts))
     return windows, recorded_arrays(windows, width)
-
-
-def place_of(windows, span):
-    """Returns the number in the paragraph of the first window's token of a span."""
-    spans = windows.spans[windows.first_lengths[0] : windows.lengths[0] - 1]
-    return spans.tolist().index(list(span))
