@@ -1,6 +1,7 @@
 """A comparison on a corpus, from text to table; the size of a real difference."""
 
 import dataclasses
+import gzip
 import math
 
 import pytest
@@ -11,6 +12,7 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from benchmarks.paper import __main__ as paper
+from benchmarks.paper import frequencies
 from benchmarks.paper import report
 from benchmarks.paper import tiny
 from benchmarks.paper.rows import RunFlags
@@ -188,3 +190,19 @@ def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path, corpu
     name = "all_shared_from_the_mean/seed_2"
     assert starts[name] == (source, "mean")
     assert evaluated[name] == (tmp_path / name, "mean")
+
+
+def test_bits_of_a_byte(tmp_path, monkeypatch):
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress("\u00e9 bc\n \nde f\n".encode()))
+
+    class Words:
+        tokenize = staticmethod(str.split)
+
+    monkeypatch.setattr(frequencies, "load_tokenizer", lambda path: Words)
+    lines = tiny.Corpus(str(path), 4000, tmp_path).lines(9)
+    assert lines == ["\u00e9 bc", "de f"]
+    found = frequencies.bits_a_byte(lines, "")
+    assert found == pytest.approx(4 / 9 / math.log(2))
+    found = frequencies.bits_a_byte(lines[:1], "")
+    assert found == pytest.approx(2 / 5 / math.log(2))
