@@ -184,12 +184,6 @@ def test_every_recipe_of_pretraining_is_accepted(options_from, project, monkeypa
     assert lengths["tiny"] == (64, 10)
 
 
-def test_missing_packages(options, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'albert-tf\[tpu_check\]'"):
-        tpu_check(options())
-
-
 @pytest.mark.slow
 def test_the_program_updates_the_weights_in_place(tiny_config):
     step = TrainingStep(tiny_config(num_hidden_layers=2), depth_loop=True)

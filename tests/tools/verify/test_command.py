@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from tools import verify
@@ -28,10 +27,10 @@ def test_stored_outputs_of_others(name, arrays, shared, capsys):
     assert f"{arrays} of {arrays} arrays agree" in capsys.readouterr().out
 
 
-def make_directory(model, features, folder, save):
+def make_directory(model, features, folder):
     """A directory as another program would write it, with the outputs of `model`."""
     folder.mkdir()
-    save(model, folder)
+    save_huggingface(model, folder)
     inputs = {
         **features,
         "masked_lm_ids": np.array([[3, 5, 7], [2, 9, 0]], "int32"),
@@ -53,38 +52,17 @@ def make_directory(model, features, folder, save):
     return expected
 
 
-def save_tf1(model, folder):
-    save_tf1_checkpoint(model, folder / "model.ckpt-3")
-
-
 @pytest.fixture
 def made(tiny_config, tiny_features, tmp_path):
     model = AlbertForPreTraining(tiny_config())
     folder = tmp_path / "made"
-    return folder, make_directory(model, tiny_features, folder, save_tf1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "save"),
-    [
-        ({"num_hidden_groups": 2, "inner_group_num": 2}, save_tf1),
-        ({"embedding_size": 12, "hidden_act": "gelu_erf"}, save_huggingface),
-    ],
-)
-def test_other_shapes(changes, save, tiny_config, tiny_features, tmp_path, capsys):
-    model = AlbertForPreTraining(tiny_config(**changes))
-    folder = tmp_path / "made"
-    expected = make_directory(model, tiny_features, folder, save)
-    verify.main(["", str(folder)])
-    count = len(expected)
-    assert f"{count} of {count} arrays agree" in capsys.readouterr().out
+    return folder, make_directory(model, tiny_features, folder)
 
 
 def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
     model = AlbertForPreTraining(tiny_config(inner_group_num=2))
     folder = tmp_path / "made"
-    expected = make_directory(model, tiny_features, folder, save_huggingface)
+    expected = make_directory(model, tiny_features, folder)
     for i in range(8):
         state = expected.pop(f"layer_{i}")
         if i % 2:

@@ -52,12 +52,6 @@ def test_other_texts_fail(name, recorded):
     assert failed(recorded) == [f"{_FEATURES}/texts"]
 
 
-def test_a_missing_question_fails(recorded):
-    article = next((recorded / "one_file_an_article").glob("RACE/test/high/*.txt"))
-    article.unlink()
-    assert f"{_FEATURES}/texts" in failed(recorded)
-
-
 def test_another_head_fails(recorded):
     path = recorded / "head" / "expected.npz"
     expected = dict(np.load(path))
