@@ -37,13 +37,15 @@ def test_of_equals_the_one_with_the_lower_loss_is_the_best(metrics, losses, expe
     assert evaluations_since_best(entries(metrics, losses), "score") == expected
 
 
-def test_patience():
+def test_patience(caplog):
+    caplog.set_level("INFO", "absl")
     evaluations = entries([0.5, 0.1, 0.2], [0.3, 0.3, 0.3])
     assert not out_of_patience([], "score", 1)
     assert not out_of_patience(evaluations, None, 2)
     assert not out_of_patience(evaluations, "score", 0)
     assert not out_of_patience(evaluations[:2], "score", 2)
     assert out_of_patience(evaluations, "score", 2)
+    assert "best of 3 evaluations, 0.5000, was 2 evaluations ago" in caplog.text
     # A lower loss of equal scores is worth waiting for.
     assert not out_of_patience(entries([0.5] * 3, [0.3, 0.2, 0.1]), "score", 2)
 

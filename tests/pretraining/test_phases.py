@@ -63,6 +63,7 @@ def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        ({"second_phase_max_seq_length": 512}, "--first_phase_steps, the step .* is 0"),
         ({"first_phase_steps": 50}, "needs --second_phase_ flags, which say"),
         (
             {"first_phase_steps": 100, "second_phase_max_seq_length": 512},

@@ -110,6 +110,7 @@ def panels(tmp_path, monkeypatch):
 
         def keep(path, draw, size, labels):
             draw(figure, labels)
+            assert size == (12, 3 * -(-len(labels) // 3))
 
         monkeypatch.setattr(curves, "write_plot", keep)
         write_curves(str(tmp_path), evaluations, *evaluated)
