@@ -122,21 +122,15 @@ def test_lists_are_compared_and_shown():
 
 
 def test_a_record_is_saved_with_a_checkpoint(tmp_path):
-    def checkpoint(record):
-        return tf.train.Checkpoint(record=record)
-
-    path = checkpoint(RunRecord(facts())).write(str(tmp_path / "run"))
-    for now, message in (
-        (facts(LaterOptions), None),
-        (facts(LaterOptions, new=1.0), "--new is 1.0"),
-        (facts(optimizer="adamw"), "--optimizer is adamw"),
-    ):
+    begun = tf.train.Checkpoint(record=RunRecord(facts()))
+    path = begun.write(str(tmp_path / "run"))
+    for now in (facts(LaterOptions), facts(optimizer="adamw")):
         record = RunRecord(now)
-        checkpoint(record).read(path)
-        if message is None:
+        tf.train.Checkpoint(record=record).read(path)
+        if now == facts(LaterOptions):
             record.check("out")
             continue
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match="--optimizer is adamw"):
             record.check("out")
 
 

@@ -98,6 +98,7 @@ def test_the_same_content_by_other_paths(continued, files, monkeypatch):
         continued(input_file="data/held_out/*.tfrecord", **moved)
 
 
+@pytest.mark.slow
 def test_another_start_model(identity, files):
     config = AlbertConfig.from_json_file(files / "config.json")
     for name in ("one", "other"):
@@ -110,6 +111,7 @@ def test_another_start_model(identity, files):
         check_identity(identity(init_checkpoint=files / "other"), begun, "out")
 
 
+@pytest.mark.slow
 def test_another_configuration_of_equal_shapes(continued, files):
     path = files / "config.json"
     known = json.loads(path.read_text())
@@ -143,24 +145,16 @@ def test_other_flags(continued, changes, message):
 
 
 @pytest.mark.slow
-def test_data_made_anew(changed, files):
-    """Is refused before anything else of the checkpoint is read, and then gone on in.
-
-    A checkpoint holds a place in the data for each stage; a run of other stages is no
-    damaged one.
-    """
+def test_a_run_is_refused_before_its_checkpoint_is_restored(changed, files):
+    """Which holds a place in the data for each stage, and is not damaged."""
 
     def run(steps, **changes):
         command.pretrain(changed(num_train_steps=steps, **changes))
 
     run(1)
+    phases = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    with pytest.raises(UserError, match="The batch of each .* --first_phase_.* pass"):
+        run(2, **phases)
     make_data(files, random_seed=7)
-    with pytest.raises(
-        UserError, match="The digest of the files of .* --restart_data to"
-    ):
+    with pytest.raises(UserError, match="The digest of the files of .* --restart_data"):
         run(2)
-    ramp = {"batch_ramp_steps": 1, "gradient_accumulation_steps": 2}
-    run(2, restart_data=True, **ramp)
-    run(2, **ramp)  # The data are those of the run, from then on.
-    with pytest.raises(UserError, match="The batch of each .* --gradient_accumulation"):
-        run(3, **{**ramp, "gradient_accumulation_steps": 4})

@@ -127,6 +127,7 @@ def test_sentence_pairs_do_not_evaluate_a_masked_lm(data_of, dynamic):
         alone.check()
 
 
+@pytest.mark.slow
 def test_the_mask_rate_is_for_data_that_is_not_masked_yet(data_of, dynamic):
     changes = {"sentence_objective": "none", "masked_lm_prob": 0.2}
     # Static held-out data with dynamic training data.
@@ -135,6 +136,7 @@ def test_the_mask_rate_is_for_data_that_is_not_masked_yet(data_of, dynamic):
         data_of(eval_file=dynamic / "held_out" / "*.tfrecord", **changes).check()
 
 
+@pytest.mark.slow
 def test_the_mask_rate_of_held_out_data(data_of, dynamic):
     """Dynamic data keeps the share that it was made for, whatever the flags say."""
 

@@ -1,7 +1,5 @@
 """Flags of run_pretraining.py beyond the official ones: each has its effect."""
 
-import json
-
 import pytest
 
 import albert_tf
@@ -11,32 +9,13 @@ from albert_tf.engine import compilation
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining import flags as pretraining_flags
 from albert_tf.pretraining import plan as plans
+from albert_tf.pretraining import run as command
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.initial_model import initial_model
 from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-
-
-@pytest.mark.slow
-def test_two_phases_read_two_data_sets(run, short, material, tmp_path):
-    run(
-        input_file=short / "train.tfrecord",
-        max_seq_length=8,
-        max_predictions_per_seq=2,
-        num_train_steps=8,
-        first_phase_steps=6,
-        second_phase_input_file=material / "data" / "train.tfrecord",
-        second_phase_max_seq_length=16,
-        second_phase_max_predictions_per_seq=3,
-        second_phase_train_batch_size=8,
-    )
-    history = json.loads((tmp_path / "model" / "history.json").read_text())
-    assert [entry["step"] for entry in history] == [0, 8]
-    assert history[1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
-    info = json.loads((tmp_path / "model" / "training_info.json").read_text())
-    assert len(info["data"]) == 2
 
 
 def test_without_sentence_objective_its_head_does_not_train(settings):
@@ -65,7 +44,6 @@ def test_without_sentence_objective_its_head_does_not_train(settings):
             False,
             "bfloat16 by this processor's avx512_bf16, without XLA",
         ),
-        (("avx512_bf16",), True, "bfloat16"),
         ((), None, "bfloat16"),
     ],
 )
@@ -103,6 +81,7 @@ def test_the_type_of_the_devices_is_stored(settings, monkeypatch):
     assert chosen.execution["dtype"] == "mixed_bfloat16"
 
 
+@pytest.mark.slow
 def test_dry_run_measures_and_writes_nothing(run, capsys, tmp_path):
     assert run(dry_run=True) is None
     assert not (tmp_path / "model").exists()
@@ -112,17 +91,18 @@ def test_dry_run_measures_and_writes_nothing(run, capsys, tmp_path):
     assert "3,072 tokens, padding included" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untrained")
 def test_the_rate_is_scaled_and_in_the_plan(settings, lines):
     chosen = settings(scale_learning_rate=True, learning_rate=0.16)
     pretrain(chosen)
     said = "learning rate 0.01 = 0.16 * sqrt(16 / 4096), polynomial"
     assert any(said in line for line in lines)
-    assert optimizer_of(chosen).learning_rate_after(1) == pytest.approx(0.005)
+    assert float(optimizer_of(chosen).learning_rate_after(1)) == pytest.approx(0.005)
 
 
 @pytest.mark.slow
-def test_official_command_line_runs_unchanged(project, material, tmp_path):
+def test_official_command_line_runs_unchanged(material, tmp_path, monkeypatch):
     """All flags of the official script; it names no vocabulary and no held-out data."""
     sizes = {"train_batch_size": 16, "max_seq_length": 16, "num_train_steps": 2}
     values = {
@@ -152,6 +132,8 @@ def test_official_command_line_runs_unchanged(project, material, tmp_path):
         "master": "c",
         **sizes,
     }
+    # XLA compiles longer than all the rest takes; tests/engine has steps with it.
+    monkeypatch.setattr(command, "pretraining_xla", lambda *_: {"use_xla": False})
     argv = ["run_pretraining.py", *(f"--{k}={v}" for k, v in values.items())]
     ignored = pretraining_flags._IGNORED
     results = pretrain(resolve(parse(PretrainingOptions, argv, ignored)))

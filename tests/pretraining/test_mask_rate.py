@@ -14,6 +14,7 @@ def data_of(settings, tokenizer):
     return lambda **changes: PretrainingData(settings(**changes), tokenizer)
 
 
+@pytest.mark.slow
 def test_mask_rate(data_of, dynamic):
     masked = []
     for rate in (0.05, 0.2):  # one of 16 tokens, and three
@@ -26,6 +27,7 @@ def test_mask_rate(data_of, dynamic):
         data_of(masked_lm_prob=0.1, final_masked_lm_prob=0.2).stages()
 
 
+@pytest.mark.slow
 def test_a_share_without_room_is_blamed_on_its_flag(data_of, dynamic):
     """The greatest share that fits is said, and is taken."""
 
@@ -52,6 +54,7 @@ def test_a_share_without_room_is_blamed_on_its_flag(data_of, dynamic):
         check(masked_lm_prob=0.2188)
 
 
+@pytest.mark.slow
 def test_mask_rate_by_step(data_of, settings, dynamic):
     """The share moves on a line, through both phases."""
     changes = {

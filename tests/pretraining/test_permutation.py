@@ -26,7 +26,7 @@ def settings(settings, streams, material):
             "albert_config_file": material / "xlnet.json",
             "train_batch_size": 8,
             "eval_batch_size": 8,
-            "max_eval_steps": 12,
+            "max_eval_steps": 6,
         }
         return settings(**{**values, **changes})
 
@@ -71,14 +71,14 @@ def test_a_run_from_streams_to_a_model_and_its_perplexity(
         "training": False,
     }
     files = str(streams / "held_out")
-    batches = list(stream_dataset(files, tokenizer, **reading).take(12))
+    batches = list(stream_dataset(files, tokenizer, **reading).take(6))
     assert results["loss"] == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
     for batch in batches:  # and without memory it is another
         batch["stream_starts"] = np.ones(8, np.int32)
     assert abs(results["loss"] - losses_by_hand(model, batches)) > 1e-4
     changes = {"do_train": False, "do_eval": True, "num_train_steps": 24, "max_gram": 1}
     single = run(output_dir=folder, **changes)["loss"]
-    batches = list(stream_dataset(files, tokenizer, **reading, max_gram=1).take(12))
+    batches = list(stream_dataset(files, tokenizer, **reading, max_gram=1).take(6))
     assert single == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
     assert abs(single - results["loss"]) > 1e-4
 
@@ -145,6 +145,7 @@ def test_what_does_not_fit_is_refused(run, material, tmp_path, changes, message)
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untrained")
 def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path):
     for decays, said in ((True, "decayed"), (False, "neither decayed")):
@@ -155,6 +156,7 @@ def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untrained")
 def test_a_run_starts_from_a_model_of_another_memory(
     run, material, tmp_path, lines, tokenizer

@@ -39,7 +39,7 @@ def test_the_costs_of_each_phase(planned, short, material):
     config = trainer.model.config
     costs = []
     for rows, shape in ((16, (8, 2)), (4, (16, 3))):
-        flops = 3 * sum(albert.forward_flops(config, *shape).values())
+        flops = albert.training_flops(albert.forward_flops(config, *shape))
         memory = sum(albert.training_memory(config, rows, *shape).values())
         costs.append(
             f"{flops / 1e6:,.1f} MFLOP a token, about {memory / 2**30:,.2f} GiB"

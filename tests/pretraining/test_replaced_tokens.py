@@ -225,7 +225,7 @@ def test_train_evaluate_and_fine_tune(run, tmp_path):
 def test_a_model_without_generator_is_not_evaluated(settings, tmp_path):
     config = AlbertConfig.from_json_file(settings().albert_config_file)
     generator = settings().config_changes(config)
-    model = AlbertForReplacedTokens(config, generator=generator)
+    model = AlbertForReplacedTokens(config, generator=generator, keep_generator=False)
     model.save_pretrained(tmp_path / "model")
     with pytest.raises(UserError, match="keeps no generator.*--keep_generator"):
         KINDS["replaced_tokens"].trained_model(tmp_path / "model", settings(), config)

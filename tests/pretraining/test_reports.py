@@ -50,7 +50,7 @@ def test_the_files_of_a_run(run, lines, material, tmp_path):
     assert found["variables/trust_ratio"] == [5, 10]
     assert found["weight_norm/bert/embeddings/word_embeddings"] == [5, 10]
     assert sorted(found["loss"]) == [2, 4, 5, 6, 7, 9, 10]
-    assert found["model_flop_utilisation"] == found["loss"][-6:]
+    assert sorted(found["model_flop_utilisation"]) == [4, 5, 6, 7, 9, 10]
     assert list((output / "profile").rglob("*.xplane.pb"))
     (last,) = (line for line in lines if line.startswith("training: 10/10"))
     for part in ("MLM", "SOP", "sequences/s", "tokens/s", "MFU", "ETA"):
@@ -96,13 +96,11 @@ def test_any_tensorflow_package_will_do(installed):
         "sentencepiece": "0.2",
         "numpy": np.__version__,
     }
-
-
-def test_what_is_not_installed_has_no_version(installed):
     installed()
     assert versions()["tensorflow-text"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["versions", "DataSet"])
 def test_what_a_model_tells_is_read_before_its_first_step(
     run, name, monkeypatch, tmp_path

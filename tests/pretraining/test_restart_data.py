@@ -27,5 +27,6 @@ def test_data_that_was_moved(run, material, tmp_path, lines):
     again = weights(2, "moved", "copy", restart_data=True)
     # The first batch once more, not the second.
     assert not all(map(np.array_equal, went_on, again))
+    weights(2, "moved", "copy")  # The data are those of the run, from then on.
     steps = [line for line in lines if line.startswith("Continuing")]
-    assert [line.split()[3] for line in steps] == ["1", "1"]
+    assert [line.split()[3] for line in steps] == ["1", "1", "2"]

@@ -42,6 +42,7 @@ def test_a_deeper_model_starts_from_a_shallower_one(config, started, lines):
         np.testing.assert_array_equal(value, origin, err_msg=name)
 
 
+@pytest.mark.slow
 def test_init_from_group0_is_the_official_rule(config, started, lines):
     two, four = (
         dataclasses.replace(config, num_hidden_layers=n, num_hidden_groups=n)
