@@ -33,6 +33,17 @@ def settings(settings, streams, material):
     return make
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("untrained")
+def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path):
+    for decays, said in ((True, "decayed"), (False, "neither decayed")):
+        run(dry_run=True, num_train_steps=3, decay_relative_biases=decays)
+        plan = capsys.readouterr().out
+        assert "1,004 parameters in float32" in plan
+        assert f"3 relative biases            24 parameters  {said}" in plan
+    assert not (tmp_path / "model").exists()
+
+
 def losses_by_hand(model, batches):
     """The mean loss of batches, each with the memories of the one before."""
     total = weight = 0.0
@@ -142,17 +153,6 @@ def test_what_does_not_fit_is_refused(run, material, tmp_path, changes, message)
             changes = {"albert_config_file": tmp_path / "xlnet.json"}
     with pytest.raises(UserError, match=message):
         run(**changes)
-    assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("untrained")
-def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path):
-    for decays, said in ((True, "decayed"), (False, "neither decayed")):
-        run(dry_run=True, num_train_steps=3, decay_relative_biases=decays)
-        plan = capsys.readouterr().out
-        assert "1,004 parameters in float32" in plan
-        assert f"3 relative biases            24 parameters  {said}" in plan
     assert not (tmp_path / "model").exists()
 
 
