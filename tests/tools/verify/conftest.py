@@ -1,9 +1,7 @@
 """A recording of reading comprehension."""
 
-import numpy as np
 import pytest
 
-from tests.tools.verify.squad_recording import WIDTH
 from tests.tools.verify.squad_recording import record
 
 QUESTIONS = [
@@ -16,7 +14,6 @@ QUESTIONS = [
 def made(material, tmp_path):
     """A recording, as the official code would leave it, of our own windows."""
     (tmp_path / "spiece.model").write_bytes((material / "vocab.model").read_bytes())
-    windows, arrays = record(tmp_path, QUESTIONS, WIDTH)
+    windows = record(tmp_path, QUESTIONS)
     assert len(windows) > 3
-    np.savez(tmp_path / "features_set.npz", **arrays)
     return tmp_path, windows

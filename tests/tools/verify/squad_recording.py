@@ -14,18 +14,18 @@ from tools.verify.squad_windows import features_of
 WIDTH = 10
 
 
-def recorded_arrays(windows, width=WIDTH):
+def recorded_arrays(windows):
     tokens = windows.lengths - windows.first_lengths - 1
-    maps = np.full((2, len(windows), width), -1)
-    best = np.full((len(windows), width), -1, np.int8)
-    spans = windows.padded(windows.spans, width)
+    maps = np.full((2, len(windows), WIDTH), -1)
+    best = np.full((len(windows), WIDTH), -1, np.int8)
+    spans = windows.padded(windows.spans, WIDTH)
     for row, (first, count) in enumerate(
         zip(windows.first_lengths, tokens, strict=True)
     ):
         inside = slice(first, first + count)
         maps[0, row, :count] = spans[row, inside, 0]
         maps[1, row, :count] = spans[row, inside, 1] - 1
-        best[row, inside] = windows.padded(windows.is_max_context, width)[row, inside]
+        best[row, inside] = windows.padded(windows.is_max_context, WIDTH)[row, inside]
     return {
         "example_index": windows.question_index,
         "doc_span_index": windows.window_index,
@@ -38,7 +38,7 @@ def recorded_arrays(windows, width=WIDTH):
         "start_position": windows.answers[:, 0],
         "end_position": windows.answers[:, 1],
         "is_impossible": windows.answers[:, 2],
-        **features_of(windows, width),
+        **features_of(windows, WIDTH),
     }
 
 
@@ -47,16 +47,15 @@ def failed(folder):
     return [deviation.name for deviation in deviations if not deviation.passed]
 
 
-def record(folder, paragraphs, width=24):
-    """Records windows of questions on texts; returns the windows, and their arrays.
+def record(folder, paragraphs):
+    """Records windows of questions on texts; returns the windows.
 
     Args:
         folder: where the tokenizer lies.
         paragraphs: pairs of a text and its questions: `(id, text, answer)`, the answer
             `(text, start)`, or None where there is none.
-        width: the tokens of a window.
     """
-    sizes = {"max_seq_length": width, "doc_stride": 3, "max_query_length": 3}
+    sizes = {"max_seq_length": WIDTH, "doc_stride": 3, "max_query_length": 3}
     data = {"data": [{"title": "t", "paragraphs": []}]}
     for context, questions in paragraphs:
         qas = [
@@ -83,4 +82,5 @@ def record(folder, paragraphs, width=24):
     facts = {**sizes, "do_lower_case": True, "dropped": []}
     facts["qids"] = [question.id for question in windows.questions]
     (folder / "features_set.json").write_text(json.dumps(facts))
-    return windows, recorded_arrays(windows, width)
+    np.savez(folder / "features_set.npz", **recorded_arrays(windows))
+    return windows
