@@ -38,6 +38,7 @@ def test_every_way_takes_the_same_steps(make_trainer, batches, weights, two_repl
                 np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [False, True])
 def test_what_xla_compiles_beside_products(make_trainer, rows, asked):
     """The activation of a layer and its gradient, and the update."""
@@ -85,6 +86,7 @@ def test_a_step_equals_the_formulas(make_trainer, rows, weights, take_step):
     np.testing.assert_allclose(results["gradient_norm"], norm, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_step_that_is_not_finite_changes_nothing(
     make_trainer, rows, weights, take_step
 ):
@@ -97,6 +99,7 @@ def test_a_step_that_is_not_finite_changes_nothing(
     assert_equal(weights(trainer), before, tolerance=0)
 
 
+@pytest.mark.slow
 def test_what_no_loss_reaches_stays_as_it_is(make_trainer, batches, weights):
     # The pooler and the head behind it are there for the order of sentences.
     trainer = make_trainer(STEPS, objective="none")

@@ -89,6 +89,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     assert "Skipping the checkpoint" in caplog.text
 
 
+@pytest.mark.slow
 def test_checkpoints_that_do_not_fit_are_an_error(make_linear_trainer, batches):
     trainer = make_linear_trainer(2)
     trainer.train(batches())
@@ -100,6 +101,7 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_linear_trainer, batches):
         make_linear_trainer(4).train(batches())
 
 
+@pytest.mark.slow
 def test_divergence_stops_with_advice(make_linear_trainer, good_and_bad):
     """Bad steps are counted over the loops; a good one in between starts anew."""
     good, bad = good_and_bad
@@ -116,6 +118,7 @@ def test_divergence_stops_with_advice(make_linear_trainer, good_and_bad):
         np.testing.assert_array_equal(own, other)
 
 
+@pytest.mark.slow
 def test_the_last_step_is_saved_before_it_is_evaluated(make_linear_trainer, batches):
     trainer = make_linear_trainer(
         2, evaluator=LostWorker(), options={"eval_at_start": False}

@@ -38,6 +38,7 @@ def a_second_a_step(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_steps_are_measured_until_the_first_checkpoint(
     planned, a_second_a_step, tmp_path
 ):
@@ -67,6 +68,7 @@ def test_a_budget_holds_measuring_and_compiling(planned, a_second_a_step, monkey
     assert planned(train_minutes=0.5).num_train_steps == 30 - 6 - 1
 
 
+@pytest.mark.slow
 def test_a_dry_run_stores_nothing(planned, a_second_a_step, tmp_path, capsys):
     pretrain(planned(train_minutes=0.1, dry_run=True))
     assert "Plan: 6 steps" in capsys.readouterr().out

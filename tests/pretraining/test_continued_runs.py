@@ -76,6 +76,7 @@ def make_data(files, **changes):
     )
 
 
+@pytest.mark.slow
 def test_another_vocabulary_of_the_same_size(continued, files):
     lines = (files / "corpus.txt").read_text().replace("cat", "owl").split("\n")
     (files / "other.txt").write_text("\n".join(reversed(lines)))
@@ -146,7 +147,7 @@ def test_other_flags(continued, changes, message):
 
 @pytest.mark.slow
 def test_a_run_is_refused_before_its_checkpoint_is_restored(changed, files):
-    """Which holds a place in the data for each stage, and is not damaged."""
+    """Its checkpoint has a place in the data for each stage, and is not damaged."""
 
     def run(steps, **changes):
         command.pretrain(changed(num_train_steps=steps, **changes))

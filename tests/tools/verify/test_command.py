@@ -59,6 +59,7 @@ def made(tiny_config, tiny_features, tmp_path):
     return folder, make_directory(model, tiny_features, folder)
 
 
+@pytest.mark.slow
 def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
     model = AlbertForPreTraining(tiny_config(inner_group_num=2))
     folder = tmp_path / "made"
@@ -91,6 +92,7 @@ def test_deviations_fail(made, capsys):
     assert lines[-1] == f"{len(expected) - 3} of {len(expected)} arrays agree"
 
 
+@pytest.mark.slow
 def test_trajectory_needs_a_recipe(made):
     folder, expected = made
     np.savez(folder / "expected.npz", **expected, train_losses=np.zeros(2))

@@ -28,6 +28,7 @@ def recorded(shared, tmp_path):
 _FEATURES = "one_file_an_article/features_test"
 
 
+@pytest.mark.slow
 def test_official_recordings(shared, capsys):
     verify.main(["", str(shared("fixtures/official_race"))])
     assert "64 of 64 arrays agree" in capsys.readouterr().out
@@ -52,6 +53,7 @@ def test_other_texts_fail(name, recorded):
     assert failed(recorded) == [f"{_FEATURES}/texts"]
 
 
+@pytest.mark.slow
 def test_another_head_fails(recorded):
     path = recorded / "head" / "expected.npz"
     expected = dict(np.load(path))

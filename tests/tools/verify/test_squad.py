@@ -124,6 +124,7 @@ def test_answers(version, made):
     assert failed(inner)[0] == "predictions.json"
 
 
+@pytest.mark.slow
 def test_official_recordings(shared, capsys):
     verify.main(["", str(shared("fixtures/official_squad"))])
     lines = capsys.readouterr().out.splitlines()
