@@ -87,19 +87,6 @@ def test_a_step_equals_the_formulas(make_trainer, rows, weights, take_step):
 
 
 @pytest.mark.slow
-def test_a_step_that_is_not_finite_changes_nothing(
-    make_trainer, rows, weights, take_step
-):
-    trainer = make_trainer(1)
-    before = weights(trainer)
-    rows["masked_lm_weights"][0, 0] = np.inf
-    sums = take_step(trainer, rows)
-    np.testing.assert_array_equal(sums["skipped"], [1.0, 1.0])
-    assert trainer.step == 1
-    assert_equal(weights(trainer), before, tolerance=0)
-
-
-@pytest.mark.slow
 def test_what_no_loss_reaches_stays_as_it_is(make_trainer, batches, weights):
     # The pooler and the head behind it are there for the order of sentences.
     trainer = make_trainer(STEPS, objective="none")
