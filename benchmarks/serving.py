@@ -89,7 +89,7 @@ def benchmark(options):
     texts = _turns_texts(options)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        model_dir = options.model_dir or _model_dir(options, folder)
+        model_dir = pathlib.Path(options.model_dir or _model_dir(options, folder))
         exports = {
             name: export(ExportOptions(str(model_dir), str(folder / name), **flags))
             for name, flags in _exports(options).items()
