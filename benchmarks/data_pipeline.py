@@ -6,8 +6,7 @@
 All rates are tokens a second of one run on one machine; compare the ratios, and
 those only on a machine that does nothing else. The reference is
 `SentencePieceProcessor.encode` on one thread, given the corpus's prepared lines
-(white space, accents, case) as a list, and given the lines as they are, for which
-an uncased vocabulary makes many more tokens, most of them unknown.
+(white space, accents, case) as a list.
 """
 
 import concurrent.futures
@@ -25,6 +24,8 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.tokenization.normalization import sentencepiece_text
 from benchmarks.measuring.turns import peak_megabytes
+from benchmarks.measuring.turns import seconds_of_passes
+from benchmarks.measuring.turns import seconds_per_step
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import DataOptions
 from data_pipeline.text import corpus
@@ -63,20 +64,18 @@ def _data_options(options, masking, folder):
 
 
 def _reference(options):
-    """Measures the encoder's rates alone, on prepared lines and on raw lines."""
+    """Measures the encoder's rate alone, on prepared lines."""
     reader = corpus.Reader(corpus.find_files(options.input_file))
     lines = [line for d in reader.documents(0, 1) for line in d.segments]
     prepared = [sentencepiece_text(line, True) for line in lines]
     processor = sentencepiece.SentencePieceProcessor(options.spm_model_file)
-    rates = {}
-    for name, texts in (("prepared", prepared), ("raw", lines)):
-        rates[name] = 0.0
-        for _ in range(_REPEATS):
-            start = time.perf_counter()
-            tokens = sum(map(len, processor.encode(texts, num_threads=1)))
-            rates[name] = max(rates[name], tokens / (time.perf_counter() - start))
-        print(f"encoder alone, {name} lines: {rates[name]:,.0f} tokens/s")
-    return rates
+    tokens = sum(map(len, processor.encode(prepared)))
+    seconds = seconds_of_passes(
+        lambda: processor.encode(prepared, num_threads=1), _REPEATS
+    )
+    rate = tokens / min(seconds)
+    print(f"encoder alone, prepared lines: {rate:,.0f} tokens/s")
+    return rate
 
 
 def _rates(options, folder, reference):
@@ -95,8 +94,7 @@ def _rates(options, folder, reference):
             longer_peak = second.submit(peak_megabytes).result()
             print(
                 f"{masking}, one worker: {one:,.0f} tokens/s, "
-                f"{one / reference['prepared']:.2f} of the encoder on prepared "
-                f"lines, {one / reference['raw']:.2f} on raw lines; two workers: "
+                f"{one / reference:.2f} of the encoder; two workers: "
                 f"{two / one:.2f} times one"
             )
             print(
@@ -185,12 +183,9 @@ def _feeding(options, folder):
     batches = max(1, counts["sequences"] // 64)
     iterator = iter(dataset)
     next(iterator)
-    start = time.perf_counter()
-    for _ in range(_REPEATS * batches):
-        next(iterator)
-    seconds = time.perf_counter() - start
-    tokens = _REPEATS * batches * 64 * options.max_seq_length
-    print(f"dynamic masking in tf.data: {tokens / seconds:,.0f} tokens/s")
+    seconds = seconds_per_step(lambda: next(iterator), _REPEATS * batches)
+    rate = 64 * options.max_seq_length / seconds
+    print(f"dynamic masking in tf.data: {rate:,.0f} tokens/s")
 
 
 if __name__ == "__main__":

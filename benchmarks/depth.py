@@ -20,13 +20,13 @@ import pathlib
 import re
 import statistics
 import tempfile
-import time
 
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.flags import ExecutionFlags
 from benchmarks.measuring import figures
+from benchmarks.measuring.turns import seconds_per_step
 from tools.tpu.table import FORMS
 
 _PREDICTIONS = 20
@@ -122,9 +122,7 @@ def _step(config, mixed_precision, **flags):
 
 
 def _seconds(function, batch):
-    started = time.perf_counter()
-    function(batch).numpy()
-    return time.perf_counter() - started
+    return seconds_per_step(lambda: function(batch).numpy(), 1)
 
 
 def _largest_temporaries(folder):

@@ -11,8 +11,7 @@ size with AdamW, each in a process of its own; they take turns, epoch by epoch. 
 first epoch includes tracing; the rates are of the fastest later one, and of the first.
 The defaults take some 17 minutes on two cores. --peer_python is the interpreter of an
 environment with torch and transformers (extra `bench`); without it, only this project's
-two ways are compared. With --squad_file the peer takes its question-answering example's
-fixed length, too.
+two ways are compared.
 """
 
 import dataclasses
@@ -42,7 +41,7 @@ from benchmarks.measuring.turns import played
 
 _OURS, _FIXED = "this project", "this project, fixed length"
 _FLOAT32 = "this project, float32"
-_PEER, _PEER_FIXED = "Hugging Face", "Hugging Face, fixed length"
+_PEER = "Hugging Face"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,8 +177,6 @@ def _sides(options, task, many, few):
         ways[_FLOAT32] = (ours, many, options.rows, "buckets", "float32")
     if options.peer_python:
         ways[_PEER] = (peer, many, options.rows, "longest", dtype)
-        if options.squad_file:
-            ways[_PEER_FIXED] = (peer, few, options.fixed_rows, "fixed", dtype)
     sides = {}
     for name, (side, path, rows, padding, dtype) in ways.items():
         own = {"rows": path, "padding": padding, "mixed_precision": dtype}

@@ -35,7 +35,6 @@ _EVENTS = {"Training starts": "training starts", "training: 1/1": "first step do
 class Options:
     data_dir: str = option("Folder of the GLUE data.")
     spm_model_file: str = option("SentencePiece model that cuts the text into pieces.")
-    task_name: str = option("Name of a GLUE task.", "sst-2")
     albert_config_file: str = option(
         "Configuration of the model, a JSON file or a name such as albert/base_v2.",
         "configs/albert/base_v2.json",
@@ -63,14 +62,14 @@ def benchmark(options):
     columns = ["from the command until"]
     for event in _EVENTS.values():
         columns += [f"{event}, s", "of processor time, s"]
-    conditions = [options.task_name, options.mixed_precision]
+    conditions = ["sst-2", options.mixed_precision]
     figures.report(options.figures_file, columns, rows, conditions)
 
 
 def _seconds(options, folder, checkpoint, state):
     """Returns (seconds, processor seconds) from the command to each of `_EVENTS`."""
     flags = {
-        "task_name": options.task_name,
+        "task_name": "sst-2",
         "data_dir": options.data_dir,
         "init_checkpoint": checkpoint,
         "output_dir": os.path.join(folder, state),

@@ -60,11 +60,6 @@ class Options:
     rounds: int = option("Number of turns of each side.", 7, minimum=1)
     steps: int = option("Number of training steps in a turn.", 10, minimum=1)
     figures_file: str | None = figures.file_option()
-    peak_tflops: float | None = option(
-        "Peak speed of the device in bfloat16, in 1e12 operations per second; common "
-        "cards need no number.",
-        None,
-    )
 
 
 def benchmark(options):
@@ -130,8 +125,6 @@ def _measure(options, config, batch):
     command = command_of(options.jax_python, "albert_tf_jax", ours)
     details, own = _seconds(options, command)
     peak = gpu_peak(details["device"], "bfloat16")
-    if options.peak_tflops:
-        peak = options.peak_tflops * 1e12
     speeds = {"albert_tf": _speed(own, config, batch, peak)}
     conditions = [details["device"], details["versions"]]
     if options.torch_python:

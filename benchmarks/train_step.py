@@ -54,7 +54,6 @@ _SIDES = {
     "albert_tf_modern": ("albert_tf", {"modern": True}),
     "hugging_face": ("hugging_face", {}),
     "hugging_face_fast_gelu": ("hugging_face", {"activation": "gelu_pytorch_tanh"}),
-    "hugging_face_compiled": ("hugging_face", {"compile": True}),
     "hugging_face_modernbert": ("hugging_face", {"model": "modernbert"}),
     "keras_hub": ("keras_hub", {}),
     "keras_hub_xla": ("keras_hub", {"compile": True}),

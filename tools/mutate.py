@@ -143,7 +143,8 @@ def mutated(text, mutation):
         old, new = old.value, new.value
     wanted = ast.dump(old)
     inside = {node for scope in scopes for node in ast.walk(scope)}
-    found = [node for node in inside if ast.dump(node) == wanted]
+    alike = [node for node in inside if type(node) is type(old)]
+    found = [node for node in alike if ast.dump(node) == wanted]
     if len(found) != 1:
         return None
     return ast.unparse(_Replacing(found[0], new).visit(tree))

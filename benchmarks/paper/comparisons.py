@@ -69,7 +69,6 @@ COMPARISONS = {
     ),
     "pairs": Table(
         title="Pairs of the official code against pure sentence order",
-        conclusion="",
         figure="",
         rows=(
             Row(name="sentence order alone", data={"official_sop": False}),
@@ -78,7 +77,6 @@ COMPARISONS = {
     ),
     "recipes": Table(
         title="Recipes, each with one thing more",
-        conclusion="",
         figure="",
         judged_by_tasks=True,
         rows=tuple(
@@ -94,7 +92,6 @@ COMPARISONS = {
     ),
     "start": Table(
         title="Shared layers from a model that shares nothing",
-        conclusion="",
         figure="",
         rows=(
             Row(name="nothing shared, E=H", tiny=UNSHARED),
@@ -145,7 +142,6 @@ COMPARISONS = {
     ),
     "memory": Table(
         title="XLNet: memory, where a sequence is short",
-        conclusion="",
         figure="",
         objective="permutation_lm",
         max_seq_length=32,

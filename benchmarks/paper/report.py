@@ -1,10 +1,8 @@
-"""The table of runs at the tiny scale, as Markdown and as a picture."""
+"""The table of a comparison's runs, as Markdown."""
 
 import math
 import statistics
 
-from albert_tf.display.plots import COLOURS
-from albert_tf.display.plots import write_plot
 from albert_tf.io.files import write_atomically
 from benchmarks.measuring import figures
 from benchmarks.paper import tasks
@@ -19,7 +17,7 @@ _METRICS = (
 
 
 def write(table, found, base_line, bits_a_byte, folder, details):
-    """Writes results.md and results.png."""
+    """Writes results.md; returns its text."""
     columns = _columns(found)
     heads = [metric + f" ({data})" * bool(data) for data, metric in columns]
     if table.figure:
@@ -45,7 +43,6 @@ def write(table, found, base_line, bits_a_byte, folder, details):
             lines.append(f"Differences in {head} count from {least:.4f}.")
     text = "\n".join(lines) + "\n"
     write_atomically(folder / "results.md", text)
-    _draw(folder / "results.png", table, found, columns[0])
     return text
 
 
@@ -95,22 +92,3 @@ def _cell(values):
         return "—"
     mean = f"{statistics.mean(values):.4f}"
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.4f}"
-
-
-def _draw(path, table, found, column):
-    names = [row.name for row in table.rows]
-
-    def draw(figure, labels):
-        axes = figure.subplots()
-        for place, name in enumerate(names):
-            values = _values(found[name], *column)
-            colour = COLOURS["held out"]
-            axes.plot(values, [place] * len(values), "o", color=colour, alpha=0.5)
-            if values:
-                axes.plot(statistics.mean(values), place, "|", color=colour, ms=24)
-        axes.set_yticks(range(len(names)), labels)
-        axes.invert_yaxis()
-        axes.set_xlabel(f"held-out {column[1]}; | is the mean of the seeds")
-        axes.set_title(table.title)
-
-    write_plot(path, draw, size=(8, 1.5 + 0.45 * len(names)), labels=names)

@@ -20,7 +20,7 @@ BLOCKS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """Runs at the tiny scale."""
+    """Runs."""
 
     num_train_steps: int = option(
         "Number of steps of a row, unless rows differ in them.", 2000, minimum=1
@@ -60,9 +60,6 @@ class Row:
     """A line of a table: one way to pretrain."""
 
     name: str
-    base: str | None = None
-    """The configuration that the paper's begins with; None without one."""
-    base_changes: dict = dataclasses.field(default_factory=dict)
     tiny: dict = dataclasses.field(default_factory=dict)
     """Changes of the tiny configuration."""
     flags: dict = dataclasses.field(default_factory=dict)
@@ -75,8 +72,6 @@ class Row:
     """The earlier row whose model, of the same seed, this row starts from."""
     steps: float = 1.0
     """Steps, as a multiple of the other rows' steps."""
-    millions: float | None = None
-    """Parameters in the paper."""
     figure: str = ""
     """Figure that the paper reports."""
 
@@ -86,7 +81,7 @@ class Table:
     """Rows that differ in one thing."""
 
     title: str
-    conclusion: str
+    conclusion: str = ""
     """Conclusion of the paper."""
     rows: tuple
     max_seq_length: int = 64
@@ -102,8 +97,6 @@ class Table:
     """True where rows get steps until they have used as many FLOPs as the first."""
     judged_by_tasks: bool = False
     """True where models are also scored on minimal pairs and fine-tuned on GLUE."""
-    draws_layers: bool = False
-    """True where the distances between the layers' inputs and outputs are drawn."""
 
     @property
     def lengths(self):

@@ -155,20 +155,6 @@ def _rows(table, corpus, folder, flags):
         yield row, _flags(table, row, corpus, config, own, length)
 
 
-def draw_layers(table, corpus, folder):
-    """Draws the effect of the layers of each row's first seed on 64 lines of text."""
-    texts = folder / "texts.txt"
-    write_atomically(texts, "".join(f"{line}\n" for line in corpus.lines(64)))
-    for row in table.rows:
-        own = folder / slug(row.name)
-        flags = {
-            "model_dir": own / "seed_1",
-            "output_dir": own / "layers",
-            "input_file": texts,
-        }
-        run_module("tools.inspect_layers", flags)
-
-
 def data_flags(table, row):
     """Returns the flags of create_pretraining_data for a row."""
     lengths = {"max_seq_length": table.max_seq_length}

@@ -7,8 +7,8 @@ Hugging Face's AlbertForPreTraining, and its BertForPreTraining against a model 
 shares nothing, begin with the same random weights, which travel through a checkpoint of
 theirs. Both sides read the same batches in the same order, without dropout, and use
 AdamW with bias correction or LAMB, PyTorch's being written from the paper's formulas.
-The command writes losses.json and same_curve.png, and exits with status 1 if a loss
-differs by more than --tolerance.
+The command writes losses.json, and exits with status 1 if a loss differs by more than
+--tolerance.
 """
 
 import dataclasses
@@ -128,7 +128,7 @@ def _curves(options, folder, config, model, optimizer):
 
 
 def _report(found, folder, tolerance):
-    """Prints the table, draws the curves, refuses differences."""
+    """Writes the losses, prints the table, refuses differences."""
     write_atomically(
         folder / "losses.json",
         json.dumps({", ".join(key): sides for key, sides in found.items()}),
@@ -143,27 +143,9 @@ def _report(found, folder, tolerance):
             rows.append([*cells, f"{difference:.1e}"])
     columns = ["model, optimizer", "loss", "first", "last", "largest difference"]
     print("", *figures.markdown(columns, rows), sep="\n")
-    _draw(folder / "same_curve.png", found)
     if not worst <= tolerance:
         raise UserError(f"The losses differ by {worst:.1e}, more than {tolerance:g}.")
     return found
-
-
-def _draw(path, found):
-    from albert_tf.display.plots import COLOURS
-    from albert_tf.display.plots import write_plot
-
-    def draw(figure, _):
-        plots = figure.subplots(len(found), len(TERMS), squeeze=False, sharex=True)
-        for row, (key, sides) in zip(plots, found.items(), strict=True):
-            for axes, (term, name) in zip(row, TERMS.items(), strict=True):
-                own, theirs = (sides[side][term] for side in sides)
-                axes.plot(own, color=COLOURS["training"], lw=3, alpha=0.4)
-                axes.plot(theirs, color=COLOURS["held out"], lw=0.8)
-                axes.set_title(f"{', '.join(key)}: {name}", fontsize=9)
-        figure.legend(list(next(iter(found.values()))), loc="outside lower center")
-
-    write_plot(path, draw, size=(9, 2.2 * len(found)))
 
 
 if __name__ == "__main__":

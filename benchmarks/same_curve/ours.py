@@ -6,16 +6,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.evaluation import average
-from albert_tf.engine.flags import TrainerOptions
-from albert_tf.engine.strategies import create_strategy
-from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
 from albert_tf.pretraining.settings import described_lengths
+from benchmarks.sides.albert_tf import make_step
 from data_pipeline.input_pipeline import pretraining_dataset
 
 _KINDS = {"adamw": AdamW, "lamb": LAMB}
@@ -31,11 +28,7 @@ def write_batches(path, input_file, tokenizer, batch_size, count, seed):
     dataset = pretraining_dataset(
         input_file, tokenizer, batch_size, *lengths.values(), seed, training=True
     )
-    batches = [
-        batch
-        for batch in dataset.take(count).as_numpy_iterator()
-        if len(batch["input_ids"]) == batch_size
-    ]
+    batches = list(dataset.take(count).as_numpy_iterator())
     names = batches[0]
     np.savez(path, **{name: np.stack([one[name] for one in batches]) for name in names})
     return lengths["max_seq_length"]
@@ -51,7 +44,6 @@ def write_start(config, folder, tokenizer, seed):
 
 def train(setting):
     """Trains from a start on batches; see `hugging_face_curve.train`."""
-    strategy = create_strategy("auto")
     model = AlbertForPreTraining.from_pretrained(
         setting["start"],
         hidden_dropout_prob=0.0,
@@ -61,11 +53,7 @@ def train(setting):
     optimizer = _KINDS[setting["optimizer"]](
         setting["learning_rate"], bias_correction=True
     )
-    optimizer.build(model.trainable_variables)
-    options = TrainerOptions(
-        output_dir="", num_train_steps=1, **pretraining_xla(strategy, model)
-    )
-    step = TrainStep(model, objective, optimizer, options)
+    step = make_step(model, objective, optimizer)
     run = tf.function(step)
     with np.load(setting["batches"]) as arrays:
         batches = dict(arrays)

@@ -40,7 +40,9 @@ def main(setting):
     config = model_class.family.config_class.from_dict(setting["config"])
     if setting.get("modern"):
         config = modern(config)
-    step = make_step(model_class, objective(), config, setting["bfloat16"])
+    dtype = "mixed_bfloat16" if setting["bfloat16"] else "float32"
+    optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
+    step = make_step(model_class(config, dtype=dtype), objective(), optimizer)
 
     @tf.function
     def run(iterator, count):
@@ -65,11 +67,8 @@ def main(setting):
     return take_turn, details
 
 
-def make_step(model_class, objective, config, bfloat16):
-    """Makes the `TrainStep` that pretraining with AdamW has by default."""
-    dtype = "mixed_bfloat16" if bfloat16 else "float32"
-    model = model_class(config, dtype=dtype)
-    optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
+def make_step(model, objective, optimizer):
+    """Makes the `TrainStep` that pretraining has by default."""
     optimizer.build(model.trainable_variables)
     options = TrainerOptions(
         output_dir="",

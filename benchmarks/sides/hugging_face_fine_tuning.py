@@ -3,8 +3,7 @@
 Batches are made as the Trainer makes them with `group_by_length`: by its
 `LengthGroupedSampler`, padded to their longest row. AdamW, linear decay and clipping
 are the Trainer's; the loop is bare, without its bookkeeping. The setting has
-task, rows (npz), config, batch_size, max_seq_length, threads, padding ("longest", or
-"fixed" as in the question-answering example), and mixed_precision, "bfloat16" for
+task, rows (npz), config, batch_size, threads, and mixed_precision, "bfloat16" for
 `torch.autocast`.
 """
 
@@ -34,7 +33,6 @@ def main(setting):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.999**step)
     size = setting["batch_size"]
-    fixed = setting["max_seq_length"] if setting["padding"] == "fixed" else None
     sampler = LengthGroupedSampler(size, lengths=rows["lengths"].tolist())
 
     mixed = setting["mixed_precision"] == "bfloat16"
@@ -43,7 +41,7 @@ def main(setting):
         order = list(sampler)
         for i in range(0, len(order), size):
             chosen = order[i : i + size]
-            width = fixed or int(rows["lengths"][chosen].max())
+            width = int(rows["lengths"][chosen].max())
             with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
                 batch = batch_of(rows, chosen, width)
                 loss = model(**batch, **_labels(rows, chosen, width)).loss

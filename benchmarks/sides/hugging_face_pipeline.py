@@ -1,9 +1,9 @@
 """The other side of benchmarks.serving: Hugging Face's models at their best.
 
 That is the pipeline on PyTorch, or the model in ONNX Runtime, fused and in int8, where
-the interpreter has onnx, onnxruntime and sympy, and in OpenVINO, where it has that.
-The setting has config, a file of the shape (weights are random), vocabulary, a
-SentencePiece `.vocab`, and texts, a JSON file.
+the interpreter has onnx, onnxruntime and sympy. The setting has config, a file of the
+shape (weights are random), vocabulary, a SentencePiece `.vocab`, and texts, a JSON
+file.
 """
 
 import importlib.util
@@ -37,10 +37,8 @@ def main(setting):
         from benchmarks.sides import onnx_runtime
 
         config = config_of(setting["config"])
-        for name, sessions_of in onnx_runtime.runtimes().items():
-            pipelines[name] = onnx_runtime.OnnxClassifier(
-                config, tokenizer, sessions_of
-            )
+        int8 = onnx_runtime.OnnxClassifier(config, tokenizer)
+        pipelines["onnxruntime int8", "fused"] = int8
     details, best = {}, {}
     for name, request in requests.items():
         size = request["batch_size"]

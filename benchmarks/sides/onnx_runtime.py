@@ -1,6 +1,5 @@
-"""A classifier of transformers as a file: in ONNX Runtime's int8, or in OpenVINO."""
+"""A classifier of transformers as a file, in ONNX Runtime's int8."""
 
-import importlib.util
 import pathlib
 import tempfile
 
@@ -18,24 +17,20 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class OnnxClassifier:
-    """Answers texts as the pipeline of transformers does, with PyTorch's thread count.
+    """Answers texts as the pipeline of transformers does, with PyTorch's threads."""
 
-    `sessions_of` makes, from the path of the exported file, a function by number of
-    threads, which takes a dict of arrays and returns logits.
-    """
-
-    def __init__(self, config, tokenizer, sessions_of):
+    def __init__(self, config, tokenizer):
         config._attn_implementation = "eager"  # what the optimizer knows
         model = transformers.AlbertForSequenceClassification(config).eval()
         self._tokenizer, self._labels = tokenizer, config.id2label
         with tempfile.TemporaryDirectory() as name:
             path = pathlib.Path(name) / "model.onnx"
             _export(model, path)
-            self._sessions = sessions_of(path, config)
+            _fuse_in_int8(path, config)
+            self._sessions = {n: _session(path, n) for n in thread_counts()}
 
     def __call__(self, texts, batch_size=1, truncation=True):
-        session = self._sessions.get(torch.get_num_threads())
-        session = session or next(iter(self._sessions.values()))
+        session = self._sessions[torch.get_num_threads()]
         found = []
         for start in range(0, len(texts), batch_size):
             batch = self._tokenizer(
@@ -69,8 +64,8 @@ def _export(model, path):
     )
 
 
-def fused_int8(path, config):
-    """Makes the sessions of ONNX Runtime, after its fusions and in int8."""
+def _fuse_in_int8(path, config):
+    """Rewrites the file by the fusions of ONNX Runtime, and in int8."""
     fused = optimizer.optimize_model(
         str(path),
         model_type="bert",
@@ -88,10 +83,10 @@ def fused_int8(path, config):
             "DefaultTensorType": onnx.TensorProto.FLOAT,
         },
     )
-    return {count: _int8_session(path, count) for count in thread_counts()}
 
 
-def _int8_session(path, threads):
+def _session(path, threads):
+    """Returns a function from a dict of arrays to logits."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(str(path), options)
@@ -101,29 +96,3 @@ def _int8_session(path, threads):
         return session.run(None, {n: v for n, v in arrays.items() if n in names})[0]
 
     return run
-
-
-def openvino(path, config):
-    """Makes the sessions of OpenVINO, which chooses the type by the processor."""
-    from openvino import Core
-
-    return {count: _openvino_session(Core(), path, count) for count in thread_counts()}
-
-
-def _openvino_session(core, path, threads):
-    hints = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
-    compiled = core.compile_model(str(path), "CPU", hints)
-    names = {name for given in compiled.inputs for name in given.names}
-
-    def run(arrays):
-        return compiled({n: v for n, v in arrays.items() if n in names})[0]
-
-    return run
-
-
-def runtimes():
-    """Returns the runtimes that this interpreter has, by the name of a setting."""
-    found = {("onnxruntime int8", "fused"): fused_int8}
-    if importlib.util.find_spec("openvino"):
-        found["openvino", "its own"] = openvino
-    return found

@@ -30,9 +30,6 @@ class Options:
     vocab_file: str | None = option(
         "WordPiece vocabulary to look at, instead of a SentencePiece model.", None
     )
-    do_lower_case: bool = option(
-        "Lower the case of letters, for an uncased vocabulary.", True
-    )
 
 
 class LostAnswer(NamedTuple):
@@ -47,7 +44,7 @@ class LostAnswer(NamedTuple):
 def report(options):
     """Prints the share of the answers that come back, and the others."""
     vocabulary = options.spm_model_file or options.vocab_file
-    tokenizer = load_tokenizer(vocabulary, options.do_lower_case)
+    tokenizer = load_tokenizer(vocabulary)
     count, lost = lost_answers(read_paragraphs(options.predict_file), tokenizer)
     print(
         f"{count - len(lost)} of {count} answers come back from their tokens "

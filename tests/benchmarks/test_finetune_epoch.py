@@ -35,36 +35,28 @@ def options(material, squad, tiny_config, tmp_path):
 
 
 @pytest.mark.nightly
-def test_windows_are_trained(options, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(turns, "Player", PlayerHere)
-    path = tmp_path / "figures.json"
-    finetune_epoch.benchmark(
-        options(mixed_precision="bfloat16", figures_file=str(path))
-    )
-    assert "| this project, float32 | " in capsys.readouterr().out
-    rows = json.loads(path.read_text())["rows"]
-    names = [f"this project{way}" for way in ("", ", fixed length", ", float32")]
-    assert [row[0] for row in rows] == names
-    assert [cell["ratio"] for cell in rows[0][1:]] == [1, 1]
-
-
-@pytest.mark.nightly
 def test_a_peer_trains_the_same_windows(options, capsys):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     finetune_epoch.benchmark(options(peer_python=sys.executable))
     printed = capsys.readouterr().out
     assert "| Hugging Face | " in printed
-    assert "| Hugging Face, fixed length | " in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tagged_words_are_trained(options, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(turns, "Player", PlayerHere)
-    path = tmp_path / "train.conll"
+    path, figures = tmp_path / "train.conll", tmp_path / "figures.json"
     path.write_text("the O\ncat B-ANIMAL\nsat O\n\n" * 8)
-    finetune_epoch.benchmark(options(squad_file=None, tagging_file=str(path)))
-    assert "| this project | " in capsys.readouterr().out
+    files = {"tagging_file": str(path), "figures_file": str(figures)}
+    finetune_epoch.benchmark(
+        options(squad_file=None, mixed_precision="bfloat16", **files)
+    )
+    assert "| this project, float32 | " in capsys.readouterr().out
+    rows = json.loads(figures.read_text())["rows"]
+    names = [f"this project{way}" for way in ("", ", fixed length", ", float32")]
+    assert [row[0] for row in rows] == names
+    assert [cell["ratio"] for cell in rows[0][1:]] == [1, 1]
 
 
 def test_refuses(options, tmp_path):

@@ -27,20 +27,14 @@ def test_the_same_may_lie_elsewhere(data, tmp_path):
     ("facts", "message"),
     [
         ({"steps": 3}, "other settings: steps=2, which is 3 now"),
-        ({"rate": 0.5}, "other settings: rate=None, which is 0.5 now"),
+        ({"steps": 2, "rate": 0.5}, "other settings: rate=None, which is 0.5 now"),
+        ({}, "steps=2, which is None now"),
     ],
 )
 def test_other_settings_are_named(facts, message, tmp_path):
     kept_runs.check(tmp_path / "runs", steps=2)
     with pytest.raises(UserError, match=f"runs holds runs .* {message}; name another"):
-        kept_runs.check(tmp_path / "runs", **{"steps": 2, **facts})
-    kept_runs.check(tmp_path / "runs", steps=2)
-
-
-def test_a_setting_that_is_no_longer_given_is_named(tmp_path):
-    kept_runs.check(tmp_path / "runs", steps=2, rate=0.5)
-    with pytest.raises(UserError, match="rate=0.5, which is None now"):
-        kept_runs.check(tmp_path / "runs", steps=2)
+        kept_runs.check(tmp_path / "runs", **facts)
 
 
 @pytest.mark.parametrize("path", ["", "deeper", "deeper/file.txt"])

@@ -79,6 +79,7 @@ print(config.intermediate_size, {*config.layer_types}, *outputs.logits.shape)
 """
 
 
+@pytest.mark.nightly
 def test_modernbert_computes_as_many_operations(tiny_config):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")

@@ -169,6 +169,18 @@ def make_trainer(tmp_path):
 
 
 @pytest.fixture
+def take_step():
+    """Trains one step on rows; returns the `(sum, weight)` of its metrics, by name."""
+
+    def take(trainer, rows):
+        batch = {name: tf.constant(value) for name, value in rows.items()}
+        step = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))
+        return dict(zip(trainer._train_step.metric_names, step().numpy(), strict=True))
+
+    return take
+
+
+@pytest.fixture
 def killed_after(tmp_path):
     """Copies the checkpoint of a step: as if another run had ended with it."""
 

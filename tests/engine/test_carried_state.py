@@ -101,41 +101,23 @@ def saved_sums(tmp_path, step, folder="run"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("replicas", "micro_batches"),
-    [
-        *(
-            pytest.param(*p, marks=pytest.mark.nightly)
-            for p in [(1, 1), (1, 2), (2, 1)]
-        ),
-        (2, 2),
-    ],
-)
-def test_rows_hand_on_what_they_have(make, tmp_path, replicas, micro_batches):
-    trainer, stages = make(STEPS, replicas, micro_batches, save=1)
-    trainer.train(stages)
+def test_rows_hand_on_what_they_have_in_a_continued_run_too(
+    make, tmp_path, killed_after
+):
+    whole, stages = make(STEPS, 2, 2, folder="whole", save=1)
+    whole.train(stages)
     expected = sums_before(*numbers())
     for step in (3, 4, 6, 7):  # after step 5, which is bad, nothing is saved
-        found = saved_sums(tmp_path, step)
+        found = saved_sums(tmp_path, step, "whole")
         np.testing.assert_allclose(found, expected[step], rtol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_a_continued_run_has_what_was_handed_on(make, tmp_path, replicas):
-    whole, stages = make(STEPS, replicas, folder="whole")
-    whole.train(stages)
-    first, stages = make(3, replicas)
-    first.train(stages)
-    rest, stages = make(STEPS, replicas)
+    killed_after(3, "whole", "run")
+    rest, stages = make(STEPS, 2, 2)
     rest.train(stages)
     for one, other in zip(whole.model.weights, rest.model.weights, strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(
-        saved_sums(tmp_path, STEPS), saved_sums(tmp_path, STEPS, "whole")
-    )
+    np.testing.assert_array_equal(saved_sums(tmp_path, STEPS), found)
     # Without it, the next number is predicted from another sum.
-    assert np.abs(sums_before(*numbers())[3]).min() > 0.01
+    assert np.abs(expected[3]).min() > 0.01
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

@@ -10,6 +10,7 @@ from albert_tf.engine.evaluation import average
 from albert_tf.errors import UserError
 
 
+@pytest.mark.slow
 def test_two_devices_equal_one(make_trainer, rows, two_replicas):
     """And neither counts the rows that fill the last batch."""
     dataset = tf.data.Dataset.from_tensor_slices(rows)

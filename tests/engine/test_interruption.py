@@ -29,8 +29,10 @@ def outer():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGINT)],
+)
 def test_two_at_once_are_one_request(first, second, clock, outer):
     with Interruption() as asked:
         signal.raise_signal(first)

@@ -42,11 +42,8 @@ def check(now, before):
     check_identity(now, json.loads(json.dumps(stored_values(before))), "out")
 
 
-def test_flags_that_may_change():
-    check(facts(num_train_steps=20), facts())
-
-
 def test_a_flag_that_may_not_change_is_named_with_both_values():
+    check(facts(num_train_steps=20), facts(LaterOptions))
     with pytest.raises(UserError) as error:
         check(facts(optimizer="adamw"), facts())
     assert str(error.value) == (
@@ -72,10 +69,6 @@ def test_a_run_older_than_a_flag_goes_on_with_its_default():
     check(facts(LaterOptions), facts())
     with pytest.raises(UserError, match="--new is 1.0, but the run in out has 0.5;"):
         check(facts(LaterOptions, new=1.0), facts())
-
-
-def test_a_flag_that_is_gone_does_not_matter():
-    check(facts(), facts(LaterOptions))
 
 
 def test_what_nobody_knows_is_like_anything():
@@ -129,21 +122,15 @@ def test_lists_are_compared_and_shown():
 
 
 def test_a_record_is_saved_with_a_checkpoint(tmp_path):
-    def checkpoint(record):
-        return tf.train.Checkpoint(record=record)
-
-    path = checkpoint(RunRecord(facts())).write(str(tmp_path / "run"))
-    for now, message in (
-        (facts(LaterOptions), None),
-        (facts(LaterOptions, new=1.0), "--new is 1.0"),
-        (facts(optimizer="adamw"), "--optimizer is adamw"),
-    ):
+    begun = tf.train.Checkpoint(record=RunRecord(facts()))
+    path = begun.write(str(tmp_path / "run"))
+    for now in (facts(LaterOptions), facts(optimizer="adamw")):
         record = RunRecord(now)
-        checkpoint(record).read(path)
-        if message is None:
+        tf.train.Checkpoint(record=record).read(path)
+        if now == facts(LaterOptions):
             record.check("out")
             continue
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match="--optimizer is adamw"):
             record.check("out")
 
 

@@ -35,36 +35,30 @@ def stages(rows):
 
 
 @pytest.mark.slow
-def test_each_stage_reads_its_own_data(make_trainer, stages, weights):
+def test_each_stage_reads_its_own_data_in_a_continued_run_too(
+    make_trainer, stages, weights, killed_after, lines
+):
     """The run equals one whose steps are fed by hand."""
-    trainer = make_trainer(STEPS)
-    trainer.train(stages())
-    again = make_trainer(STEPS, directory="by hand")
-    step = tf.function(lambda batch: again.strategy.run(again._train_step, (batch,)))
+    often = {"save_checkpoints_steps": 4}
+    whole = make_trainer(STEPS, dropout=0.1, directory="whole", options=often)
+    whole.train(stages((1, 1)))
+    by_hand = make_trainer(STEPS, dropout=0.1, directory="by hand")
+    step = tf.function(
+        lambda batch: by_hand.strategy.run(by_hand._train_step, (batch,))
+    )
     for stage in stages():
         for batch in stage.dataset.take(3):
             step(batch)
-    assert trainer.step == again.step == STEPS
-    for name, value in weights(trainer).items():
+    assert whole.step == by_hand.step == STEPS
+    killed_after(4, "whole", "stopped")
+    rest = make_trainer(STEPS, dropout=0.1, directory="stopped")
+    rest.train(stages((1, 1)))
+    assert any(line.startswith("Continuing at step 4 ") for line in lines)
+    for name, value in weights(whole).items():
+        np.testing.assert_array_equal(weights(rest)[name], value, err_msg=name)
         # The gradient of the keys' bias is 0 but for rounding.
         if not name.endswith("key/bias"):
-            np.testing.assert_allclose(weights(again)[name], value, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_a_run_stopped_in_any_stage_continues_bit_for_bit(
-    make_trainer, stages, weights, killed_after, lines
-):
-    often = {"save_checkpoints_steps": 1}
-    whole = make_trainer(STEPS, dropout=0.1, directory="whole", options=often)
-    whole.train(stages())
-    for stop in (3, 4):
-        killed_after(stop, "whole", f"stopped at {stop}")
-        rest = make_trainer(STEPS, dropout=0.1, directory=f"stopped at {stop}")
-        rest.train(stages())
-        assert any(line.startswith(f"Continuing at step {stop} ") for line in lines)
-        for name, value in weights(whole).items():
-            np.testing.assert_array_equal(weights(rest)[name], value, err_msg=name)
+            np.testing.assert_allclose(weights(by_hand)[name], value, atol=1e-6)
 
 
 def test_every_stage_must_divide(make_trainer, stages):

@@ -1,4 +1,4 @@
-"""Every way to divide a step among devices and micro-batches is the same step."""
+"""A training step, by the formulas and however it is divided or compiled."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import tensorflow as tf
 from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.evaluation import average
 
-STEPS = 4
+STEPS = 3
 
 
 def assert_equal(actual, expected, tolerance=1e-6):
@@ -19,58 +19,26 @@ def assert_equal(actual, expected, tolerance=1e-6):
         np.testing.assert_allclose(actual[path], value, atol=tolerance, err_msg=path)
 
 
-@pytest.fixture(scope="module")
-def kept():
-    return {}
-
-
-@pytest.fixture
-def plain(make_trainer, batches, weights, kept):
-    """Weights after plain steps, which are trained once for the module."""
-    if not kept:
-        trainer = make_trainer(STEPS, directory="plain")
-        trainer.train(batches())
-        kept.update(weights(trainer))
-    return kept
+@pytest.mark.slow
+def test_every_way_takes_the_same_steps(make_trainer, batches, weights, two_replicas):
+    """Divided among devices and micro-batches, and compiled."""
+    plain = make_trainer(STEPS, directory="plain")
+    plain.train(batches())
+    ways = (
+        (two_replicas, 2, {"xla_beside_products": True}),
+        (None, 1, {"use_xla": True}),
+    )
+    for strategy, micro_batches, way in ways:
+        trainer = make_trainer(STEPS, strategy, directory=[*way][0], **way)
+        trainer.train([Stage(batches(), STEPS, micro_batches)])
+        assert_equal(weights(trainer), weights(plain))
+        if strategy:
+            for variable in trainer.model.trainable_variables:
+                first, second = variable.value.values
+                np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
 @pytest.mark.slow
-def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replicas):
-    trainer = make_trainer(STEPS, two_replicas)
-    trainer.train(batches())
-    assert_equal(weights(trainer), plain)
-    for variable in trainer.model.trainable_variables:
-        first, second = variable.value.values
-        np.testing.assert_array_equal(first.numpy(), second.numpy())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "micro_batches", [2, pytest.param(4, marks=pytest.mark.nightly)]
-)
-def test_accumulation_equals_one_batch(
-    make_trainer, batches, weights, plain, micro_batches
-):
-    trainer = make_trainer(STEPS)
-    trainer.train([Stage(batches(), STEPS, micro_batches)])
-    assert_equal(weights(trainer), plain)
-
-
-@pytest.mark.slow
-def test_xla_equals_no_xla(make_trainer, batches, weights, plain):
-    trainer = make_trainer(STEPS, use_xla=True)
-    trainer.train(batches())
-    assert_equal(weights(trainer), plain)
-
-
-def test_xla_beside_products_equals_no_xla(
-    make_trainer, batches, weights, plain, two_replicas
-):
-    trainer = make_trainer(STEPS, two_replicas, xla_beside_products=True)
-    trainer.train(batches())
-    assert_equal(weights(trainer), plain)
-
-
 @pytest.mark.parametrize("asked", [False, True])
 def test_what_xla_compiles_beside_products(make_trainer, rows, asked):
     """The activation of a layer and its gradient, and the update."""
@@ -86,7 +54,7 @@ def test_what_xla_compiles_beside_products(make_trainer, rows, asked):
     assert not any("MatMul" in found for found in operations)
 
 
-def test_a_step_equals_the_formulas(make_trainer, rows, weights):
+def test_a_step_equals_the_formulas(make_trainer, rows, weights, take_step):
     """Loss, clipping and optimizer as one would write them down."""
     reference, trainer = make_trainer(1), make_trainer(1, clip_norm=0.5)
     with tf.GradientTape() as tape:
@@ -111,35 +79,19 @@ def test_a_step_equals_the_formulas(make_trainer, rows, weights):
         optimizer.iterations.assign(10)
     reference.optimizer.apply(clipped, variables)
 
-    batch = {name: tf.constant(value) for name, value in rows.items()}
-    sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
+    sums = take_step(trainer, rows)
     assert_equal(weights(trainer), weights(reference))
-    names = trainer._train_step.metric_names
-    results = average(names, sums.numpy(), trainer.objective)
+    results = average(sums, np.array([*sums.values()]), trainer.objective)
     np.testing.assert_allclose(results["loss"], loss, rtol=1e-6)
     np.testing.assert_allclose(results["gradient_norm"], norm, rtol=1e-5)
 
 
-def test_a_step_that_is_not_finite_changes_nothing(make_trainer, rows, weights):
-    trainer = make_trainer(1)
-    before = weights(trainer)
-    rows["masked_lm_weights"][0, 0] = np.inf
-    batch = {name: tf.constant(value) for name, value in rows.items()}
-    sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
-    skipped = trainer._train_step.metric_names.index("skipped")
-    np.testing.assert_array_equal(sums[skipped], [1.0, 1.0])
-    assert trainer.step == 1
-    assert_equal(weights(trainer), before, tolerance=0)
-
-
-@pytest.mark.parametrize("micro_batches", [1, 2])
-def test_what_no_loss_reaches_stays_as_it_is(
-    make_trainer, batches, weights, micro_batches
-):
+@pytest.mark.slow
+def test_what_no_loss_reaches_stays_as_it_is(make_trainer, batches, weights):
     # The pooler and the head behind it are there for the order of sentences.
     trainer = make_trainer(STEPS, objective="none")
     before = weights(trainer)
-    trainer.train([Stage(batches(), STEPS, micro_batches)])
+    trainer.train([Stage(batches(), STEPS, 2)])
     after = weights(trainer)
     same = [name for name in after if np.array_equal(after[name], before[name])]
     assert same and all("pooler" in n or "seq_relationship" in n for n in same)

@@ -21,11 +21,8 @@ def test_each_flag_reaches_its_class():
     schedule = optimizer._learning_rate.get_config()
     assert schedule["cooldown"] == 0.5
     assert (schedule["num_warmup_steps"], schedule["start_warmup_step"]) == (10, 5)
-
-
-def test_the_power_reaches_the_polynomial_schedule():
-    optimizer = OptimizerFlags(learning_rate=1.0, poly_power=2.0).create(100, 0)
-    assert float(optimizer._learning_rate(50)) == 0.25
+    flags = OptimizerFlags(learning_rate=1.0, poly_power=2.0)
+    assert float(flags.create(100, 0)._learning_rate(50)) == 0.25
 
 
 @pytest.mark.parametrize(
@@ -36,12 +33,10 @@ def test_the_power_reaches_the_polynomial_schedule():
             "no hyperparameter of lamb and polynomial",
         ),
         ({"optimizer_args": "beta_2=high"}, "'beta_2=high' is not name=value"),
-        ({"optimizer_args": "beta_2"}, "'beta_2' is not name=value"),
         (
             {"optimizer_args": 'bias_correction="false"'},
             "is not name=value with a number, true or false",
         ),
-        ({"optimizer_args": "learning_rate=1"}, "no hyperparameter"),
         ({"poly_power": 2.0, "lr_schedule": "cosine"}, "'power' is no hyperparameter"),
         (
             {"lr_schedule": "wsd", "optimizer_args": "cooldown=2"},

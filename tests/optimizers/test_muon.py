@@ -88,16 +88,6 @@ def test_ten_steps_equal_the_formulas(variables):
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
 
 
-def test_a_matrix_keeps_one_moment_and_the_rest_two(variables):
-    optimizer = Muon()
-    optimizer.build(variables)
-    names = [tuple(own) for own in optimizer.moments]
-    adam = ("first_moments", "second_moments")
-    assert names == [("momentums",)] * 3 + [adam] * 6
-    for own, variable in zip(optimizer.moments, variables, strict=True):
-        assert {moment.shape for moment in own.values()} == {variable.shape}
-
-
 @pytest.mark.parametrize("shape", [(6, 6), (12, 4), (4, 12)])
 def test_singular_values_come_near_one(shape):
     matrix = np.random.default_rng(0).normal(size=shape).astype("float32")
@@ -141,10 +131,10 @@ def test_every_argument_counts_and_survives_its_config(variables, change):
 def test_factors_of_layers_and_the_ratio_multiply(variables):
     optimizer = Muon(learning_rate_factors={"attention_1_0": 0.5, "embeddings": 0.25})
     optimizer.build(variables)
+    names = [tuple(own) for own in optimizer.moments]
+    adam = ("first_moments", "second_moments")
+    assert names == [("momentums",)] * 3 + [adam] * 6
+    line = optimizer.rules_table(variables)[-1]
+    assert line.split()[:3] == ["3", "orthogonalised", "54"]
     expected = [1, 1, 0.5, RATIO * 0.25, *[RATIO] * 5]
     np.testing.assert_allclose(optimizer.factors, expected)
-
-
-def test_the_table_counts_the_matrices(variables):
-    line = Muon().rules_table(variables)[-1]
-    assert line.split()[:3] == ["3", "orthogonalised", "54"]

@@ -6,6 +6,8 @@ from tensorflow.python.framework.config import disable_op_determinism
 from albert_tf.cli.command_line import parse
 from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.settings import resolve
+from albert_tf.tokenization import load_tokenizer
 
 
 @pytest.fixture
@@ -16,6 +18,24 @@ def options(flags):
         return parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)])
 
     return make
+
+
+@pytest.fixture
+def settings(options):
+    """Makes the resolved options of a short run."""
+    return lambda **changes: resolve(options(**changes))
+
+
+@pytest.fixture
+def run(settings):
+    """Pretrains with changed flags; returns the held-out metrics."""
+    return lambda **changes: command.pretrain(settings(**changes))
+
+
+@pytest.fixture(scope="session")
+def tokenizer(material):
+    """The tokenizer of the records."""
+    return load_tokenizer(material / "vocab.model")
 
 
 @pytest.fixture

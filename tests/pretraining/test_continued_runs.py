@@ -6,30 +6,21 @@ import shutil
 import pytest
 
 import albert_tf
-from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.checkpointing import RunRecord
+from albert_tf.engine.resumption import check_identity
+from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
-from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining import run as command
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import DataOptions
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """One folder of all tests, for checkpoints hold the paths of what they name."""
-    return tmp_path_factory.mktemp("continued")
-
-
-@pytest.fixture(autouse=True)
-def files(material, folder):
+@pytest.fixture
+def files(material, tmp_path):
     """Copies of the vocabulary, the configuration and the data, to be changed."""
-    files = folder / "files"
-    shutil.rmtree(files, ignore_errors=True)
+    files = tmp_path / "files"
     shutil.copytree(material / "data", files / "data")
     for name in ("corpus.txt", "vocab.model", "config.json"):
         shutil.copy(material / name, files / name)
@@ -37,45 +28,37 @@ def files(material, folder):
 
 
 @pytest.fixture
-def run(flags, files):
-    """Pretrains on the copies up to a step."""
+def changed(settings, files):
+    """Makes the settings of a run on the copies."""
 
-    def train(steps, **changes):
-        changes = {
+    def make(**changes):
+        values = {
             "input_file": files / "data" / "train.tfrecord",
             "eval_file": None,
             "spm_model_file": files / "vocab.model",
             "albert_config_file": files / "config.json",
-            "output_dir": files / "model",
-            "num_train_steps": steps,
-            **changes,
         }
-        pretrain(
-            resolve(
-                parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)])
-            )
-        )
+        return settings(**{**values, **changes})
 
-    return train
+    return make
 
 
 @pytest.fixture
-def begun(run, files, folder):
-    """A run after its first step, which is trained once for all tests."""
-    if (folder / "begun").exists():
-        shutil.copytree(folder / "begun", files / "model")
-    else:
-        run(1)
-        shutil.copytree(files / "model", folder / "begun")
+def identity(changed):
+    """Builds a run, which is not trained; returns its identity."""
+
+    def make(**changes):
+        *_, trainer = command._prepare(changed(**changes))
+        return trainer.options.identity
+
+    return make
 
 
-def make_vocabulary(files):
-    """Another vocabulary of the same size, under the same name."""
-    lines = (files / "corpus.txt").read_text().replace("cat", "owl").split("\n")
-    (files / "other.txt").write_text("\n".join(reversed(lines)))
-    corpus = str(files / "other.txt")
-    options = {"input_file": corpus, "output_prefix": str(files / "vocab")}
-    train_tokenizer(TokenizerOptions(**options, vocab_size=36))
+@pytest.fixture
+def continued(identity):
+    """Continues the run that the files were for at first, as they are now."""
+    begun = json.loads(json.dumps(stored_values(identity())))
+    return lambda **changes: check_identity(identity(**changes), begun, "out")
 
 
 def make_data(files, **changes):
@@ -93,129 +76,86 @@ def make_data(files, **changes):
     )
 
 
-def write_config(files, **changes):
-    path = files / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-@pytest.mark.usefixtures("begun")
-def test_another_vocabulary_of_the_same_size(run, files):
-    make_vocabulary(files)
+@pytest.mark.slow
+def test_another_vocabulary_of_the_same_size(continued, files):
+    lines = (files / "corpus.txt").read_text().replace("cat", "owl").split("\n")
+    (files / "other.txt").write_text("\n".join(reversed(lines)))
+    corpus = str(files / "other.txt")
+    named = {"input_file": corpus, "output_prefix": str(files / "vocab")}
+    train_tokenizer(TokenizerOptions(**named, vocab_size=36))
     make_data(files)
     for changes in ({}, {"restart_data": True}):
         with pytest.raises(UserError, match="The fingerprint of the vocabulary .* is "):
-            run(2, **changes)
+            continued(**changes)
 
 
-@pytest.mark.usefixtures("begun")
-def test_the_same_content_by_other_paths(run, files, monkeypatch):
+def test_the_same_content_by_other_paths(continued, files, monkeypatch):
     """Content is a run's identity; the spelling of its path is not."""
     (files / "vocab.model").rename(files / "moved.model")
     monkeypatch.chdir(files)
-    run(1, spm_model_file=files / "moved.model", input_file="data/train.tfrecord")
-    others = "data/held_out/*.tfrecord"
+    moved = {"spm_model_file": files / "moved.model"}
+    continued(input_file="data/train.tfrecord", **moved)
     with pytest.raises(UserError, match="--input_file is data/held_out/.* but the"):
-        run(1, spm_model_file=files / "moved.model", input_file=others)
+        continued(input_file="data/held_out/*.tfrecord", **moved)
 
 
-def test_another_start_model(run, files, material):
+@pytest.mark.slow
+def test_another_start_model(identity, files):
     config = AlbertConfig.from_json_file(files / "config.json")
     for name in ("one", "other"):
         albert_tf.AlbertForPreTraining(config).save_pretrained(files / name)
-    run(1, init_checkpoint=files / "one")
+    begun = stored_values(identity(init_checkpoint=files / "one"))
     (files / "one").rename(files / "moved")
-    run(1, init_checkpoint=files / "moved")
-    run(1)  # The weights are in the checkpoint.
+    check_identity(identity(init_checkpoint=files / "moved"), begun, "out")
+    check_identity(identity(), begun, "out")  # The weights are in the checkpoint.
     with pytest.raises(UserError, match="The fingerprint of the weights of --init_ch"):
-        run(1, init_checkpoint=files / "other")
+        check_identity(identity(init_checkpoint=files / "other"), begun, "out")
 
 
-@pytest.mark.usefixtures("begun")
-@pytest.mark.parametrize(
-    ("field", "value", "before"),
-    [
+@pytest.mark.slow
+def test_another_configuration_of_equal_shapes(continued, files):
+    path = files / "config.json"
+    known = json.loads(path.read_text())
+    for field, value, before in (
         ("num_hidden_layers", 2, 1),
         ("num_attention_heads", 4, 2),
         ("hidden_act", "relu", "gelu"),
+    ):
+        path.write_text(json.dumps({**known, field: value}))
+        message = f"{field} in .*config.json is {value}, but the run in out has "
+        with pytest.raises(UserError, match=f"{message}{before};"):
+            continued(restart_data=True)
+    path.write_text(json.dumps({**known, "hidden_dropout_prob": 0.1}))
+    continued()  # dropout may change
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sentence_objective": "none"}, "is masked_lm, but .* masked_lm, sentence_or"),
+        ({"optimizer": "adamw"}, "--optimizer is adamw, but .* has lamb;"),
+        (
+            {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2},
+            "The batch of each .* --first_phase_.* pass --restart_data",
+        ),
     ],
 )
-def test_another_configuration_of_equal_shapes(run, files, field, value, before):
-    write_config(files, **{field: value})
-    message = f"{field} in .*config.json is {value}, but the run in .* has {before};"
-    for changes in ({}, {"restart_data": True}):
-        with pytest.raises(UserError, match=message):
-            run(2, **changes)
+def test_other_flags(continued, changes, message):
+    with pytest.raises(UserError, match=message):
+        continued(**changes)
 
 
-@pytest.mark.usefixtures("begun")
-def test_dropout_may_change(run, files):
-    write_config(files, hidden_dropout_prob=0.1)
+@pytest.mark.slow
+def test_a_run_is_refused_before_its_checkpoint_is_restored(changed, files):
+    """Its checkpoint has a place in the data for each stage, and is not damaged."""
+
+    def run(steps, **changes):
+        command.pretrain(changed(num_train_steps=steps, **changes))
+
     run(1)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("begun")
-def test_data_made_anew(run, files):
+    phases = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    with pytest.raises(UserError, match="The batch of each .* --first_phase_.* pass"):
+        run(2, **phases)
     make_data(files, random_seed=7)
-    with pytest.raises(
-        UserError, match="The digest of the files of .* --restart_data to"
-    ):
+    with pytest.raises(UserError, match="The digest of the files of .* --restart_data"):
         run(2)
-    run(2, restart_data=True)
-    run(2)  # The data are those of the run, from then on.
-
-
-@pytest.mark.slow
-def test_another_ramp_is_blamed_on_its_flags(run):
-    """Not on a damaged checkpoint: it holds a place for each stage."""
-    run(3, batch_ramp_steps=2, gradient_accumulation_steps=4)
-    now = {"batch_ramp_steps": 2, "gradient_accumulation_steps": 2}
-    with pytest.raises(UserError, match=_OTHER_BATCHES):
-        run(4, **now)
-    run(4, **now, restart_data=True)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("begun")
-def test_a_second_phase_is_blamed_on_its_flags(run):
-    now = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
-    with pytest.raises(UserError, match=_OTHER_BATCHES):
-        run(2, **now)
-    run(2, **now, restart_data=True)
-
-
-_OTHER_BATCHES = (
-    "The batch of each .* --gradient_accumulation_steps and --first_phase_.* "
-    "pass --restart_data"
-)
-
-
-@pytest.mark.usefixtures("begun")
-def test_what_is_learned(run):
-    with pytest.raises(UserError) as error:
-        run(2, sentence_objective="none")
-    assert "--sentence_objective and the data let the model learn" in str(error.value)
-    assert "is masked_lm, but" in str(error.value)
-    assert "has masked_lm, sentence_order;" in str(error.value)
-
-
-@pytest.mark.usefixtures("begun")
-def test_the_optimizer(run):
-    with pytest.raises(UserError, match="--optimizer is adamw, but .* has lamb;"):
-        run(2, optimizer="adamw")
-
-
-@pytest.mark.slow
-def test_a_run_of_the_first_format_goes_on(run, files, monkeypatch):
-    """Its checkpoints hold some flags of its data, and nothing of what they name."""
-    earlier = {"input_file": str(files / "data" / "train.tfrecord")}
-    earlier |= {"max_seq_length": 16, "second_phase_max_seq_length": None}
-    with monkeypatch.context() as patch:
-        patch.setattr(RunRecord, "serialize", lambda _: json.dumps(earlier))
-        run(1)
-    with pytest.raises(UserError, match="--input_file is .*held_out"):
-        run(2, input_file=files / "data" / "held_out" / "*.tfrecord")
-    run(2, max_seq_length=None)
-    write_config(files, num_attention_heads=4)
-    with pytest.raises(UserError, match="num_attention_heads in .* is 4, but"):
-        run(3)

@@ -6,29 +6,53 @@ import shutil
 import pytest
 import tensorflow as tf
 
-import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
-from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.run import _prepare
 
 
 @pytest.fixture
-def evaluate(options):
-    """Trains a step with changed flags; returns the held-out metrics."""
-
-    def run(**changes):
-        return pretrain(resolve(options(num_train_steps=1, do_eval=True, **changes)))
-
-    return run
-
-
-@pytest.fixture
-def data_of(options, material):
+def data_of(settings, tokenizer):
     """Makes the data of a run with changed flags."""
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    return lambda **changes: PretrainingData(resolve(options(**changes)), tokenizer)
+    return lambda **changes: PretrainingData(settings(**changes), tokenizer)
+
+
+@pytest.fixture
+def official(material, tmp_path):
+    """Writes a few records, the last one changed, as data that nobody describes."""
+
+    def write(count, change):
+        records = tf.data.TFRecordDataset(str(material / "data" / "train.tfrecord"))
+        *first, last = records.take(count).as_numpy_iterator()
+        path = tmp_path / "official.tfrecord"
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for record in [*first, change(last)]:
+                writer.write(record)
+        return path
+
+    return write
+
+
+def with_number(name, value):
+    """Returns a change of one number of a record."""
+
+    def change(record):
+        example = tf.train.Example.FromString(record)
+        example.features.feature[name].int64_list.value[1] = value
+        return example.SerializeToString()
+
+    return change
+
+
+def change_info(folder, change):
+    """Changes what describes data, in place."""
+    path = folder / "dataset_info.json"
+    info = json.loads(path.read_text())
+    change(info)
+    path.write_text(json.dumps(info))
+    (folder / "SHA256SUMS").unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -38,15 +62,21 @@ def held_out_for(material, tmp_path):
     def make(objective):
         folder = tmp_path / f"for_{objective}"
         shutil.copytree(material / "data" / "held_out", folder)
-        path = folder / "dataset_info.json"
-        info = json.loads(path.read_text())
-        path.write_text(json.dumps({**info, "sentence_objective": objective}))
-        (path.parent / "SHA256SUMS").unlink()
+        change_info(folder, lambda info: info.update(sentence_objective=objective))
         if objective is None:
-            path.unlink()
+            (folder / "dataset_info.json").unlink()
         return folder / "*.tfrecord"
 
     return make
+
+
+def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of):
+    twice = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    first, second = (
+        next(iter(stage.dataset))["input_ids"].numpy()
+        for stage in data_of(**twice).stages()
+    )
+    assert first.shape == second.shape and (first != second).any()
 
 
 def test_the_damaged_file_of_several_is_named(material, tmp_path):
@@ -85,18 +115,19 @@ def test_held_out_data_for_another_objective(data_of, held_out_for, objective):
         compared.check()
 
 
-@pytest.mark.slow
-def test_held_out_data_that_nobody_described(evaluate, held_out_for):
-    results = evaluate(eval_file=held_out_for(None))
-    assert 0 < results["sentence_order_accuracy"] < 1
+def test_held_out_data_that_nobody_described(data_of, held_out_for):
+    data_of(eval_file=held_out_for(None)).check()
 
 
 def test_sentence_pairs_do_not_evaluate_a_masked_lm(data_of, dynamic):
     """The data of training has the objective none, which no flag says."""
+    alone = data_of(input_file=dynamic / "train.tfrecord")
+    assert alone.sentence_terms() == OBJECTIVES["none"]
     with pytest.raises(UserError, match="=sop, but the training data with none;"):
-        data_of(input_file=dynamic / "train.tfrecord").check()
+        alone.check()
 
 
+@pytest.mark.slow
 def test_the_mask_rate_is_for_data_that_is_not_masked_yet(data_of, dynamic):
     changes = {"sentence_objective": "none", "masked_lm_prob": 0.2}
     # Static held-out data with dynamic training data.
@@ -105,6 +136,7 @@ def test_the_mask_rate_is_for_data_that_is_not_masked_yet(data_of, dynamic):
         data_of(eval_file=dynamic / "held_out" / "*.tfrecord", **changes).check()
 
 
+@pytest.mark.slow
 def test_the_mask_rate_of_held_out_data(data_of, dynamic):
     """Dynamic data keeps the share that it was made for, whatever the flags say."""
 
@@ -126,94 +158,65 @@ def test_the_mask_rate_of_held_out_data(data_of, dynamic):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "use_xla", [False, pytest.param(True, marks=pytest.mark.nightly)]
-)
-def test_an_id_out_of_range_behind_the_first_batch_is_an_error(
-    evaluate, material, tmp_path, use_xla
-):
+def test_an_id_out_of_range_behind_the_first_batch_is_an_error(run, official):
     """Of the model's vocabulary, whichever batch it is in; XLA would clip it."""
-    records = tf.data.TFRecordDataset(str(material / "data" / "train.tfrecord"))
-    *first, last = records.take(16).as_numpy_iterator()
-    example = tf.train.Example.FromString(last)
-    example.features.feature["input_ids"].int64_list.value[1] = 2**32 + 5
-    data = tmp_path / "official.tfrecord"
-    with tf.io.TFRecordWriter(str(data)) as writer:
-        for record in [*first, example.SerializeToString()]:
-            writer.write(record)
+    data = official(16, with_number("input_ids", 2**32 + 5))
     message = f"{data} holds the id {2**32 + 5}, but the model has vocab"
     with pytest.raises(UserError, match=message):
-        evaluate(input_file=data, eval_batch_size=4, use_xla=use_xla)
+        run(input_file=data, eval_file=None, num_train_steps=1, eval_batch_size=4)
 
 
-def test_held_out_numbers_out_of_range_are_an_error(data_of, material, tmp_path):
-    (path,) = (material / "data" / "held_out").glob("*.tfrecord")
-    record = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()))
-    example = tf.train.Example.FromString(record)
-    example.features.feature["segment_ids"].int64_list.value[1] = 7
-    held_out = tmp_path / "official.tfrecord"
-    with tf.io.TFRecordWriter(str(held_out)) as writer:
-        writer.write(example.SerializeToString())
+def test_held_out_numbers_out_of_range_are_an_error(data_of, official):
+    held_out = official(1, with_number("segment_ids", 7))
     message = f"{held_out} holds segment_ids of 7, expected 0 to 1; a file is damaged"
     with pytest.raises(UserError, match=message):
         data_of(eval_file=held_out).check()
 
 
-def test_a_record_that_is_no_example(data_of, material, tmp_path):
+def test_a_record_that_is_no_example(data_of, official):
     """TensorFlow's error quotes its bytes, and is a `UnicodeDecodeError` for them."""
-    path = material / "data" / "train.tfrecord"
-    record = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()))
-    data = tmp_path / "official.tfrecord"
-    with tf.io.TFRecordWriter(str(data)) as writer:
-        for contents in (record, b"\xff no example"):
-            writer.write(contents)
-    with pytest.raises(
-        UserError, match=f"{data} holds a record that is not an example;"
-    ):
+    data = official(2, lambda _: b"\xff no example")
+    message = f"{data} holds a record that is not an example;"
+    with pytest.raises(UserError, match=message):
         data_of(input_file=data).check()
 
 
 def test_checksums_are_compared_on_request(data_of, material, tmp_path):
     folder = shutil.copytree(material / "data", tmp_path / "data")
-    infos = {}
-    for changed in ("data", "data/held_out"):
-        path = tmp_path / changed / "dataset_info.json"
-        infos[changed] = path.read_text()
-        info = json.loads(infos[changed])
-        info["files"]["train.tfrecord"]["sha256"] = "0" * 64
-        path.write_text(json.dumps(info))
-        (path.parent / "SHA256SUMS").unlink()
     files = {
         "input_file": folder / "train.tfrecord",
         "eval_file": folder / "held_out" / "*.tfrecord",
     }
-    data_of(**files).check()
-    for changed, info in infos.items():
-        message = f"/{changed}/train.tfrecord has another SHA"
-        with pytest.raises(UserError, match=message):
+    for changed in (folder / "held_out", folder):
+        (whole,) = json.loads((changed / "dataset_info.json").read_text())["files"]
+        other = {"sha256": "0" * 64}
+        change_info(changed, lambda info, n=whole, o=other: info["files"][n].update(o))
+        data_of(**files).check()
+        with pytest.raises(UserError, match=f"{changed}/{whole} has another SHA"):
             data_of(verify_data=True, **files).check()
-        (tmp_path / changed / "dataset_info.json").write_text(info)
+
+
+def _with_another_file(name):
+    def change(info):
+        info["files"][name] = info["files"]["train.tfrecord"]
+
+    return change
 
 
 def test_data_that_lost_a_file_is_not_trained_on(data_of, material, tmp_path):
     """Under a pattern that still matches others."""
     folder = shutil.copytree(material / "data", tmp_path / "data")
-    path = folder / "dataset_info.json"
-    info = json.loads(path.read_text())
-    info["files"]["train-2.tfrecord"] = info["files"]["train.tfrecord"]
-    path.write_text(json.dumps(info))
-    (path.parent / "SHA256SUMS").unlink()
+    change_info(folder, _with_another_file("train-2.tfrecord"))
     with pytest.raises(UserError, match="lists train-2.tfrecord, which is missing"):
         data_of(input_file=folder / "train*.tfrecord")
 
 
-@pytest.mark.slow
-def test_training_data_are_not_called_held_out(evaluate, caplog):
-    caplog.set_level("INFO", logger="absl")
-    evaluate(eval_file=None)
+def test_training_data_are_not_called_held_out(settings, data_of, caplog):
+    *_, trainer = _prepare(settings(eval_file=None))
+    assert trainer.options.evaluated == "training data"
+    assert data_of(eval_file=None).evaluation() is None
+    data_of(eval_file=None).evaluation(on_training_data=True)
     assert "evaluates on the training data" in caplog.text
-    assert "Training data at step 1: " in caplog.text
-    assert "Held out" not in caplog.text
 
 
 def test_data_is_known_by_its_files(data_of, material, tmp_path):
@@ -222,11 +225,7 @@ def test_data_is_known_by_its_files(data_of, material, tmp_path):
     digest, earlier = data_of(input_file=folder).digests()
     assert digest == earlier == data_of().digests()[0]
     shutil.copy(folder / "train.tfrecord", folder / "more.tfrecord")
-    path = folder / "dataset_info.json"
-    info = json.loads(path.read_text())
-    info["files"]["more.tfrecord"] = info["files"]["train.tfrecord"]
-    path.write_text(json.dumps(info))
-    (path.parent / "SHA256SUMS").unlink()
+    change_info(folder, _with_another_file("more.tfrecord"))
     files = folder / "more.tfrecord", folder / "train.tfrecord"
     names = (folder, files[0], f"{files[1]},{files[0]}")
     found = [data_of(input_file=name).digests() for name in names]

@@ -4,33 +4,36 @@ import itertools
 
 import pytest
 
-import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.pretraining.data import PretrainingData
-from albert_tf.pretraining.settings import resolve
 
 
-def test_mask_rate(options, material, dynamic):
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+@pytest.fixture
+def data_of(settings, tokenizer):
+    """Makes the data of a run with changed flags."""
+    return lambda **changes: PretrainingData(settings(**changes), tokenizer)
+
+
+@pytest.mark.slow
+def test_mask_rate(data_of, dynamic):
     masked = []
     for rate in (0.05, 0.2):  # one of 16 tokens, and three
-        chosen = options(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
-        (stage,) = PretrainingData(resolve(chosen), tokenizer).stages()
+        data = data_of(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
+        (stage,) = data.stages()
         batches = itertools.islice(stage.dataset, 8)
         masked.append(sum(b["masked_lm_weights"].numpy().sum() for b in batches))
     assert masked[1] > 1.5 * masked[0]
-    chosen = options(masked_lm_prob=0.1, final_masked_lm_prob=0.2)
     with pytest.raises(UserError, match=" final_masked_lm_prob=0.2 comes too late"):
-        PretrainingData(resolve(chosen), tokenizer).stages()
+        data_of(masked_lm_prob=0.1, final_masked_lm_prob=0.2).stages()
 
 
-def test_a_share_without_room_is_blamed_on_its_flag(options, material, dynamic):
+@pytest.mark.slow
+def test_a_share_without_room_is_blamed_on_its_flag(data_of, dynamic):
     """The greatest share that fits is said, and is taken."""
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
 
     def check(**shares):
-        shares |= {"input_file": dynamic / "train.tfrecord", "eval_file": None}
-        PretrainingData(resolve(options(**shares)), tokenizer).check()
+        files = {"input_file": dynamic / "train.tfrecord", "eval_file": None}
+        data_of(**files, **shares).check()
 
     two = {"masked_lm_prob": 0.3, "final_masked_lm_prob": 0.3}
     for flag, shares in (
@@ -51,38 +54,40 @@ def test_a_share_without_room_is_blamed_on_its_flag(options, material, dynamic):
         check(masked_lm_prob=0.2188)
 
 
-def test_mask_rate_by_step(options, material, dynamic):
+@pytest.mark.slow
+def test_mask_rate_by_step(data_of, settings, dynamic):
     """The share moves on a line, through both phases."""
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    chosen = options(
-        input_file=dynamic / "train.tfrecord",
-        masked_lm_prob=0.4,
-        final_masked_lm_prob=0.1,
-        num_train_steps=4,
-        first_phase_steps=2,
-        max_seq_length=None,
-        max_predictions_per_seq=None,
-        second_phase_train_batch_size=8,
-    )
-    settings = resolve(chosen)
-    assert settings.phases()[0].max_predictions_per_seq == 6  # of 16 tokens
+    changes = {
+        "input_file": dynamic / "train.tfrecord",
+        "masked_lm_prob": 0.4,
+        "final_masked_lm_prob": 0.1,
+        "num_train_steps": 4,
+        "first_phase_steps": 2,
+        "max_seq_length": None,
+        "max_predictions_per_seq": None,
+        "second_phase_train_batch_size": 8,
+    }
+    first, _ = settings(**changes).phases()
+    assert first.max_predictions_per_seq == 6  # of 16 tokens
     most = [
         batch["masked_lm_weights"].numpy().sum(axis=1).max()
-        for stage in PretrainingData(settings, tokenizer).stages()
+        for stage in data_of(**changes).stages()
         for batch in stage.dataset.take(2)
     ]
     # 16 tokens times 0.4, 0.3, 0.2 and 0.1; a row whose words do not fit has fewer.
     assert most == [6, 5, 3, 2]
 
 
-def test_data_that_begins_again_would_begin_the_mask_rate_again(options):
-    rates = {"masked_lm_prob": 0.5, "final_masked_lm_prob": 0.1}
-    with pytest.raises(UserError, match="at which the share of tokens would be 0.5"):
-        resolve(options(restart_data=True, **rates))
-
-
-def test_a_last_mask_rate_needs_a_first_one(options):
-    with pytest.raises(
-        UserError, match="--final_masked_lm_prob needs --masked_lm_prob"
-    ):
-        resolve(options(final_masked_lm_prob=0.1))
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"masked_lm_prob": 0.5, "restart_data": True},
+            "at which the share of tokens would be 0.5",
+        ),
+        ({}, "--final_masked_lm_prob needs --masked_lm_prob"),
+    ],
+)
+def test_a_moving_share_that_makes_no_sense_is_refused(settings, changes, message):
+    with pytest.raises(UserError, match=message):
+        settings(final_masked_lm_prob=0.1, **changes)

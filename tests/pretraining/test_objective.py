@@ -9,13 +9,12 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.cli.command_line import parse
+from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.objectives import masked_lm
-from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.data import PretrainingData
+from albert_tf.pretraining.initial_model import initial_model
 from data_pipeline.records import schema
 
 CLASSES = 3
@@ -62,25 +61,11 @@ def length_objective(project, monkeypatch):
     exec(compile(example, "extending.md", "exec"), {})
 
 
-@pytest.fixture
-def run(flags, data):
-    """Pretrains on the data."""
-
-    def train(**changes):
-        changes = {
-            "input_file": data / "train.tfrecord",
-            "eval_file": data / "held_out" / "*.tfrecord",
-            "do_eval": True,
-            **changes,
-        }
-        return pretrain(resolve(parse(PretrainingOptions, ["", *flags(**changes)])))
-
-    return train
-
-
 @pytest.mark.slow
-def test_a_further_sentence_head(run, length_objective, lines, tmp_path):
-    results = run()
+def test_a_further_sentence_head(run, data, length_objective, lines, tmp_path):
+    files = {"input_file": data / "train.tfrecord", "do_eval": True}
+    files["eval_file"] = data / "held_out" / "*.tfrecord"
+    results = run(**files)
     history = json.loads((tmp_path / "model" / "history.json").read_text())
     for term in ("masked_lm", "sentence_order", "segment_length"):
         assert 0 < results[f"{term}_accuracy"] < 1
@@ -94,37 +79,31 @@ def test_a_further_sentence_head(run, length_objective, lines, tmp_path):
     assert model.sentence_heads == {"sentence_order": 2, "segment_length": CLASSES}
     found = model({"input_ids": np.array([[2, 5, 6, 3]])})
     assert found["segment_length_logits"].shape == (1, CLASSES)
-    assert run(do_train=False) == results
+    assert run(do_train=False, **files) == results
 
 
-@pytest.mark.slow
-def test_the_head_starts_from_a_model_without_and_with_it(
-    run, length_objective, material, tmp_path
-):
-    config = AlbertConfig.from_json_file(material / "config.json")
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    start = albert_tf.AlbertForPreTraining(config)
-    start.save_pretrained(tmp_path / "without", tokenizer)
-    few = {"num_train_steps": 1, "eval_file": None, "do_eval": False}
-    run(init_checkpoint=tmp_path / "without", **few)
-    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "on", **few)
-    # A model for a task has no use for it.
-    albert_tf.AlbertForSequenceClassification.from_pretrained(
-        tmp_path / "model", num_labels=2
+def test_the_head_starts_from_a_model_without_it(settings, length_objective, tmp_path):
+    config = AlbertConfig.from_json_file(settings().albert_config_file)
+    plain = albert_tf.AlbertForPreTraining(config)
+    plain.save_pretrained(tmp_path / "without")
+    terms, start = masked_lm.OBJECTIVES["length"], bundle.open(tmp_path / "without")
+    model = initial_model(settings(), config, terms, start)
+    assert model.sentence_heads == {"sentence_order": 2, "segment_length": CLASSES}
+    embeddings = "bert/embeddings/word_embeddings"
+    np.testing.assert_array_equal(
+        model.official_variables()[embeddings], plain.official_variables()[embeddings]
     )
-    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "without")
-    assert model.sentence_heads == {"sentence_order": 2}
 
 
-@pytest.mark.slow
-def test_an_objective_that_is_not_known(run, tmp_path):
+def test_data_of_unknown_and_of_two_objectives(settings, material, data, request):
+    def terms(**changes):
+        return PretrainingData(settings(**changes), None).sentence_terms()
+
+    files = data / "train.tfrecord"
     with pytest.raises(UserError, match="--sentence_objective=length, which this vers"):
-        run()
-    assert not (tmp_path / "model").exists()
-    assert "masked_lm_accuracy" in run(sentence_objective="none")
-
-
-def test_data_of_two_objectives_does_not_mix(run, length_objective, material, data):
-    both = f"{data}/train.tfrecord,{material}/data/train.tfrecord"
+        terms(input_file=files)
+    alone = terms(input_file=files, sentence_objective="none")
+    assert alone == masked_lm.OBJECTIVES["none"]
+    request.getfixturevalue("length_objective")
     with pytest.raises(UserError, match="=length and some with sop; pass"):
-        run(input_file=both)
+        terms(input_file=f"{files},{material}/data/train.tfrecord")

@@ -18,12 +18,14 @@ def phases(**flags):
 
 def test_a_run_is_one_phase():
     (phase,) = phases(gradient_accumulation_steps=2)
-    assert (phase.input_file, phase.max_seq_length, phase.train_batch_size) == (
-        "data",
-        128,
-        24,
-    )
-    assert (phase.gradient_accumulation_steps, phase.num_train_steps) == (2, 100)
+    assert vars(phase) == {
+        "input_file": "data",
+        "max_seq_length": 128,
+        "max_predictions_per_seq": None,
+        "train_batch_size": 24,
+        "gradient_accumulation_steps": 2,
+        "num_train_steps": 100,
+    }
 
 
 def test_the_second_phase_changes_what_it_says():
@@ -35,11 +37,8 @@ def test_the_second_phase_changes_what_it_says():
         second_phase_train_batch_size=8,
         second_phase_gradient_accumulation_steps=4,
     )
-    assert (first.input_file, first.num_train_steps, first.train_batch_size) == (
-        "data",
-        90,
-        24,
-    )
+    found = (first.input_file, first.num_train_steps, first.train_batch_size)
+    assert found == ("data", 90, 24)
     assert (second.input_file, second.num_train_steps) == ("long", 100)
     assert (second.max_seq_length, second.max_predictions_per_seq) == (512, 77)
     assert (second.train_batch_size, second.gradient_accumulation_steps) == (8, 4)
@@ -47,27 +46,18 @@ def test_the_second_phase_changes_what_it_says():
     assert (second.input_file, second.train_batch_size) == ("data", 24)
 
 
-def test_the_ramp_doubles_the_batch_in_equal_steps():
-    ramp = phases(gradient_accumulation_steps=6, batch_ramp_steps=30)
+def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
+    ramp = phases(
+        gradient_accumulation_steps=6,
+        batch_ramp_steps=30,
+        first_phase_steps=40,
+        second_phase_train_batch_size=12,
+    )
     found = [
         (p.train_batch_size, p.gradient_accumulation_steps, p.num_train_steps)
         for p in ramp
     ]
-    assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 100)]
-
-
-def test_the_ramp_belongs_to_the_first_phase():
-    ramp = phases(
-        gradient_accumulation_steps=2,
-        batch_ramp_steps=30,
-        first_phase_steps=40,
-        second_phase_train_batch_size=8,
-    )
-    assert [(p.train_batch_size, p.num_train_steps) for p in ramp] == [
-        (12, 30),
-        (24, 40),
-        (8, 100),
-    ]
+    assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 40), (12, 6, 100)]
 
 
 @pytest.mark.parametrize(

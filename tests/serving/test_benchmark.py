@@ -84,6 +84,18 @@ def test_the_figures_of_each_side(tmp_path):
     assert (name, theirs) == ("peer", [{"value": 2}, {"value": 100}])
 
 
+def test_a_model_that_leaves_early_is_compared_with_full_depth():
+    options = benchmark.Options(data_file="", model_dir="m", exit_rule="entropy")
+    found = benchmark._exports(options)
+    assert list(found)[:2] == ["onnx int8, full depth", "onnx int8, early"]
+    assert [flags["exit_rule"] for flags in found.values()] == ["none", "entropy"] * 4
+    assert {flags.get("compute_dtype") for flags in found.values()} == {
+        "int8",
+        "bfloat16",
+        None,
+    }
+
+
 def test_the_fastest_setting_takes_the_turns():
     player = (
         "import json, sys\n"

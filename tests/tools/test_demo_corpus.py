@@ -6,11 +6,9 @@ import sysconfig
 
 import pytest
 
-from albert_tf.errors import UserError
 from tools.demo.corpus import SampleCorpusOptions
 from tools.demo.corpus import write_sample_corpus
 from tools.demo.docstrings import prose
-from tools.demo.docstrings import source_files
 
 DOCSTRING = """Return the "sum" of two numbers. It never fails!
 
@@ -104,27 +102,3 @@ def test_the_output_does_not_depend_on_the_workers(installation):
         write_sample_corpus(SampleCorpusOptions(str(output), workers=workers))
     for path in (installation / "1").iterdir():
         assert path.read_bytes() == (installation / "2" / path.name).read_bytes()
-
-
-def test_limits_are_kept(installation):
-    output = installation / "small"
-    options = SampleCorpusOptions(
-        str(output), num_labels=2, max_texts_per_label=10, max_corpus_mb=0.002
-    )
-    write_sample_corpus(options)
-    splits = [table(output / f"{name}.tsv") for name in ("train", "dev", "test")]
-    assert sum(map(len, splits)) == 20
-    assert 1000 < (output / "corpus.txt").stat().st_size <= 2000
-
-
-def test_files_of_tests_are_left_out(installation):
-    names = [path.name for path in source_files(installation / "site")]
-    assert names == ["zebra.py", "again.py", "broken.py", "leaf.py"]
-
-
-def test_an_installation_without_docstrings_is_an_error(installation):
-    for path in installation.rglob("*.py"):
-        path.write_text("def f():\n    pass\n")
-    with pytest.raises(UserError, match="docstrings in 0 package"):
-        write_sample_corpus(SampleCorpusOptions(str(installation / "out")))
-    assert not (installation / "out").exists()

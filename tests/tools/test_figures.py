@@ -70,11 +70,6 @@ def test_figures_belong_to_a_page_and_pages_have_figures(docs):
         update(FiguresOptions(docs=str(docs / "absent")))
 
 
-def test_without_a_file_the_table_is_printed_alone(capsys):
-    figures.report(None, ["side"], [["ours"]], ["x"])
-    assert "| ours |" in capsys.readouterr().out
-
-
 def test_the_pages_show_the_figures(project, tmp_path):
     for path in project.glob("docs/*.md"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -82,9 +77,3 @@ def test_the_pages_show_the_figures(project, tmp_path):
     update(FiguresOptions(docs=str(tmp_path)))
     for path in project.glob("docs/*.md"):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
-
-
-def test_packages_are_named_once():
-    details = ["tensorflow 2, keras 3", "torch 2", "tensorflow 2, keras-hub 0"]
-    names = ["tensorflow 2", "keras 3", "torch 2", "keras-hub 0"]
-    assert figures.packages(details) == names

@@ -27,9 +27,11 @@ def broken(scope, code, becomes, text=_TEXT):
 def test_every_mutation_fits_the_code(project):
     mutations = mutate.read_mutations(project / "tools" / "mutations.json")
     assert len(mutations) >= 60
+    files = {mutation.file for mutation in mutations}
+    texts = {file: (project / file).read_text() for file in files}
+    plain = {file: ast.unparse(ast.parse(text)) for file, text in texts.items()}
     for mutation in mutations:
-        text = (project / mutation.file).read_text()
-        unbroken = ast.unparse(ast.parse(text))
+        text, unbroken = texts[mutation.file], plain[mutation.file]
         assert mutate.mutated(text, mutation) not in (None, unbroken), mutation.name
         for test in mutation.tests.split():
             assert (project / test.partition("::")[0]).exists(), mutation.name

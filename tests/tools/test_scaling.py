@@ -32,18 +32,6 @@ def test_hours_are_tokens_by_flops_and_peak(project, monkeypatch):
         assert float(rate) == pytest.approx(read, abs=0.006)
 
 
-def test_steps_are_as_many_sequences_of_all_devices_as_the_batch(project, monkeypatch):
-    monkeypatch.chdir(project)
-    found = [
-        (devices, int(one) * int(steps))
-        for _, devices, one, _, steps, *_ in rows(0.4, " of ")
-        if devices.startswith(("TPU", "8"))
-    ]
-    counts = {machine.name: machine.count for machine in scaling.MACHINES}
-    assert len(found) == 12
-    assert all(counts[devices] * product == 4096 for devices, product in found)
-
-
 def test_static_records_are_made_for_several_passes():
     static, dynamic = rows(0.4, "16 GB")
     assert [static[3], dynamic[3]] == ["95 M", "9 M"]

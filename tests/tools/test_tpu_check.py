@@ -7,12 +7,9 @@ import re
 
 import pytest
 
-from albert_tf.errors import UserError
-from tools.tpu import compiler
 from tools.tpu.check import TpuCheckOptions
 from tools.tpu.check import largest_batch
 from tools.tpu.check import main
-from tools.tpu.check import step_compiler
 from tools.tpu.check import step_flops
 from tools.tpu.check import tpu_check
 from tools.tpu.compiler import TpuProgram
@@ -83,50 +80,15 @@ def printed_rows(capsys):
 
 
 @needs_the_compiler
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {
-            "depth_loop": True,
-            "rematerialize": True,
-            "mixed_precision": "bfloat16",
-            "topology": "v4:2x2x1",
-            "optimizer": "adamw",
-        },
-    ],
-)
-def test_the_step_compiles(options, changes, capsys):
-    tpu_check(options(**changes))
-    rows = printed_rows(capsys)
-    assert rows["compiles"] == "yes"
-    assert ("counts once" in rows["TFLOP, by the compiler"]) == (
-        "depth_loop" in changes
-    )
-    assert float(rows["tracing and compiling, s"]) > 0
-
-
-@needs_the_compiler
-def test_less_effort_makes_another_program(options):
-    careful, quick = (step_compiler(options(quick=quick))(2) for quick in (False, True))
-    assert quick.argument_bytes == careful.argument_bytes
-    assert quick.temporary_bytes != careful.temporary_bytes
-
-
-@needs_the_compiler
-@pytest.mark.parametrize(
-    ("quick", "end"),
-    [(True, "failed; it may take it without --quick"), (False, "failed")],
-)
-def test_what_the_compiler_refuses_is_told(options, monkeypatch, quick, end):
-    from jax.errors import JaxRuntimeError
-
-    def refuse(*arguments):
-        raise JaxRuntimeError("INVALID_ARGUMENT: Mosaic failed\nand more")
-
-    monkeypatch.setattr(compiler, "_compile", refuse)
-    with pytest.raises(UserError, match=f"refuses the step: INVALID.* Mosaic {end}$"):
-        tpu_check(options(quick=quick))
+def test_the_step_compiles(options, recipe, capsys):
+    tpu_check(options())
+    plain = printed_rows(capsys)
+    main(["", "--config", recipe(), "--batch_size=2", "--quick"])
+    looped = printed_rows(capsys)
+    assert plain["compiles"] == looped["compiles"] == "yes"
+    assert "counts once" not in plain["TFLOP, by the compiler"]
+    assert "counts once" in looped["TFLOP, by the compiler"]
+    assert float(plain["tracing and compiling, s"]) > 0
 
 
 @needs_the_compiler
@@ -138,21 +100,6 @@ def test_what_does_not_fit_is_told(options, capsys):
         float(rows[name]) for name in ("HBM in all, GB", "HBM that it may take, GB")
     )
     assert available < 17.2 < used
-
-
-@needs_the_compiler
-@pytest.mark.parametrize("topology", ["v6e:3x7", "v5e:banana", "v5e"])
-def test_a_grid_that_does_not_exist(options, topology):
-    with pytest.raises(UserError, match=f"--topology={topology} is unknown"):
-        tpu_check(options(topology=topology))
-
-
-@needs_the_compiler
-def test_a_recipe_compiles(options, recipe, capsys):
-    main(["", "--config", recipe(), "--batch_size=2", "--quick"])
-    rows = printed_rows(capsys)
-    assert rows["compiles"] == "yes"
-    assert "counts once" in rows["TFLOP, by the compiler"]
 
 
 def test_a_recipe_is_read_as_flags(options, options_from, recipe):
@@ -177,13 +124,6 @@ def test_a_recipe_is_read_as_flags(options, options_from, recipe):
     assert options_from(["", f"--config={own}"]).batch_size == 3
 
 
-def test_remat_is_short_for_rematerialize(options_from):
-    command = ["", "--albert_config_file=x"]
-    assert not options_from(command).rematerialize
-    assert options_from([*command, "--remat"]).rematerialize
-    assert not options_from([*command, "--remat=false"]).rematerialize
-
-
 def test_a_recipe_of_xlnet_is_refused(options_from, capsys):
     with pytest.raises(SystemExit):
         options_from(["", "--config=pretraining/xlnet_base"])
@@ -201,17 +141,6 @@ def test_every_recipe_of_pretraining_is_accepted(options_from, project, monkeypa
     assert lengths["base"] == (512, 20)
     assert lengths["two_phases"] == (512, 77)
     assert lengths["tiny"] == (64, 10)
-
-
-def test_an_unknown_chip():
-    with pytest.raises(UserError, match="--topology=v9:2x2 is unknown; .*v5e, v5p"):
-        compiler.chip("v9:2x2")
-
-
-def test_missing_packages(options, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'albert-tf\[tpu_check\]'"):
-        tpu_check(options())
 
 
 @pytest.mark.slow
@@ -233,7 +162,7 @@ def test_operations_are_three_times_the_forward_ones(options):
     assert plain < again < 4 / 3 * plain
 
 
-@pytest.mark.parametrize("start", [1, 8, 300])
+@pytest.mark.parametrize("start", [8, 300])
 def test_largest_batch(start):
     asked = []
 
@@ -248,8 +177,3 @@ def test_largest_batch(start):
     assert fits in asked and fails in asked
     assert fits <= 100 < fails <= fits + max(1, fits // 8)
     assert len(asked) == len(set(asked)) < 12
-
-
-def test_no_batch_fits():
-    program = TpuProgram(used_bytes=20, available_bytes=10)
-    assert largest_batch(lambda size: program, 4) == (0, 1)

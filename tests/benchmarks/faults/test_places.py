@@ -32,44 +32,6 @@ def test_what_a_bad_place_counts_as(
 
 
 @pytest.mark.nightly
-def test_a_command_that_did_its_work_is_not_run_again(directory, monkeypatch):
-    bench = Bench(directory, 0)
-    monkeypatch.setitem(places._FAULTS, places.READ_ONLY, _harmless)
-    places.attack(bench, programs.VOCAB, places.READ_ONLY)
-    found = [(case["verdict"], case["note"]) for case in bench.results.cases]
-    assert found == [("harmless", ""), ("harmless", "nothing was left to do")]
-
-
-def _harmless(bench, program, folder, _):
-    return bench.finish(program, folder)
-
-
-@pytest.mark.nightly
-def test_a_folder_that_vanishes_late_vanishes_again_sooner(directory, monkeypatch):
-    bench, moments = Bench(directory, 0), _Moments()
-    monkeypatch.setattr(bench, "rng", lambda *seed: moments)
-    monkeypatch.setattr(places, "wait_for_change", _wait_for_the_end)
-    monkeypatch.setattr(places, "_ATTEMPTS", 2)
-    places.attack(bench, programs.VOCAB, places.VANISHED)
-    assert len(moments) == 2 and moments[1] < moments[0]
-    verdicts = [case["verdict"] for case in bench.results.cases]
-    assert verdicts == ["too late", "equal"]
-
-
-class _Moments(list):
-    """Random numbers that are 0; the latest that each could have been."""
-
-    def uniform(self, _, latest):
-        self.append(latest)
-        return 0
-
-
-def _wait_for_the_end(folder, running):
-    for process in running:
-        process.finish()
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize("mounts", [True, False])
 def test_bad_places(mounts, directory, monkeypatch):
     if mounts and not places.can_mount():

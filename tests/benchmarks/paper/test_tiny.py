@@ -1,9 +1,8 @@
 """A comparison on a corpus, from text to table; the size of a real difference."""
 
 import dataclasses
+import gzip
 import math
-import threading
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from benchmarks.paper import __main__ as paper
+from benchmarks.paper import frequencies
 from benchmarks.paper import report
 from benchmarks.paper import tiny
 from benchmarks.paper.rows import RunFlags
@@ -115,6 +115,14 @@ def test_each_model_is_evaluated_on_the_data_of_each(
     assert len(commands) == count
 
 
+def test_an_evaluation_sets_what_a_row_changes():
+    for name, table in TABLES.items():
+        changed = {flag for row in table.rows for flag in row.flags}
+        for evaluation in table.evaluations.values():
+            shared = set().union(*table.evaluations.values())
+            assert changed & shared <= evaluation.keys(), name
+
+
 def test_a_difference_counts_beyond_twice_its_standard_error():
     found = {
         "a": [{"": {"masked_lm_loss": loss}} for loss in (1.0, 2.0, 3.0)],
@@ -135,82 +143,66 @@ def test_a_difference_counts_beyond_twice_its_standard_error():
     assert report.least_difference(alone, "", "masked_lm_loss") is None
 
 
-def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
+@pytest.fixture
+def corpus(monkeypatch, tmp_path):
+    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
+    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
+    (tmp_path / "vocab_4000.model").touch()
+    return tiny.Corpus("", 4000, tmp_path)
+
+
+class _Pieces:
+    vocab_size = 4000
+
+
+def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path, corpus):
     given = {}
 
     def results(table, flags, sets, judges, seed, source):
         given[flags["output_dir"].name] = flags["num_train_steps"]
 
     monkeypatch.setattr(tiny, "_results", results)
-    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
-    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
-    corpus = tiny.Corpus("", 4000, tmp_path)
-    (tmp_path / "vocab_4000.model").touch()
-    tiny.run(TABLES["13"], corpus, tmp_path, _flags(1))
+    flags = RunFlags(num_train_steps=1000, num_runs=1, workers=1)
+    tiny.run(TABLES["13"], corpus, tmp_path, flags)
     # Four times the products of a layer, more in the head.
     assert given["nothing_shared_E_H"] == 1000
     assert 250 < given["all_shared_wider"] < 500
 
 
-def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
+def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path, corpus):
     starts, evaluated = {}, {}
-    others_went_on = threading.Event()
 
     def run(name, flags, label=""):
         flags["output_dir"].mkdir(exist_ok=True)
         run = flags["output_dir"].relative_to(tmp_path).as_posix()
-        trains = flags.get("do_train", True)
-        if trains and run == "nothing_shared_E_H/seed_2":
-            # The other worker does whatever does not start from this run.
-            assert others_went_on.wait(60)
-            time.sleep(0.1)
-        if run == "all_shared_from_its_first_layer/seed_1":
-            others_went_on.set()
-        if run == "all_shared_from_its_first_layer/seed_2":
-            assert "nothing_shared_E_H/seed_2" in evaluated
-        found = starts if trains else evaluated
+        found = starts if flags.get("do_train", True) else evaluated
         found[run] = flags.get("init_checkpoint"), flags.get("init_layers")
+        if found is starts and "from_the_mean" in run:
+            assert f"nothing_shared_E_H/{flags['output_dir'].name}" in evaluated
 
     monkeypatch.setattr(tiny, "run_module", run)
     monkeypatch.setattr(tiny, "read_results", lambda folder: {})
-    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
-    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
-    corpus = tiny.Corpus("", 4000, tmp_path)
-    (tmp_path / "vocab_4000.model").touch()
-    tiny.run(TABLES["start"], corpus, tmp_path, _flags(2))
+    flags = RunFlags(num_train_steps=1000, num_runs=2, workers=2)
+    tiny.run(TABLES["start"], corpus, tmp_path, flags)
     source = tmp_path / "nothing_shared_E_H" / "seed_2"
     assert starts["nothing_shared_E_H/seed_2"] == (None, None)
     assert starts["all_shared_from_scratch/seed_2"] == (None, None)
     name = "all_shared_from_the_mean/seed_2"
     assert starts[name] == (source, "mean")
     assert evaluated[name] == (tmp_path / name, "mean")
-    assert evaluated["nothing_shared_E_H/seed_2"] == (None, None)
 
 
-def test_a_table_says_how_long_its_sequences_are(monkeypatch, tmp_path):
-    made, trained = [], []
+def test_bits_of_a_byte(tmp_path, monkeypatch):
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress("\u00e9 bc\n \nde f\n".encode()))
 
-    def data(corpus, flags):
-        made.append(flags["max_seq_length"])
-        return tmp_path
+    class Words:
+        tokenize = staticmethod(str.split)
 
-    def results(table, flags, sets, judges, seed, source):
-        trained.append((flags["max_seq_length"], flags["max_predictions_per_seq"]))
-
-    monkeypatch.setattr(tiny, "_results", results)
-    monkeypatch.setattr(tiny.Corpus, "data", data)
-    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
-    (tmp_path / "vocab_4000.model").touch()
-    for name in ("memory", "xlnet"):
-        corpus = tiny.Corpus("", 4000, tmp_path)
-        tiny.run(TABLES[name], corpus, tmp_path / name, _flags(1))
-    assert set(made) == {32, 64}
-    assert set(trained) == {(32, 5), (64, 10)}
-
-
-def _flags(number):
-    return RunFlags(num_train_steps=1000, num_runs=number, workers=number)
-
-
-class _Pieces:
-    vocab_size = 4000
+    monkeypatch.setattr(frequencies, "load_tokenizer", lambda path: Words)
+    lines = tiny.Corpus(str(path), 4000, tmp_path).lines(9)
+    assert lines == ["\u00e9 bc", "de f"]
+    found = frequencies.bits_a_byte(lines, "")
+    assert found == pytest.approx(4 / 9 / math.log(2))
+    found = frequencies.bits_a_byte(lines[:1], "")
+    assert found == pytest.approx(2 / 5 / math.log(2))

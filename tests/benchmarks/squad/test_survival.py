@@ -48,22 +48,12 @@ def test_reasons(vocab_file, squad):
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["dev-v1.1", "cs224n-dev-v2.0"])
-def test_real_answers(name, shared, english):
-    path = shared(f"data/squad/{name}.json")
+@pytest.mark.nightly
+def test_real_answers(shared, english):
+    path = shared("data/squad/dev-v1.1.json")
     count, lost = lost_answers(read_paragraphs(path), english)
     assert len(lost) <= 0.005 * count
     assert all("inside a token" in answer.reason for answer in lost)
-
-
-def test_real_answers_in_chinese(shared, chinese, squad):
-    text = shared("data/text_zh/classics/西游记.txt").read_text(encoding="utf-8")
-    line = next(line.strip() for line in text.splitlines() if len(line) > 120)
-    answers = [(line[i : i + 1 + i % 7], i) for i in range(0, 100, 3)]
-    path = squad((line, [("1", "谁", answers)]))
-    _, lost = lost_answers(read_paragraphs(path), chinese)
-    assert lost == []
 
 
 def test_the_command_prints_the_share_and_the_rest(vocab_file, squad, capsys):
@@ -74,10 +64,3 @@ def test_the_command_prints_the_share_and_the_rest(vocab_file, squad, capsys):
         "2 of 3 answers come back from their tokens (66.667%)",
         "1: 'xy' becomes 'xyz', since it ends inside a token",
     ]
-
-
-def test_letters_are_lowered_if_wished(vocab_file, squad, capsys):
-    path = squad(("a dS", [("1", "x", [("d", 2)])]))
-    for lower, kept in ((True, 1), (False, 0)):
-        report(Options(str(path), vocab_file=str(vocab_file), do_lower_case=lower))
-        assert capsys.readouterr().out.startswith(f"{kept} of 1 answers")

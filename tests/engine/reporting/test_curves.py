@@ -35,13 +35,9 @@ def test_the_later_try_counts(tmp_path):
     "content",
     [
         b"",
-        b"{}x",
         b"\xff",
-        b"[" * 200_000,
-        b"3",
         b"[3]",
         b'[{"loss": 1}]',
-        b'[{"step": "a"}]',
         b'[{"step": 5, "loss": "low"}]',
         b'{"step": 5}',
     ],
@@ -71,10 +67,8 @@ def test_a_history_has_nan_as_null(tmp_path):
 
 
 def test_a_history_with_another_number_is_damaged(tmp_path):
-    history = RunHistory(tmp_path, 0)
-    history.add_evaluation(5, 1.0, {"loss": 2.0})
+    RunHistory(tmp_path, 0).add_evaluation(5, 1.0, {"loss": 2.0})
     path = tmp_path / "history.json"
-    assert read_history(path) == history.evaluations
     path.write_text(path.read_text().replace("2.0", "3.0"))
     assert read_history(path) == []
 
@@ -99,14 +93,10 @@ def test_a_file_cut_off_by_a_kill_is_read_as_far_as_it_goes(tmp_path):
     assert training_scalars(tmp_path / "train")["loss"] == {10: 3.0, 20: 3.0}
 
 
-def test_nothing_measured_gives_no_picture(tmp_path):
+def test_held_out_values_alone_give_a_picture(tmp_path):
     write_curves(str(tmp_path), [])
     assert not list(tmp_path.iterdir())
-
-
-def test_held_out_values_alone_give_a_picture(tmp_path):
-    evaluations = [{"step": 0, "train_seconds": 0.0, "f1": 0.5}]
-    write_curves(str(tmp_path), evaluations)
+    write_curves(str(tmp_path), [{"step": 0, "train_seconds": 0.0, "f1": 0.5}])
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
@@ -120,6 +110,7 @@ def panels(tmp_path, monkeypatch):
 
         def keep(path, draw, size, labels):
             draw(figure, labels)
+            assert size == (12, 3 * -(-len(labels) // 3))
 
         monkeypatch.setattr(curves, "write_plot", keep)
         write_curves(str(tmp_path), evaluations, *evaluated)
@@ -131,30 +122,25 @@ def panels(tmp_path, monkeypatch):
     return draw
 
 
-def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(panels, tmp_path):
-    write_try(tmp_path, 0, (10, 20), loss=3.0)
+@pytest.mark.parametrize("evaluated", ["held out", "training data"])
+def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(
+    panels, tmp_path, evaluated
+):
+    write_try(tmp_path, 0, (20, 10), loss=3.0)
     scores = {"accuracy": 0.5, "majority_accuracy": 0.4, "loss": 2.0}
     other = {"other_accuracy": 0.7, "other_majority_accuracy": 0.3}
-    found = panels([{"step": 10, "train_seconds": 0.0, **scores, **other}])
+    found = panels([{"step": 10, "train_seconds": 0.0, **scores, **other}], evaluated)
     assert set(found) == {"accuracy", "loss", "other_accuracy"}
     for name, height in (("accuracy", 0.4), ("other_accuracy", 0.3)):
         majority = found[name]["majority"]
         assert majority.get_linestyle() == "--"
         assert set(majority.get_ydata()) == {height}
-        assert found[name]["held out"].get_linestyle() == "-"
-
-
-def test_colours_are_those_of_every_picture(panels, tmp_path):
-    write_try(tmp_path, 0, (10, 20), loss=3.0)
-    scores = {"loss": 2.0, "accuracy": 0.5, "majority_accuracy": 0.4}
-    found = panels([{"step": 10, "train_seconds": 0.0, **scores}])
+        assert found[name][evaluated].get_linestyle() == "-"
+    assert list(found["loss"]) == ["training", evaluated]
+    assert list(found["loss"]["training"].get_xdata()) == [10, 20]
     for lines in found.values():
         for name, line in lines.items():
             assert line.get_color() == COLOURS[name]
-    assert list(found["loss"]) == ["training", "held out"]
-    found = panels([{"step": 10, "train_seconds": 0.0, **scores}], "training data")
-    assert list(found["loss"]) == ["training", "training data"]
-    assert found["loss"]["training data"].get_color() == COLOURS["training data"]
 
 
 @pytest.mark.parametrize(("step", "kept"), [(5, [5]), (6, [5]), (7, [5, 7])])

@@ -11,21 +11,21 @@ from tools import verify
 from tools.verify.recordings import tokenizer_of
 from tools.verify.squad_windows import features_of
 
-SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
+WIDTH = 10
 
 
-def recorded_arrays(windows, width=SIZES["max_seq_length"]):
+def recorded_arrays(windows):
     tokens = windows.lengths - windows.first_lengths - 1
-    maps = np.full((2, len(windows), width), -1)
-    best = np.full((len(windows), width), -1, np.int8)
-    spans = windows.padded(windows.spans, width)
+    maps = np.full((2, len(windows), WIDTH), -1)
+    best = np.full((len(windows), WIDTH), -1, np.int8)
+    spans = windows.padded(windows.spans, WIDTH)
     for row, (first, count) in enumerate(
         zip(windows.first_lengths, tokens, strict=True)
     ):
         inside = slice(first, first + count)
         maps[0, row, :count] = spans[row, inside, 0]
         maps[1, row, :count] = spans[row, inside, 1] - 1
-        best[row, inside] = windows.padded(windows.is_max_context, width)[row, inside]
+        best[row, inside] = windows.padded(windows.is_max_context, WIDTH)[row, inside]
     return {
         "example_index": windows.question_index,
         "doc_span_index": windows.window_index,
@@ -38,7 +38,7 @@ def recorded_arrays(windows, width=SIZES["max_seq_length"]):
         "start_position": windows.answers[:, 0],
         "end_position": windows.answers[:, 1],
         "is_impossible": windows.answers[:, 2],
-        **features_of(windows, width),
+        **features_of(windows, WIDTH),
     }
 
 
@@ -47,17 +47,31 @@ def failed(folder):
     return [deviation.name for deviation in deviations if not deviation.passed]
 
 
-def record(folder, context, asked, width=24):
-    """Records windows of one question on a text: (its folder, the windows, arrays)."""
-    sizes = {"max_seq_length": width, "doc_stride": 3, "max_query_length": 3}
-    text, start = asked
-    answers = [{"text": text, "answer_start": start}]
-    qas = [{"id": "q", "question": "cat", "answers": answers}]
-    data = {"data": [{"paragraphs": [{"context": context, "qas": qas}]}]}
+def record(folder, paragraphs):
+    """Records windows of questions on texts; returns the windows.
+
+    Args:
+        folder: where the tokenizer lies.
+        paragraphs: pairs of a text and its questions: `(id, text, answer)`, the answer
+            `(text, start)`, or None where there is none.
+    """
+    sizes = {"max_seq_length": WIDTH, "doc_stride": 3, "max_query_length": 3}
+    data = {"data": [{"title": "t", "paragraphs": []}]}
+    for context, questions in paragraphs:
+        qas = [
+            {
+                "id": identity,
+                "question": text,
+                "is_impossible": found is None,
+                "answers": [dict(zip(("text", "answer_start"), found, strict=True))]
+                if found
+                else [],
+            }
+            for identity, text, found in questions
+        ]
+        data["data"][0]["paragraphs"].append({"context": context, "qas": qas})
     for part in ("dev", "train"):
         (folder / f"set_{part}.json").write_text(json.dumps(data))
-    facts = {**sizes, "do_lower_case": True, "dropped": [], "qids": ["q"]}
-    (folder / "features_set.json").write_text(json.dumps(facts))
     [windows] = windows_of(
         read_paragraphs(folder / "set_dev.json"),
         tokenizer_of(folder, None, True),
@@ -65,10 +79,8 @@ def record(folder, context, asked, width=24):
         {},
         is_training=True,
     )
-    return windows, recorded_arrays(windows, width)
-
-
-def place_of(windows, span):
-    """Returns the number in the paragraph of the first window's token of a span."""
-    spans = windows.spans[windows.first_lengths[0] : windows.lengths[0] - 1]
-    return spans.tolist().index(list(span))
+    facts = {**sizes, "do_lower_case": True, "dropped": []}
+    facts["qids"] = [question.id for question in windows.questions]
+    (folder / "features_set.json").write_text(json.dumps(facts))
+    np.savez(folder / "features_set.npz", **recorded_arrays(windows))
+    return windows

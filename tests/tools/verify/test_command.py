@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from tools import verify
@@ -28,10 +27,10 @@ def test_stored_outputs_of_others(name, arrays, shared, capsys):
     assert f"{arrays} of {arrays} arrays agree" in capsys.readouterr().out
 
 
-def make_directory(model, features, folder, save):
+def make_directory(model, features, folder):
     """A directory as another program would write it, with the outputs of `model`."""
     folder.mkdir()
-    save(model, folder)
+    save_huggingface(model, folder)
     inputs = {
         **features,
         "masked_lm_ids": np.array([[3, 5, 7], [2, 9, 0]], "int32"),
@@ -53,40 +52,18 @@ def make_directory(model, features, folder, save):
     return expected
 
 
-def save_tf1(model, folder):
-    save_tf1_checkpoint(model, folder / "model.ckpt-3")
-
-
 @pytest.fixture
 def made(tiny_config, tiny_features, tmp_path):
     model = AlbertForPreTraining(tiny_config())
     folder = tmp_path / "made"
-    return folder, make_directory(model, tiny_features, folder, save_tf1)
+    return folder, make_directory(model, tiny_features, folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("save", [save_tf1, save_huggingface])
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_hidden_groups": 2, "inner_group_num": 2},
-        {"num_hidden_groups": 3, "hidden_act": "relu"},
-        {"embedding_size": 12, "hidden_act": "gelu_erf"},
-    ],
-)
-def test_other_shapes(changes, save, tiny_config, tiny_features, tmp_path, capsys):
-    model = AlbertForPreTraining(tiny_config(**changes))
-    folder = tmp_path / "made"
-    expected = make_directory(model, tiny_features, folder, save)
-    verify.main(["", str(folder)])
-    count = len(expected)
-    assert f"{count} of {count} arrays agree" in capsys.readouterr().out
-
-
 def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
     model = AlbertForPreTraining(tiny_config(inner_group_num=2))
     folder = tmp_path / "made"
-    expected = make_directory(model, tiny_features, folder, save_huggingface)
+    expected = make_directory(model, tiny_features, folder)
     for i in range(8):
         state = expected.pop(f"layer_{i}")
         if i % 2:
@@ -98,29 +75,24 @@ def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
     assert all(deviation.passed for deviation in deviations)
 
 
-@pytest.mark.parametrize("change", [2e-4, np.nan])
-def test_a_deviation_fails(made, change, capsys):
+def test_deviations_fail(made, capsys):
     folder, expected = made
-    expected["layer_1"] = expected["layer_1"].copy()
-    expected["layer_1"][1, 2, 3] += change
+    for name, change in (("layer_1", 2e-4), ("layer_2", np.nan)):
+        expected[name] = expected[name].copy()
+        expected[name][1, 2, 3] += change
+    expected["layer_0"] = expected["layer_0"][:1]
     np.savez(folder / "expected.npz", **expected, novelty=np.zeros(2))
     with pytest.raises(SystemExit) as exit_info:
         verify.main(["", str(folder)])
     assert exit_info.value.code == 1
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if "FAILED" in line] == ["layer_1"]
+    failed = [line.split()[0] for line in lines if "FAILED" in line]
+    assert failed == ["layer_0", "layer_1", "layer_2"]
     assert "unknown arrays, not compared: novelty" in lines
-    assert lines[-1] == f"{len(expected) - 1} of {len(expected)} arrays agree"
+    assert lines[-1] == f"{len(expected) - 3} of {len(expected)} arrays agree"
 
 
-def test_another_shape_fails(made):
-    folder, expected = made
-    expected["layer_0"] = expected["layer_0"][:1]
-    np.savez(folder / "expected.npz", **expected)
-    deviations, _ = verify.verify(folder)
-    assert [d.name for d in deviations if not d.passed] == ["layer_0"]
-
-
+@pytest.mark.slow
 def test_trajectory_needs_a_recipe(made):
     folder, expected = made
     np.savez(folder / "expected.npz", **expected, train_losses=np.zeros(2))
@@ -129,13 +101,6 @@ def test_trajectory_needs_a_recipe(made):
     (folder / "train.json").write_text(json.dumps({"optimizer": "lamb"}))
     with pytest.raises(UserError, match=r"train\.json is not a training recipe"):
         verify.verify(folder)
-
-
-def test_one_directory_at_a_time(capsys):
-    with pytest.raises(SystemExit) as exit_info:
-        verify.main(["", "a", "b"])
-    assert exit_info.value.code == 1
-    assert capsys.readouterr().err.startswith("error: Unexpected argument 'b'")
 
 
 def test_missing_files_and_arrays(made):
@@ -148,13 +113,7 @@ def test_missing_files_and_arrays(made):
     np.savez(folder / "expected.npz", novelty=np.zeros(2))
     with pytest.raises(UserError, match="holds none of the arrays"):
         verify.verify(folder)
-    (folder / "expected.npz").write_bytes(b"no")
-    with pytest.raises(UserError, match="is not an npz file"):
-        verify.verify(folder)
     with open(folder / "expected.npz", "wb") as file:
         np.save(file, np.zeros(2))
     with pytest.raises(UserError, match="is not an npz file"):
-        verify.verify(folder)
-    (folder / "expected.npz").unlink()
-    with pytest.raises(UserError, match=r"expected\.npz cannot be read"):
         verify.verify(folder)

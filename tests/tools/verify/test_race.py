@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from albert_tf.errors import UserError
+from tests.tools.verify.squad_recording import failed
 from tools import verify
 
 
@@ -25,28 +25,17 @@ def recorded(shared, tmp_path):
     return folder
 
 
-def failed(folder):
-    deviations, _ = verify.verify(folder)
-    return [deviation.name for deviation in deviations if not deviation.passed]
-
-
 _FEATURES = "one_file_an_article/features_test"
 
 
+@pytest.mark.slow
 def test_official_recordings(shared, capsys):
     verify.main(["", str(shared("fixtures/official_race"))])
     assert "64 of 64 arrays agree" in capsys.readouterr().out
 
 
-def test_a_head_by_itself(shared, capsys):
-    verify.main(["", str(shared("fixtures/official_race/head"))])
-    assert "34 of 34 arrays agree" in capsys.readouterr().out
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["input_ids", "input_mask", "segment_ids", "label_ids"]
-)
+@pytest.mark.parametrize("name", ["input_ids", "label_ids"])
 def test_other_features_fail(name, recorded):
     assert failed(recorded) == []
     arrays = dict(np.load(recorded / "features_test.npz"))
@@ -55,7 +44,7 @@ def test_other_features_fail(name, recorded):
     assert failed(recorded) == [f"{_FEATURES}/{name}"]
 
 
-@pytest.mark.parametrize("name", ["example_id", "question", "context", "endings"])
+@pytest.mark.parametrize("name", ["question", "endings"])
 def test_other_texts_fail(name, recorded):
     path = recorded / "features_test.json"
     facts = json.loads(path.read_text())
@@ -64,12 +53,7 @@ def test_other_texts_fail(name, recorded):
     assert failed(recorded) == [f"{_FEATURES}/texts"]
 
 
-def test_a_missing_question_fails(recorded):
-    article = next((recorded / "one_file_an_article").glob("RACE/test/high/*.txt"))
-    article.unlink()
-    assert f"{_FEATURES}/texts" in failed(recorded)
-
-
+@pytest.mark.slow
 def test_another_head_fails(recorded):
     path = recorded / "head" / "expected.npz"
     expected = dict(np.load(path))
@@ -85,17 +69,3 @@ def test_another_head_fails(recorded):
     predictions[0] = 1
     np.savez(path, **{**expected, "predictions": predictions})
     assert failed(recorded / "head") == ["predictions"]
-
-
-def test_what_is_missing_is_named(recorded):
-    path = recorded / "features_test.json"
-    facts = json.loads(path.read_text())
-    facts.pop("max_qa_length")
-    path.write_text(json.dumps(facts))
-    with pytest.raises(UserError, match="features_test.json lacks 'max_qa_length'"):
-        verify.verify(recorded)
-    facts["max_qa_length"] = 32
-    path.write_text(json.dumps(facts))
-    shutil.rmtree(recorded / "one_file_an_article" / "RACE" / "test")
-    with pytest.raises(UserError, match="has no test set, whose features"):
-        verify.verify(recorded)

@@ -56,27 +56,10 @@ def test_a_deviation_fails(copied, capsys):
     assert "1 of 2 arrays agree" in capsys.readouterr().out
 
 
-def test_arrays_that_are_missing(copied):
-    folder = copied("official_tf1", "none/step0/logits")
-    inputs = dict(np.load(folder / "inputs.npz"))
-    for missing in ("perm_mask", "target"):
-        kept = {name: array for name, array in inputs.items() if name != missing}
-        np.savez(folder / "inputs.npz", **kept)
-        with pytest.raises(UserError, match=f"npz lacks .*{missing}"):
-            verify.verify(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"optimizer": "lamb"}, "asks for 'lamb' with 'poly'; verify takes the steps"),
-        ({"steps": None}, "is not a training recipe"),
-    ],
-)
-def test_other_recipes_are_refused(change, message, shared):
+def test_other_recipes_are_refused(shared):
     recipe = read_json_object(shared("fixtures/xlnet/official_tf1/train.json"))
-    with pytest.raises(UserError, match=f"train.json {message}"):
-        xlnet.trained(None, [], {**recipe, **change}, "train.json")
+    with pytest.raises(UserError, match="asks for 'lamb' with 'poly'; verify takes"):
+        xlnet.trained(None, [], {**recipe, "optimizer": "lamb"}, "train.json")
 
 
 def test_without_memory_the_calls_are_alone(copied):
