@@ -3,8 +3,7 @@
 import ast
 import importlib
 import inspect
-
-import pytest
+import operator
 
 import albert_tf
 from albert_tf.families import registry
@@ -43,28 +42,18 @@ def called():
     return [*own, *_METHODS]
 
 
-@pytest.mark.parametrize("name", called())
-def test_is_annotated(name):
-    function = albert_tf
-    for part in name.split("."):
-        function = getattr(function, part)
-    check_annotated(function)
-
-
-@pytest.mark.parametrize("name", _OF_TOKENIZERS)
-def test_tokenizers_are_annotated(name):
-    check_annotated(getattr(Tokenizer, name))
-
-
-def check_annotated(function):
-    signature = inspect.signature(function)
-    bare = [
-        parameter.name
-        for parameter in signature.parameters.values()
-        if parameter.annotation is inspect.Parameter.empty and parameter.name != "self"
-    ]
-    assert not bare
-    assert signature.return_annotation is not inspect.Signature.empty
+def test_all_are_annotated():
+    functions = {name: operator.attrgetter(name)(albert_tf) for name in called()}
+    functions |= {name: getattr(Tokenizer, name) for name in _OF_TOKENIZERS}
+    for name, function in functions.items():
+        signature = inspect.signature(function)
+        bare = [
+            parameter.name
+            for parameter in signature.parameters.values()
+            if parameter.annotation is inspect.Parameter.empty
+        ]
+        assert bare in ([], ["self"]), name
+        assert signature.return_annotation is not inspect.Signature.empty, name
 
 
 def test_the_stub_has_every_public_name_from_its_home(project):

@@ -1,6 +1,5 @@
 """The configuration: strict, complete, and equal to the released sizes."""
 
-import dataclasses
 import json
 
 import pytest
@@ -73,15 +72,10 @@ def test_official_code_can_read_what_is_written(tmp_path):
     assert set(json.loads((tmp_path / "a.json").read_text())) <= set(OFFICIAL)
 
 
-def test_released_takes_changes():
-    assert AlbertConfig.released("base_v2", num_hidden_layers=6).num_hidden_layers == 6
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"hiden_size": 768}, "unknown key 'hiden_size'; did you mean hidden_size"),
-        ({"hidden_activation": "gelu"}, "did you mean hidden_act"),
         ({"rope_theta": 1}, "unknown key 'rope_theta'; known keys are"),
         ({"position_embedding_type": "rope"}, "rotary, got 'rope'"),
         ({"norm": "prre"}, "norm must be one of post, pre, .*; did you mean pre"),
@@ -96,24 +90,17 @@ def test_released_takes_changes():
             {"position_embedding_type": "rotary", "num_attention_heads": 256},
             "turns pairs of elements, but a head has 3 ",
         ),
-        ({"vocab_size": None}, "vocab_size must be a positive integer"),
         ({"num_attention_heads": 7}, "multiple of num_attention_heads"),
         ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
-        (
-            {"inner_group_num": 1000},
-            "times inner_group_num .1000. must be at",
-        ),
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
         ({"hidden_act": "swish"}, "hidden_act must be one of gelu"),
         ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),
         ({"initializer_range": "x"}, "initializer_range must be"),
-        ({"initializer_range": float("nan")}, "initializer_range must be finite"),
         ({"initializer_range": 10**400}, "initializer_range must be finite"),
         ({"initializer_range": -0.1}, "initializer_range must be finite"),
         ({"vocab_size": 2**31}, r"positive integer below 2\*\*31"),
         ({"always_map_embeddings": 1}, "always_map_embeddings must be true or false"),
         ({"parameter_sharing": "some"}, "parameter_sharing must be one of all"),
-        ({"num_hidden_layers": 0}, "num_hidden_layers must be a positive integer"),
         ({"hidden_size": True}, "hidden_size must be a positive integer"),
     ],
 )
@@ -125,21 +112,9 @@ def test_bad_values_are_named(change, message, tmp_path):
     assert str(path) in str(error.value)
 
 
-def test_vocabulary_is_required():
+def test_what_is_missing():
     with pytest.raises(UserError, match="lacks the key 'vocab_size'"):
         AlbertConfig.from_dict({"hidden_size": 768})
-
-
-@pytest.mark.parametrize("text", ["{", "[]"])
-def test_files_that_are_no_json_object(text, tmp_path):
-    (tmp_path / "a.json").write_text(text)
-    with pytest.raises(UserError, match=r"a\.json"):
-        AlbertConfig.from_json_file(tmp_path / "a.json")
-    with pytest.raises(UserError, match="cannot be read"):
-        AlbertConfig.from_json_file(tmp_path / "b.json")
-
-
-def test_unknown_size():
     with pytest.raises(UserError, match="released size must be one of base_v1"):
         AlbertConfig.released("base")
 
@@ -152,15 +127,6 @@ def test_groups_are_contiguous(layers):
         assert found == sorted(found)
         assert set(found) == set(range(groups))
         assert found == [int(i / layers * groups) for i in range(layers)]
-
-
-def test_groups_do_not_round():
     # The official float arithmetic gives 14 here.
     config = AlbertConfig(30, num_hidden_layers=22, num_hidden_groups=22)
     assert config.group_of_layer(15) == 15
-    assert int(15 / 22 * 22) == 14
-
-
-def test_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        AlbertConfig(30).vocab_size = 1

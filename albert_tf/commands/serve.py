@@ -20,7 +20,6 @@ from absl import logging
 
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
@@ -32,9 +31,30 @@ _OTHER_FILES = 256  # open files of a server besides connections
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Batching of requests, and their limits."""
+class ServeOptions(AppliedExitFlags, ReadingFlags):
+    """The flags of `albert-tf serve`."""
 
+    model_dir: str | None = option(
+        "Model to serve: a model directory, a Hugging Face directory, or "
+        "hf://owner/name.",
+        None,
+    )
+    export_dir: str | None = option(
+        "Export of albert_tf.serving.export, in any format; of several versions, the "
+        "highest is served.",
+        None,
+    )
+    task: str = option(
+        "Task of a --model_dir, such as encoder or masked_lm; auto takes what the "
+        "model was fine-tuned for, or else the encoder.",
+        "auto",
+    )
+    model_name: str | None = option(
+        "Name of the model in paths; by default the last part of the directory's name.",
+        None,
+    )
+    host: str = option("Address to listen at; 0.0.0.0 for every network.", "127.0.0.1")
+    port: int = option("Port to listen at.", 8501, minimum=0, maximum=65535)
     max_rows: int = option(
         "Inputs that are answered at a time, of one request or of several. Answers of "
         "an int8 export move a little with the others; 1 prevents that.",
@@ -84,33 +104,6 @@ class Limits:
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ServeOptions(Limits, AppliedExitFlags, ReadingFlags):
-    """The flags of `albert-tf serve`."""
-
-    model_dir: str | None = option(
-        "Model to serve: a model directory, a Hugging Face directory, or "
-        "hf://owner/name.",
-        None,
-    )
-    export_dir: str | None = option(
-        "Export of albert_tf.serving.export, in any format; of several versions, the "
-        "highest is served.",
-        None,
-    )
-    task: str = option(
-        "Task of a --model_dir, such as encoder or masked_lm; auto takes what the "
-        "model was fine-tuned for, or else the encoder.",
-        "auto",
-    )
-    model_name: str | None = option(
-        "Name of the model in paths; by default the last part of the directory's name.",
-        None,
-    )
-    host: str = option("Address to listen at; 0.0.0.0 for every network.", "127.0.0.1")
-    port: int = option("Port to listen at.", 8501, minimum=0, maximum=65535)
-
-
 @obeys_reading_flags
 def serve(options):
     """Serves until a signal arrives, then finishes the running requests.
@@ -144,8 +137,8 @@ def _answer(options, listening):
 
     path, name, version = _served(options)
     predictor = Predictor(path, task=options.task, exit_rule=options.asked_rule)
-    limits = _within_open_files(group_of(Limits, options))
-    config = Server(predictor, name, version, limits).config(_BACKLOG)
+    options = _within_open_files(options)
+    config = Server(predictor, name, version, options).config(_BACKLOG)
     address = _address(options.host, listening.getsockname()[1])
     logging.info("Serving %s/v1/models/%s", address, name)
     for ended_by in (signal.SIGINT, signal.SIGTERM):
@@ -202,20 +195,20 @@ def _address(host, port):
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _within_open_files(limits):
+def _within_open_files(options):
     """Raises the limit of open files, or lowers the connection limit to match it."""
     others = 4 * _BACKLOG + _OTHER_FILES  # some are accepted before others are closed
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= limits.max_connections + others:
-        return limits
-    soft = limits.max_connections + others
+    if soft == resource.RLIM_INFINITY or soft >= options.max_connections + others:
+        return options
+    soft = options.max_connections + others
     if hard != resource.RLIM_INFINITY:
         soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    most = max(min(limits.max_connections, soft - others), 1)
-    if most < limits.max_connections:
+    most = max(min(options.max_connections, soft - others), 1)
+    if most < options.max_connections:
         logging.warning("ulimit -n is %d: --max_connections becomes %d.", soft, most)
-    return dataclasses.replace(limits, max_connections=most)
+    return dataclasses.replace(options, max_connections=most)
 
 
 def main(argv=None):

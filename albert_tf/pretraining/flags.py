@@ -317,33 +317,11 @@ class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ScheduleFlags(OptimizerFlags):
-    """Warm-up and learning rate."""
-
-    num_warmup_steps: int = changeable(
-        "Number of steps in which the learning rate rises linearly.", 3125, minimum=0
-    )
-    start_warmup_step: int = changeable(
-        "Number of steps before the warm-up, with a learning rate of 0.", 0, minimum=0
-    )
-    scale_learning_rate: bool = changeable(
-        "Read --learning_rate as the rate for batches of 4096, and multiply it by the "
-        "square root of train_batch_size / 4096.",
-        False,
-    )
-    decay_relative_biases: bool = option(
-        "Decay the three biases of XLNet's attention, as the official code does, "
-        "unlike all other biases.",
-        True,
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingOptions(
     DataFlags,
     ModelFlags,
     TrainerFlags,
-    ScheduleFlags,
+    OptimizerFlags,
     ReportFlags,
     DeviceFlags,
     ReadingFlags,
@@ -362,6 +340,22 @@ class PretrainingOptions(
         0.0,
         minimum=0,
         replaces=("num_train_steps",),
+    )
+    num_warmup_steps: int = changeable(
+        "Number of steps in which the learning rate rises linearly.", 3125, minimum=0
+    )
+    start_warmup_step: int = changeable(
+        "Number of steps before the warm-up, with a learning rate of 0.", 0, minimum=0
+    )
+    scale_learning_rate: bool = changeable(
+        "Read --learning_rate as the rate for batches of 4096, and multiply it by the "
+        "square root of train_batch_size / 4096.",
+        False,
+    )
+    decay_relative_biases: bool = option(
+        "Decay the three biases of XLNet's attention, as the official code does, "
+        "unlike all other biases.",
+        True,
     )
     dry_run: bool = changeable(
         "Print the plan, measure a few steps and stop without writing anything.", False

@@ -43,7 +43,7 @@ class DynamicBatcher:
         answer: function that maps columns, lists by input name, to a dict of arrays
             `[rows, …]`; it runs in threads.
         workers: number of concurrent calls of `answer`.
-        limits: the `Limits` of `albert-tf serve`.
+        limits: the `ServeOptions`.
 
     Raises:
         Exception: whatever `answer` raises, only for the request that causes it.

@@ -52,7 +52,7 @@ class Server:
         predictor: a `Predictor`.
         name: the model's name in URLs.
         version: the model's version in URLs, an int.
-        limits: the `Limits` of `albert-tf serve`.
+        limits: the `ServeOptions`.
     """
 
     def __init__(self, predictor, name, version, limits):
@@ -280,7 +280,7 @@ class Connections:
     Over the byte limit, closes the oldest connection that buffers at least the average.
 
     Args:
-        limits: the `Limits` of `albert-tf serve`.
+        limits: the `ServeOptions`.
         count: function called with the status of each request that a connection
             refuses.
     """

@@ -34,11 +34,8 @@ def completed(line, project, tmp_path):
     ("line", "some", "none"),
     [
         ("albert-tf pre", {"pretrain"}, {"classify"}),
-        ("albert-tf ", {"pretrain", "classify", "export"}, {"--help"}),
-        ("albert-tf pretrain --train_b", {"--train_batch_size"}, {"--learning_rate"}),
         ("albert-tf pretrain --optimizer=ad", {"adamw"}, {"lamb"}),
         ("albert-tf pretrain --dry_run --do_", {"--do_train"}, {"--dry_run"}),
-        ("albert-tf vocab --vocab_size=9 --inp", {"--input_file"}, {"--vocab_size"}),
     ],
 )
 def test_ends_of_a_line(line, some, none, project, tmp_path):

@@ -37,10 +37,8 @@ def interrupted(tmp_path, project):
     "command",
     [
         ["run_pretraining.py", "--input_file=a", "--albert_config_file=b", _OUTPUT],
-        ["run_classifier.py", "--do_eval", "--task_name=rte", "--data_dir=a", _OUTPUT],
         ["run_squad.py", "--do_predict", "--predict_file=a", _OUTPUT],
         ["-m", "albert_tf", "export", "--model_dir=a", "--export_dir=b"],
-        ["-m", "albert_tf", "convert", "--from=docs", "--to=b"],
         ["-m", "data_pipeline.create_pretraining_data", *_TEXT],
     ],
 )
@@ -53,10 +51,8 @@ def test_a_command_says_a_word(interrupted, command):
 
 
 def test_programs_of_others_keep_their_traceback(interrupted):
-    done = interrupted("-c", "import albert_tf, tensorflow")
-    assert "Traceback" in done.stderr and "KeyboardInterrupt" in done.stderr
     done = interrupted("-c", "import albert_tf.cli.command_line, tensorflow")
-    assert "Traceback" in done.stderr
+    assert "Traceback" in done.stderr and "KeyboardInterrupt" in done.stderr
 
 
 def test_the_installed_program_goes_by_its_name(monkeypatch, capsys):

@@ -9,24 +9,22 @@ from albert_tf.costs.albert import backward_flops
 from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import training_memory
-from albert_tf.errors import UserError
 
 
-def options(project, **changes):
-    path = str(project / "configs/albert/base_v2.json")
-    values = {
-        "batch_size": 8,
-        "max_seq_length": 512,
-        "max_predictions_per_seq": None,
-        **changes,
-    }
-    return DescribeOptions(albert_config_file=path, **values)
+@pytest.fixture
+def described(capsys):
+    """Describes a configuration: the numbers of each line by what they count."""
+
+    def describe_with(**options):
+        describe(DescribeOptions(**options))
+        lines = capsys.readouterr().out.splitlines()
+        return {line[:28].strip(): line[28:].split() for line in lines}
+
+    return describe_with
 
 
-def test_table_of_base(project, capsys):
-    describe(options(project))
-    output = capsys.readouterr().out
-    lines = {line[:28].strip(): line[28:].split() for line in output.splitlines()}
+def test_table_of_base(described):
+    lines = described(albert_config_file="albert/base_v2")
     assert lines["encoder"] == ["11,683,584"]
     assert lines["with the pretraining heads"] == ["11,813,810"]
     assert lines["attention projections"] == ["51.90", "103.81"]
@@ -37,11 +35,8 @@ def test_table_of_base(project, capsys):
     assert plain > 5 * saving
 
 
-def test_table_of_xlnet(capsys):
-    config = "xlnet/base"
-    describe(DescribeOptions(albert_config_file=config, max_predictions_per_seq=85))
-    output = capsys.readouterr().out
-    lines = {line[:28].strip(): line[28:].split() for line in output.splitlines()}
+def test_table_of_xlnet(described):
+    lines = described(albert_config_file="xlnet/base", max_predictions_per_seq=85)
     assert lines["encoder"] == ["116,718,336"]
     assert lines["with the pretraining heads"] == ["116,750,336"]
     # 384 tokens of width 768 in 12 layers and 8 rows, before the step and after it.
@@ -88,7 +83,7 @@ def test_a_gate_is_a_third_product():
     assert block_values(gated, 512) == block_values(config, 512) + 3072
 
 
-def test_memory_grows_with_the_depth_as_it_should():
+def test_memory_grows_with_the_depth_and_halves_in_low_precision():
     shallow = AlbertConfig.released("base_v2", num_hidden_layers=2)
     deep = AlbertConfig.released("base_v2", num_hidden_layers=12)
 
@@ -99,17 +94,8 @@ def test_memory_grows_with_the_depth_as_it_should():
     assert activations(deep, False) - activations(shallow, False) == 10 * block
     inputs = 4 * 4 * 256 * 768
     assert activations(deep, True) - activations(shallow, True) == 10 * inputs
-
-
-def test_low_precision_halves_the_activations_alone():
-    config = AlbertConfig.released("base_v2")
     exact, mixed = (
-        training_memory(config, 4, 256, 20, activation_bytes=size) for size in (4, 2)
+        training_memory(deep, 4, 256, 20, activation_bytes=size) for size in (4, 2)
     )
     assert exact.pop("activations") == 2 * mixed.pop("activations")
     assert exact == mixed
-
-
-def test_length_beyond_the_positions(project):
-    with pytest.raises(UserError, match="--max_seq_length=513 exceeds"):
-        describe(options(project, max_seq_length=513))

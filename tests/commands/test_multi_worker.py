@@ -85,6 +85,7 @@ def test_two_workers_carry_the_memory_of_one(
         np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
     command = flags(

@@ -53,13 +53,6 @@ def test_a_command_that_is_none(name, message):
     assert ended.value.code == f"error: {message}"
 
 
-def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
-    with pytest.raises(SystemExit) as ended:
-        commands.main(["albert-tf", "convert", "--from=nowhere", "--to=x"])
-    assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith("error: There is no file or folder now")
-
-
 def test_the_version(capsys):
     commands.main(["albert-tf", "--version"])
     assert capsys.readouterr().out == f"albert-tf {albert_tf.__version__}\n"

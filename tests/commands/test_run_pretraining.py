@@ -19,7 +19,6 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-from albert_tf.tokenization.loading import tokenizer_of
 
 
 def run(command_line):
@@ -28,53 +27,30 @@ def run(command_line):
     )
 
 
-def write_config(material, path, **changes):
-    """Copies the configuration, changed."""
-    config = json.loads((material / "config.json").read_text())
-    path.write_text(json.dumps({**config, **changes}))
-
-
 @pytest.mark.slow
-def test_train_then_go_on_then_evaluate(flags, material, tmp_path):
-    run(flags(num_train_steps=6))
-    results = run(flags(num_train_steps=12, do_eval=True, eval_steps=4))
-    history = json.loads((tmp_path / "model" / "history.json").read_text())
+def test_train_then_go_on_then_evaluate_in_a_bucket(flags, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Nothing may appear in a folder `ram:` here.
+    bucket = f"ram://{tmp_path.name}/model"
+    run(flags(output_dir=bucket, num_train_steps=6))
+    results = run(flags(output_dir=bucket, do_eval=True, eval_steps=4))
+    history = json.loads(storage.read_bytes(f"{bucket}/history.json"))
     assert [entry["step"] for entry in history] == [0, 6, 8, 12]
     assert history[-1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
-    lines = (tmp_path / "model" / "eval_results.txt").read_text().splitlines()
+    assert len(storage.matching(f"{bucket}/checkpoints", "best-*")) == 1
+    lines = storage.read_bytes(f"{bucket}/eval_results.txt").decode().splitlines()
     written = dict(line.split(" = ") for line in lines)
     assert written["global_step"] == "12"
     assert float(written["masked_lm_accuracy"]) == results["masked_lm_accuracy"]
 
-    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "model")
-    tokenizer = albert_tf.load_tokenizer(tmp_path / "model")
+    model = albert_tf.AlbertForPreTraining.from_pretrained(bucket)
+    tokenizer = albert_tf.load_tokenizer(bucket)
     ids = np.array([tokenizer.encode("the cat sat")])
     assert model({"input_ids": ids})["sentence_order_logits"].shape == (1, 2)
 
-    alone = run(flags(do_train=False, do_eval=True))
-    for name, value in history[-1].items():
-        if name in alone:
-            np.testing.assert_allclose(alone[name], value, rtol=1e-5)
+    alone = run(flags(output_dir=bucket, do_train=False, do_eval=True))
+    for name in history[-1].keys() & alone.keys():
+        np.testing.assert_allclose(alone[name], history[-1][name], rtol=1e-5)
     assert alone["global_step"] == 12
-
-    other = {"eval_file": material / "data" / "train.tfrecord"}
-    again = run(flags(num_train_steps=12, do_eval=True, **other))
-    assert again["masked_lm_loss"] != results["masked_lm_loss"]
-
-
-@pytest.mark.slow
-def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # Nothing may appear in a folder `ram:` here.
-    bucket = f"ram://{tmp_path.name}/model"
-    for steps in (4, 8):
-        results = run(flags(output_dir=bucket, num_train_steps=steps, do_eval=True))
-    entries = json.loads(storage.read_bytes(f"{bucket}/history.json"))
-    assert [entry["step"] for entry in entries] == [0, 4, 8]
-    assert len(storage.matching(f"{bucket}/checkpoints", "best-*")) == 1
-    assert b"global_step = 8\n" in storage.read_bytes(f"{bucket}/eval_results.txt")
-    assert results["masked_lm_loss"] == entries[-1]["masked_lm_loss"]
-    albert_tf.AlbertForPreTraining.from_pretrained(bucket)
-    assert tokenizer_of(bucket).vocab_size == 36
     assert not list(tmp_path.iterdir())
 
 
@@ -123,16 +99,12 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path, line
     "changes,message",
     [
         ({"eval_file": None, "eval_steps": 4}, "needs --eval_file"),
-        ({"max_seq_length": 32}, "exceeds max_position_embeddings=16"),
-        ({"input_file": "/nowhere*"}, "No pretraining data matches '/nowhere"),
         ({"use_tpu": False, "tpu_name": "a", "input_file": "/nowhere"}, "'/nowhere'"),
         ({"albert_config_file": "/nowhere.json"}, "/nowhere.json"),
         ({"do_train": False, "do_eval": True}, "model"),
         ({"max_predictions_per_seq": 5}, "max_predictions_per_seq=3"),
-        ({"do_train": False}, "pass --do_train or --do_eval"),
         ({"init_from_group0": True}, "--init_from_group0 needs --init_checkpoint"),
         ({"init_layers": "mean"}, "--init_layers needs --init_checkpoint"),
-        ({"random_seed": -1}, "--random_seed=-1: expected at least 0"),
         ({"tpu_name": "a", "distribution_strategy": "cpu"}, "--tpu_name=a contradicts"),
         ({"use_tpu": True, "distribution_strategy": "cpu"}, "--use_tpu contradicts"),
         (
@@ -147,34 +119,12 @@ def test_mistakes_are_one_sentence(flags, changes, message):
     assert message in str(error.value)
 
 
-def test_a_vocabulary_larger_than_the_model_is_an_error(flags, material, tmp_path):
-    write_config(material, tmp_path / "small.json", vocab_size=35)
-    with pytest.raises(UserError, match="has vocab_size 35, but the tokenizer has 36"):
-        run(flags(albert_config_file=tmp_path / "small.json"))
-
-
-@pytest.mark.slow
-def test_damaged_data_is_an_error(flags, material, tmp_path):
-    whole = (material / "data" / "train.tfrecord").read_bytes()
-    data = tmp_path / "damaged.tfrecord"
-    for size, found, message in (
-        (40, "start", "is not a TFRecord file of examples"),
-        (len(whole) - 10, "end", "cannot be read"),
-    ):
-        data.write_bytes(whole[:size])
-        output = tmp_path / found
-        with pytest.raises(UserError, match=f"damaged.tfrecord {message}"):
-            run(flags(input_file=data, output_dir=output, num_train_steps=1000))
-    assert not (tmp_path / "start").exists()
-
-
 @pytest.mark.slow
 def test_a_damaged_eval_file_is_named(flags, material, tmp_path):
     (whole,) = (material / "data" / "held_out").glob("*.tfrecord")
     data = tmp_path / "held_out.tfrecord"
     data.write_bytes(whole.read_bytes()[:-10])
-    message = "held_out.tfrecord cannot be read"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="held_out.tfrecord cannot be read"):
         run(flags(eval_file=data, eval_batch_size=4))
 
 
@@ -184,19 +134,14 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
     data.write_bytes((material / "data" / "train.tfrecord").read_bytes())
     with pytest.raises(UserError, match="cannot be read as TFRecords of these"):
         run(flags(input_file=data, max_predictions_per_seq=4))
-    write_config(material, tmp_path / "small.json", vocab_size=20)
+    config = json.loads((material / "config.json").read_text())
+    (tmp_path / "small.json").write_text(json.dumps({**config, "vocab_size": 20}))
     lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n"
     (tmp_path / "vocab.txt").write_text(lines)
     other = {"spm_model_file": None, "vocab_file": tmp_path / "vocab.txt"}
+    other |= {"albert_config_file": tmp_path / "small.json", "eval_file": None}
     with pytest.raises(UserError, match="the id 3., but the model has vocab_size 20"):
-        run(
-            flags(
-                input_file=data,
-                eval_file=None,
-                albert_config_file=tmp_path / "small.json",
-                **other,
-            )
-        )
+        run(flags(input_file=data, **other))
 
 
 def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):

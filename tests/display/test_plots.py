@@ -80,22 +80,12 @@ def test_a_font_that_matplotlib_is_set_to_draws_them(draw, fonts, tmp_path):
     assert not (tmp_path / "picture_labels.tsv").exists()
 
 
-def test_another_default_font_counts_at_once(draw, fonts):
-    fonts("Squares", "ab")
-    _, ink = draw(["ab"])
-    with plots.matplotlib.rc_context({"font.family": ["Squares"]}):
-        assert draw(["ab"])[1] > 2 * ink
-
-
 def test_numbers_stand_for_what_no_font_has(draw, fonts, tmp_path):
     fonts("Half", "正")
     with plots.matplotlib.rc_context({"font.family": ["sans-serif", "Half"]}):
         assert draw(["neutral", *CHINESE])[0] == ["0", "1", "2"]
     legend = (tmp_path / "picture_labels.tsv").read_text(encoding="utf-8")
     assert legend == "0\tneutral\n1\t正面\n2\t负 面\n"
-
-
-def test_the_picture_names_the_legend(tmp_path):
     figures = []
     write_plot(
         tmp_path / "x.png", lambda figure, _: figures.append(figure), (4, 3), "面"
@@ -106,11 +96,4 @@ def test_the_picture_names_the_legend(tmp_path):
 def test_signs_that_cannot_be_drawn_are_none_of_a_letter(draw):
     assert draw(["a\x01"])[0] == ["0"]
     assert draw(["two\nlines\tand a tab"])[0] == ["two lines and a tab"]
-
-
-def test_latin_and_greek_letters_are_drawn(draw):
     assert draw(["déjà", "Ελλάδα"])[0] == ["déjà", "Ελλάδα"]
-
-
-def test_no_two_things_have_one_colour():
-    assert len(set(plots.COLOURS.values())) == len(plots.COLOURS)

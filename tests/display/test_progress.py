@@ -60,18 +60,22 @@ def test_a_log_gets_a_line_every_ten_seconds_and_at_the_end(clock, lines):
     ]
 
 
-def test_what_an_earlier_run_did_does_not_count_as_speed(clock, lines):
-    with Progress(200, "steps", "training", start=100, stream=io.StringIO()) as shown:
+@pytest.mark.parametrize(
+    ("total", "unit", "start", "done", "shown"),
+    [
+        # What an earlier run did does not count as speed.
+        (200, "steps", 100, 150, "at it: 150/200  75%, 5.0 steps/s, ETA 0:10"),
+        (None, "tokens", 0, 5000, "at it: 5,000 tokens, 500.0 tokens/s"),
+    ],
+)
+def test_a_line_of_a_log(clock, lines, total, unit, start, done, shown):
+    stream = io.StringIO()
+    with Progress(total, unit, "at it", start=start, stream=stream) as progress:
+        progress.update(done)  # too soon
         clock.now += 10
-        shown.update(150)
-    assert lines == ["training: 150/200  75%, 5.0 steps/s, ETA 0:10"]
-
-
-def test_an_unknown_total_shows_no_share(clock, lines):
-    with Progress(None, "tokens", "counting", stream=io.StringIO()) as shown:
-        clock.now += 10
-        shown.update(5000)
-    assert lines == ["counting: 5,000 tokens, 500.0 tokens/s"]
+        progress.update(done)
+    assert lines == [shown]
+    assert stream.getvalue() == ""
 
 
 def test_a_terminal_gets_a_bar_on_one_line(clock, monkeypatch):
@@ -91,34 +95,26 @@ def test_a_terminal_gets_a_bar_on_one_line(clock, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("columns", "shown"),
+    ("columns", "total", "shown"),
     [
-        (200, f"[{'#' * 10}{'.' * 30}] 1/4, 1.0 steps/s, ETA 0:03, a"),
-        (51, "[##........] 1/4, 1.0 steps/s, ETA 0:03"),
-        (41, "[##........] 1/4, 1.0 steps/s"),
-        (28, "[##........] 1/4"),
-        (20, "training: 1/4"),
-        (8, "trai"),
+        (200, 4, f"[{'#' * 10}{'.' * 30}] 1/4, 1.0 steps/s, ETA 0:03, a"),
+        (51, 4, "[##........] 1/4, 1.0 steps/s, ETA 0:03"),
+        (41, 4, "[##........] 1/4, 1.0 steps/s"),
+        (28, 4, "[##........] 1/4"),
+        (20, 4, "training: 1/4"),
+        (8, 4, "trai"),
+        (30, None, "training: 1 steps"),
     ],
 )
-def test_a_bar_fits(clock, monkeypatch, columns, shown):
+def test_a_bar_fits(clock, monkeypatch, columns, total, shown):
     monkeypatch.setenv("COLUMNS", str(columns))
     terminal = Terminal()
-    with Progress(4, "steps", "training", stream=terminal) as progress:
+    with Progress(total, "steps", "training", stream=terminal) as progress:
         clock.now += 1
         progress.update(1, ["a" * 30])
         line = frames(terminal.getvalue())[-1]
     assert len(line) < columns
     assert shown in line
-
-
-def test_an_unknown_total_fits_without_a_bar(clock, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "30")
-    terminal = Terminal()
-    with Progress(None, "bytes", "loading", stream=terminal) as shown:
-        clock.now += 1
-        shown.update(5000)
-        assert frames(terminal.getvalue())[-1][2:] == "loading: 5,000 bytes"
 
 
 def test_log_lines_push_the_bar_down(clock, monkeypatch):
@@ -132,17 +128,9 @@ def test_log_lines_push_the_bar_down(clock, monkeypatch):
         clock.now += 0.3
         shown.update(2)  # it may not be written yet
         assert terminal.getvalue().endswith("\r\033[K")
-    length = len(terminal.getvalue())
+    ended = terminal.getvalue()
     logging.get_absl_handler().handle(logging.ABSLLogger("x").makeRecord(*RECORD))
-    assert len(terminal.getvalue()) == length
-
-
-def test_nothing_is_drawn_in_a_log(clock, lines):
-    stream = io.StringIO()
-    with Progress(4, "steps", "training", stream=stream) as shown:
-        clock.now += 1
-        shown.update(1)
-    assert stream.getvalue() == "" and lines == []
+    assert terminal.getvalue() == ended
 
 
 @pytest.fixture
@@ -169,19 +157,14 @@ def window():
     os.close(ours)
 
 
-def test_something_moves_while_the_first_step_is_compiled(window):
-    file, read_until, _ = window
+def test_something_moves_while_the_first_step_is_compiled_and_fits_the_window(window):
+    file, read_until, resize = window
     with Progress(4, "steps", "training", stream=file) as shown:
         shown.waiting = "compiling"
         # A busy machine may draw few frames in a second, but in the end it draws each.
         drawn = frames(read_until(*(rf"[\{c}] training: comp" for c in "|/-\\")))
         assert {frame[:1] for frame in drawn[1:]} == set("|/-\\")
         read_until("compiling, 0:0[1-9]")
-
-
-def test_a_bar_follows_its_window(window):
-    file, read_until, resize = window
-    with Progress(4, "steps", "training", stream=file) as shown:
         shown.update(1)
         read_until("/s, ETA")
         resize(28)
@@ -189,9 +172,5 @@ def test_a_bar_follows_its_window(window):
 
 
 def test_durations():
-    assert [format_seconds(s) for s in (0, 59.9, 61, 3661)] == [
-        "0:00",
-        "0:59",
-        "1:01",
-        "1:01:01",
-    ]
+    found = [format_seconds(seconds) for seconds in (0, 59.9, 61, 3661)]
+    assert found == ["0:00", "0:59", "1:01", "1:01:01"]

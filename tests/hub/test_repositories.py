@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -201,6 +202,10 @@ def test_the_table_of_the_pages_is_left_alone():
         UserError, match="is a web page; write hf://albert/albert-base-v2"
     ):
         local_directory("https://huggingface.co/albert/albert-base-v2/tree/main")
+    page = "https://tfhub.dev/google/albert_base/2"
+    message = f"{page} is a web page; write {page}?tf-hub-format=compressed instead"
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        local_directory(page)
 
 
 @pytest.mark.parametrize("folder", [".ready", ".new"])

@@ -376,7 +376,7 @@ def test_addresses_of_ipv6_are_in_brackets(monkeypatch):
 
 
 def test_fewer_files_than_connections(monkeypatch):
-    limits, set_to = serve.Limits(max_connections=2000), []
+    limits, set_to = serve.ServeOptions(max_connections=2000), []
     monkeypatch.setattr(serve.resource, "setrlimit", lambda _, to: set_to.append(to))
     for most, expected in (
         ((100, 100_000), 2000),

@@ -73,7 +73,7 @@ class Running:
 @contextlib.contextmanager
 def running(predictor, **limits):
     """Runs a server in a thread."""
-    server = Server(predictor, "m", 3, serve.Limits(**limits))
+    server = Server(predictor, "m", 3, serve.ServeOptions(**limits))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     in_thread = uvicorn.Server(server.config(backlog=128))

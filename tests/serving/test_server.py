@@ -165,7 +165,7 @@ def test_texts_of_similar_length_are_answered_together():
 
     async def ask_all():
         answer = functools.partial(predictor.outputs, batch_size=8)
-        batcher = DynamicBatcher(answer, 1, serve.Limits(max_rows=5))
+        batcher = DynamicBatcher(answer, 1, serve.ServeOptions(max_rows=5))
         columns = ({"text": [b"x" * length]} for length in lengths)
         asked = [asyncio.create_task(batcher(column)) for column in columns]
         await asyncio.sleep(0)  # all wait before the first is answered

@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.flags import RawTextFlags
+from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import read_raw_texts
 
 
@@ -103,7 +103,8 @@ def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
 
 def _read(path, data, pair=False):
     path.write_bytes(data)
-    return read_raw_texts(RawTextFlags(input_file=str(path)), pair)
+    options = ClassifierOptions(output_dir="", input_file=str(path))
+    return read_raw_texts(options, pair)
 
 
 def test_every_line_is_a_text(tmp_path):

@@ -32,44 +32,7 @@ _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RawTextFlags:
-    """Raw text."""
-
-    input_text: str | None = option("Text to predict.", None, may_change=True)
-    input_text_pair: str | None = option(
-        "Second text of --input_text, for tasks on pairs.", None, may_change=True
-    )
-    input_file: str | None = option(
-        "File of texts to predict, one per line; a tab separates the two texts of a "
-        "pair.",
-        None,
-        may_change=True,
-    )
-
-    @property
-    def asks_raw_text(self):
-        """True if --do_predict is for raw text, not for the test table."""
-        return self.input_text is not None or bool(self.input_file)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TableFlags(ColumnFlags):
-    """A table of your own."""
-
-    label_kind: str = option(
-        "Kind of label in your own table: single_label, multi_label, whose rows join "
-        "their labels by |, or regression.",
-        "single_label",
-    )
-    labels: str | None = option(
-        "Labels of your own table in the order of their ids, separated by commas; "
-        "by default the labels of the training table, sorted.",
-        None,
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
+class ClassifierOptions(ColumnFlags, EarlyExitFlags, TaskOptions):
     """The flags of run_classifier.py."""
 
     task_name: str | None = option(
@@ -81,10 +44,30 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         None,
         may_change=True,  # its digest is a fact
     )
+    label_kind: str = option(
+        "Kind of label in your own table: single_label, multi_label, whose rows join "
+        "their labels by |, or regression.",
+        "single_label",
+    )
+    labels: str | None = option(
+        "Labels of your own table in the order of their ids, separated by commas; "
+        "by default the labels of the training table, sorted.",
+        None,
+    )
     do_predict: bool = altered(
         TaskOptions,
         "do_predict",
         help="Predict the test set, or the raw text of --input_text or --input_file.",
+    )
+    input_text: str | None = option("Text to predict.", None, may_change=True)
+    input_text_pair: str | None = option(
+        "Second text of --input_text, for tasks on pairs.", None, may_change=True
+    )
+    input_file: str | None = option(
+        "File of texts to predict, one per line; a tab separates the two texts of a "
+        "pair.",
+        None,
+        may_change=True,
     )
     few_shot: bool = option(
         "Learn from few labels: bring texts of one label together and those of others "
@@ -92,6 +75,11 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         "begins again.",
         False,
     )
+
+    @property
+    def asks_raw_text(self):
+        """True if --do_predict is for raw text, not for the test table."""
+        return self.input_text is not None or bool(self.input_file)
 
     @property
     def command(self):

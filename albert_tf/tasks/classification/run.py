@@ -162,7 +162,7 @@ def read_raw_texts(flags, pair):
     """Reads lists of texts and, for pair tasks, second texts (else None).
 
     Args:
-        flags: `RawTextFlags`.
+        flags: `ClassifierOptions`.
         pair: whether the task takes pairs; None if unknown, so that the flags decide.
 
     Raises:
