@@ -49,14 +49,6 @@ def test_equals_one_process(tokenizer, texts, monkeypatch):
         np.testing.assert_array_equal(ours, expected)
 
 
-def test_a_platform_that_does_not_name_the_cores(tokenizer, monkeypatch):
-    monkeypatch.delattr(parallel.os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: None)
-    assert parallel.available_cores() == 1
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 3)
-    assert parallel.available_cores() == 3
-
-
 class Dying:
     def encode_flat(self, texts):
         os._exit(1)
