@@ -17,6 +17,7 @@ def options(make_options):
     return dataclasses.asdict(make_options(**_SHARDS))
 
 
+@pytest.mark.slow
 def test_same_files_as_without_beam(options, made, out, digests):
     beam.create(beam.BeamOptions(**options, beam_options="--runner=DirectRunner"))
     found = digests(out)

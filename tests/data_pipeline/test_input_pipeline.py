@@ -37,6 +37,7 @@ def test_features_and_masks_are_valid(make_dataset, tokenizer, kind):
     assert set(batch["sentence_order_labels"].tolist()) == {0, 1}
 
 
+@pytest.mark.slow
 def test_training_is_shuffled_seeded_and_endless(make_dataset):
     def batches(seed, number):
         dataset = make_dataset("dynamic", seed=seed).take(number)
@@ -62,6 +63,7 @@ def epochs_of(make_dataset, count):
     return read
 
 
+@pytest.mark.slow
 def test_each_epoch_has_an_order_of_its_own(epochs_of, tmp_path):
     one_file = str(tmp_path / "static" / "x-00000*")
     first, second = epochs_of(2, input_file=one_file)
@@ -108,6 +110,7 @@ def test_static_mask_is_the_same_in_every_epoch_and_dynamic_is_not(count, make_d
     assert np.mean(dynamic) > 1.7
 
 
+@pytest.mark.slow
 def test_iterator_continues_from_a_checkpoint(make_dataset, tmp_path):
     iterator = iter(make_dataset("dynamic"))
     for _ in range(3):
@@ -131,6 +134,7 @@ def test_pipelines_share_the_records(make_dataset):
     assert sorted(sum(shares, [])) == sorted(sequences())
 
 
+@pytest.mark.slow
 def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset, caplog):
     dataset = make_dataset("dynamic", max_seq_length=40, max_predictions_per_seq=7)
     batch = next(iter(dataset))
@@ -150,6 +154,7 @@ def test_a_share_for_which_there_is_no_room(make_dataset):
     make_dataset("dynamic", masked_lm_prob=0.1718)
 
 
+@pytest.mark.slow
 def test_permuted_data_has_twice_the_predictions(made, tokenizer):
     folder = str(made(masking="dynamic", do_permutation=True))
     dataset = pretraining_dataset(folder, tokenizer, 8, 32, 10, 1, True)
@@ -160,6 +165,7 @@ def test_permuted_data_has_twice_the_predictions(made, tokenizer):
         pretraining_dataset(folder, tokenizer, 8, 32, 1, 1, True, masked_lm_prob=0.1)
 
 
+@pytest.mark.slow
 def test_mask_rate_of_dynamic_data_can_be_changed(make_dataset):
     masked = [
         tf.reduce_sum(next(iter(dataset))["masked_lm_weights"]).numpy()

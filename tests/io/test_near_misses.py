@@ -118,6 +118,7 @@ def test_calls_of_a_model(tokenizer, tiny_config):
             call(["good"])
 
 
+@pytest.mark.slow
 def test_arguments_of_a_model(tiny_config, tmp_path):
     model_class = albert_tf.AlbertForSequenceClassification
     albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path)

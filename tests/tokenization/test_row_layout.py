@@ -84,6 +84,7 @@ def test_the_same_rows_everywhere(xlnet_tokenizer):
     assert {tuple(value.shape) for value in nothing.values()} == {(0, 1)}
 
 
+@pytest.mark.slow
 def test_the_rows_of_the_official_code(shared):
     cases = json.loads(shared("fixtures/xlnet/data/fine_tuning.json").read_text())
     assert any(case["b"] for case in cases) and not all(case["b"] for case in cases)

@@ -74,6 +74,7 @@ def both(request, installed):
     return tokenizer, traced(twin(tokenizer))
 
 
+@pytest.mark.slow
 def test_ties_are_cut_as_sentencepiece_0_2_1_cut_them(both):
     tokenizer, in_graph = both
     pieces = {text: " ".join(tokenizer.tokenize(text)) for text in GOLDEN}
@@ -81,11 +82,13 @@ def test_ties_are_cut_as_sentencepiece_0_2_1_cut_them(both):
     check(tokenizer, list(GOLDEN), in_graph)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**63))
 def test_ties_are_cut_alike_everywhere(both, seed):
     check(both[0], texts_with_ties(seed), both[1])
 
 
+@pytest.mark.slow
 def test_real_vocabularies(english, search):
     english = SentencePieceTokenizer(english.file_bytes)
     texts = [text for seed in range(20) for text in texts_with_ties(seed)]

@@ -97,6 +97,7 @@ def mean_count(folder, tokenizer, counts):
     return np.concatenate(logs).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masking", ["static", "dynamic"])
 def test_smoothed_masks_predict_rarer_tokens(made, tokenizer, counts_file, masking):
     counts = np.array(json.loads(counts_file.read_text())["counts"])

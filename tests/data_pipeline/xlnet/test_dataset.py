@@ -77,6 +77,7 @@ def test_segments_of_a_file_continue_each_other(
     assert backward in [ids[end - len(backward) : end] for end in ends]
 
 
+@pytest.mark.slow
 def test_evaluation_reads_each_record_once(streams, read, examples):
     folder = streams()
     expected = sorted(
@@ -112,6 +113,7 @@ def test_predictions_are_drawn_anew_in_each_epoch(streams, read):
     assert 4 < weights.sum(axis=1).mean() <= 5
 
 
+@pytest.mark.slow
 def test_the_place_in_the_streams_is_saved(streams, read, tmp_path):
     def batches(iterator, count):
         return [next(iterator)["target_positions"].numpy() for _ in range(count)]
@@ -148,6 +150,7 @@ def in_files(examples):
     return read_files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
     streams, read, in_files, seed
@@ -169,6 +172,7 @@ def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
         assert found[number * 3 * size :][: 3 * size] == expected
 
 
+@pytest.mark.slow
 def test_blocks_do_not_show(streams, read, monkeypatch):
     dataset = read(streams(), training=True, batch_size=7)
     expected = [batch["target_ids"].numpy() for batch in dataset.take(40)]
@@ -178,6 +182,7 @@ def test_blocks_do_not_show(streams, read, monkeypatch):
         np.testing.assert_array_equal(batch["target_ids"], same)
 
 
+@pytest.mark.slow
 def test_no_file_stays_open_and_a_checkpoint_holds_no_text(streams, read, tmp_path):
     iterator = iter(read(streams(), training=True, batch_size=40))
     next(iterator)

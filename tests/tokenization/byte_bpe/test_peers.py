@@ -63,6 +63,7 @@ def test_twenty_thousand_texts_by_the_vocabulary_of_roberta(roberta):
         _compare(roberta, theirs, text)
 
 
+@pytest.mark.slow
 def test_a_space_before_the_first_word(small_bpe):
     rules = TextRules(add_prefix_space=True)
     ours = ByteBpeTokenizer(small_bpe.file_bytes, rules=rules)
@@ -85,6 +86,7 @@ def _long_words(letters, count, seed):
         yield "".join(parts)
 
 
+@pytest.mark.slow
 def test_long_words_in_a_graph(small_bpe):
     """Windows of a word that do not join at once are united until they do."""
     content = json.loads(small_bpe.file_bytes)
@@ -143,6 +145,7 @@ def test_merges_out_of_order(small_bpe, tmp_path):
     assert check(tokenizer, texts) == expected
 
 
+@pytest.mark.slow
 def test_a_saved_model_takes_texts(small_bpe, tmp_path):
     module = tf.Module()
     module.tokenizer = InGraphTokenizer(small_bpe, max_tokens=8)

@@ -30,6 +30,7 @@ def test_every_character(name, request):
     assert [f"U+{ord(c):04X}" for c, a, b in pairs if a != b] == []
 
 
+@pytest.mark.slow
 def test_small_wordpiece():
     pieces = vocabulary(["e", "##e", "ος", ",", "中"]).encode()
     texts = ["e" * 200, "e" * 201, "ΟΣ,ΟΣ", "中e", "[SEP]", ""]

@@ -11,6 +11,7 @@ from tests.tokenization.in_graph.graphs import traced
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 
+pytestmark = pytest.mark.slow
 TEXTS = ["aabb eee", "acgt"]
 
 

@@ -16,6 +16,7 @@ from tests.vocabularies import wordpiece as vocabulary
 from tools.fuzz.inputs import CHARACTERS
 from tools.fuzz.inputs import TEXTS_WITH_NUL
 
+pytestmark = pytest.mark.slow
 KINDS = ["ties", "wordpiece", "accents"]
 MORE_KINDS = [
     *("char", "char cased", "bpe", "accents cased", "marked words", "stripped words")
@@ -80,7 +81,6 @@ def both(request, train_model):
     return tokenizer, traced(twin(tokenizer))
 
 
-@pytest.mark.slow
 @given(texts=BATCHES)
 def test_any_text(both, texts):
     check(both[0], texts, both[1])
@@ -92,7 +92,6 @@ def test_any_text_and_vocabulary(texts, pieces, do_lower_case):
     check(WordPieceTokenizer(vocabulary(pieces).encode(), do_lower_case), texts)
 
 
-@pytest.mark.slow
 def test_tricky_texts(both):
     check(both[0], TRICKY, both[1])
     check(both[0], TRICKY[::-1], both[1])
