@@ -97,6 +97,14 @@ def test_shares_are_a_partition(tmp_path, name):
     assert len(whole) == 120
     total = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert sum(reader.bytes_read for _, reader in shares) == total
+    assert not any(reader.counts for _, reader in shares)
+
+
+def test_shares_whose_borders_are_those_of_lines(tmp_path):
+    lines = [json.dumps({"text": f"Text {n}"}) + "\n" for n in range(10, 22)]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    for share in range(12):
+        assert read(tmp_path, share, 12)[0] == [[f"Text {share + 10}"]]
 
 
 def test_keys_do_not_depend_on_the_shares(corpus_file):
