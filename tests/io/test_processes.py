@@ -72,6 +72,32 @@ print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 """
 
 
+@pytest.fixture
+def handled():
+    """The signals that this process has handled."""
+    numbers = []
+    before = [signal.signal(n, lambda n, _: numbers.append(n)) for n in _SIGNALS]
+    yield numbers
+    for number, handler in zip(_SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_held_signals_are_handled_once_after_the_block(handled):
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with processes.signals_held():
+        for number in [*_SIGNALS, *_SIGNALS]:
+            signal.raise_signal(number)
+        assert handled == []
+        inherited = subprocess.run(
+            [sys.executable, "-c", _BLOCKED], capture_output=True, text=True
+        )
+    assert sorted(handled) == sorted(_SIGNALS)
+    assert "SIGINT" in inherited.stdout and "SIGTERM" not in inherited.stdout
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
+    signal.raise_signal(signal.SIGTERM)
+    assert len(handled) == 3
+
+
 def test_a_signal_while_workers_start_prints_no_traceback(project):
     number = signal.SIGINT
     command = [sys.executable, "-c", _SIGNALLED, str(int(number))]
@@ -97,32 +123,6 @@ def test_half_an_answer_does_not_keep_the_command(project, tmp_path):
     command = [sys.executable, "-c", _AMID_AN_ANSWER, str(tmp_path / "started")]
     run = subprocess.run(command, cwd=project, timeout=SECONDS)
     assert run.returncode == 3
-
-
-@pytest.fixture
-def handled():
-    """The signals that this process has handled."""
-    numbers = []
-    before = [signal.signal(n, lambda n, _: numbers.append(n)) for n in _SIGNALS]
-    yield numbers
-    for number, handler in zip(_SIGNALS, before, strict=True):
-        signal.signal(number, handler)
-
-
-def test_held_signals_are_handled_once_after_the_block(handled):
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    with processes.signals_held():
-        for number in [*_SIGNALS, *_SIGNALS]:
-            signal.raise_signal(number)
-        assert handled == []
-        inherited = subprocess.run(
-            [sys.executable, "-c", _BLOCKED], capture_output=True, text=True
-        )
-    assert sorted(handled) == sorted(_SIGNALS)
-    assert "SIGINT" in inherited.stdout and "SIGTERM" not in inherited.stdout
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
-    signal.raise_signal(signal.SIGTERM)
-    assert len(handled) == 3
 
 
 def test_other_threads_start_processes_as_well(handled):

@@ -10,15 +10,19 @@ from data_pipeline.records import examples
 _IDS = 300
 
 
+_RIGHT = st.integers(0, _IDS - 1)
+
+
 @given(
-    ids=st.lists(
-        st.integers(0, _IDS - 1) | st.sampled_from([-1, _IDS, 2**32]), max_size=20
-    ),
-    starts=st.binary(max_size=3),
-    b_start=st.integers(-1, 20),
-    label=st.integers(-1, 2),
+    ids=st.lists(_RIGHT, max_size=18)
+    | st.lists(_RIGHT | st.sampled_from([-1, _IDS, 2**32]), max_size=20),
+    bits=st.binary(min_size=4, max_size=4),
+    more=st.sampled_from([0, 0, 0, 1, -1]),
+    b_start=st.integers(0, 18) | st.sampled_from([-1, 19]),
+    label=st.sampled_from([0, 1, 0, 1, -1, 2]),
 )
-def test_dynamic(ids, starts, b_start, label):
+def test_dynamic(ids, bits, more, b_start, label):
+    starts = bits[: max(0, -(-len(ids) // 8) + more)]
     feature = {
         "input_ids": _ints(ids),
         "word_starts": _bytes(starts),
