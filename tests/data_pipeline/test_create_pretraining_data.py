@@ -137,7 +137,6 @@ def test_dynamic_records_are_unmasked_and_cover_the_corpus(
         assert ids[example["segment_b_start"][0] - 1] == tokenizer.sep_id
         bits = np.unpackbits(np.frombuffer(example["word_starts"][0], np.uint8))
         assert bits[len(ids) :].sum() == 0
-        assert len(bits) - len(ids) < 8
         text.update(ids.tolist())
     special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id)
     assert text[tokenizer.mask_id] == 0
