@@ -1,5 +1,6 @@
 """A small corpus and a tokenizer trained on it."""
 
+import functools
 import hashlib
 import json
 import random
@@ -63,29 +64,32 @@ def tokenizer(model_file):
     return load_tokenizer(model_file)
 
 
-def _options(corpus_file, model_file, folder, changes):
-    values = {
-        "input_file": str(corpus_file),
-        "output_file": str(folder / "x.tfrecord"),
-        "spm_model_file": model_file,
-        "max_seq_length": 32,
-        "workers": 1,
-    }
-    return DataOptions(**{**values, **changes})
+@pytest.fixture(scope="session")
+def options_in(corpus_file, model_file):
+    """Makes options for a quick run whose data goes to a folder."""
 
-
-@pytest.fixture
-def make_options(corpus_file, model_file, out):
-    """Makes options for a quick run; arguments change them."""
-
-    def make(**changes):
-        return _options(corpus_file, model_file, out, {"dupe_factor": 2, **changes})
+    def make(folder, **changes):
+        values = {
+            "input_file": str(corpus_file),
+            "output_file": str(folder / "x.tfrecord"),
+            "spm_model_file": model_file,
+            "max_seq_length": 32,
+            "dupe_factor": 2,
+            "workers": 1,
+        }
+        return DataOptions(**{**values, **changes})
 
     return make
 
 
+@pytest.fixture
+def make_options(options_in, out):
+    """Makes options for a quick run; arguments change them."""
+    return functools.partial(options_in, out)
+
+
 @pytest.fixture(scope="session")
-def made(tmp_path_factory, corpus_file, model_file):
+def made(tmp_path_factory, options_in):
     """Makes data with some options, once a session, in a folder that nobody changes."""
     folders = {}
 
@@ -93,9 +97,7 @@ def made(tmp_path_factory, corpus_file, model_file):
         key = json.dumps(changes, sort_keys=True)
         if key not in folders:
             folders[key] = tmp_path_factory.mktemp("made")
-            create_pretraining_data(
-                _options(corpus_file, model_file, folders[key], changes)
-            )
+            create_pretraining_data(options_in(folders[key], **changes))
         return folders[key]
 
     return make

@@ -9,36 +9,26 @@ from albert_tf.errors import UserError
 from data_pipeline import beam
 from data_pipeline.create_pretraining_data import create_pretraining_data
 
+_SHARDS = {"num_shards": 3, "held_out_fraction": 0.2}
+
 
 @pytest.fixture
-def both(make_options, tmp_path):
-    """Makes the files without Beam and with it: two dicts of bytes by name."""
-
-    def make(num_shards, beam_options, create=beam.create):
-        values = dataclasses.asdict(
-            make_options(num_shards=num_shards, held_out_fraction=0.2)
-        )
-        options = beam.BeamOptions(**values, beam_options=beam_options)
-        found = []
-        for name, make in (("plain", create_pretraining_data), ("beam", create)):
-            folder = tmp_path / name
-            output_file = str(folder / "x.tfrecord")
-            make(dataclasses.replace(options, output_file=output_file))
-            files = [path for path in folder.rglob("*") if path.is_file()]
-            found.append({p.relative_to(folder): p.read_bytes() for p in files})
-        return found
-
-    return make
+def options(make_options):
+    return dataclasses.asdict(make_options(**_SHARDS))
 
 
-def test_same_files_as_without_beam(both):
-    plain, other = both(3, "--runner=DirectRunner")
-    assert plain == other
-    assert len(plain) == 10
+@pytest.mark.slow
+def test_same_files_as_without_beam(options, made, out, digests):
+    beam.create(beam.BeamOptions(**options, beam_options="--runner=DirectRunner"))
+    found = digests(out)
+    assert found == digests(made(**_SHARDS))
+    assert len(found) == 10
 
 
 @pytest.mark.nightly
-def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
+def test_two_processes_of_dask_write_the_same_files(
+    make_options, made, out, digests, tmp_path
+):
     distributed = pytest.importorskip("distributed")
     pids = tmp_path / "pids"
     pids.mkdir()
@@ -50,9 +40,6 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
 
         beam.write_shards(beam_options, records, files, paths, shards, finished_here)
 
-    def create(options):
-        create_pretraining_data(options, write)
-
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None
     ) as cluster:
@@ -61,13 +48,12 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
         beam_options = (
             f"--runner={runner} --dask_client_address={address} --dask_partition_size=1"
         )
-        plain, other = both(8, beam_options, create)
-    assert plain == other
+        create_pretraining_data(make_options(num_shards=8), write)
+    assert digests(out) == digests(made(num_shards=8))
     writers = {path.read_text() for path in pids.iterdir()}
     assert len(writers) == 2 and str(os.getpid()) not in writers
 
 
-@pytest.mark.parametrize("runner", ["No", "no.such.Runner"])
-def test_an_unknown_runner_is_one_sentence(both, runner):
-    with pytest.raises(UserError, match=f"--beam_options=--runner={runner}: "):
-        both(3, f"--runner={runner}")
+def test_an_unknown_runner_is_one_sentence(options):
+    with pytest.raises(UserError, match="--beam_options=--runner=no.such.Runner: "):
+        beam.create(beam.BeamOptions(**options, beam_options="--runner=no.such.Runner"))

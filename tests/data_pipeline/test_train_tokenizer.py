@@ -3,6 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import _sample
@@ -34,50 +35,18 @@ def train(tmp_path, write_corpus):
     return run
 
 
-def test_official_symbols_are_pieces_of_their_own(train):
+def test_official_symbols_are_pieces_of_their_own(train, tmp_path):
     tokenizer, report = train()
-    assert tokenizer.pieces[:5] == ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
-    assert tokenizer.pieces[5:13] == ["(", ")", '"', "-", ".", "–", "£", "€"]
-    assert tokenizer.tokenize('("-.–£€)')[1:] == [
-        "(",
-        '"',
-        "-",
-        ".",
-        "–",
-        "£",
-        "€",
-        ")",
-    ]
-    assert report["pieces"] == tokenizer.vocab_size == 55
-    assert report["unknown_rate"] == 0
-    assert report["characters_per_piece"] > 1.2
-
-
-def test_readable_list_has_pieces_and_scores(train, tmp_path):
-    tokenizer, _ = train()
     rows = (tmp_path / "out" / "v.vocab").read_text("utf-8").splitlines()
     assert [row.split("\t")[0] for row in rows] == tokenizer.pieces
     assert float(rows[-1].split("\t")[1]) < 0
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "SHA256SUMS",
-        "v.model",
-        "v.vocab",
-    ]
-
-
-def test_casing(train):
-    uncased, _ = train()
-    cased, _ = train(do_lower_case=False, vocab_size=58)
-    assert not any(letter.isupper() for letter in "".join(uncased.pieces[5:]))
-    assert any(piece[-1].isupper() for piece in cased.pieces[5:])
-
-
-@pytest.mark.parametrize("model_type", ["bpe", "char"])
-def test_other_models(train, model_type):
-    size = 55 if model_type == "bpe" else 39
-    tokenizer, _ = train(model_type=model_type, vocab_size=size)
-    longest = max(len(piece.lstrip("▁")) for piece in tokenizer.pieces[13:])
-    assert (longest == 1) == (model_type == "char")
+    assert len(checksums.read(tmp_path / "out")) == 2
+    assert tokenizer.pieces[:5] == ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    assert tokenizer.pieces[5:13] == ["(", ")", '"', "-", ".", "–", "£", "€"]
+    assert tokenizer.tokenize('("-.–£€)')[1:] == [*'("-.–£€)']
+    assert report["pieces"] == tokenizer.vocab_size == 55
+    assert report["unknown_rate"] == 0
+    assert report["characters_per_piece"] > 1.2
 
 
 def test_chinese_coverage(train):
@@ -116,17 +85,8 @@ def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
     assert train_tokenizer(TokenizerOptions(vocab_size=261, **common))["pieces"] == 261
 
 
-def test_too_little_text_for_the_vocabulary(train, tmp_path):
-    with pytest.raises(UserError, match="--vocab_size=5000 .*: Vocabulary size too hi"):
-        train(vocab_size=5000)
-    assert not (tmp_path / "out").exists()
-
-
-def test_text_of_another_encoding(train, tmp_path, caplog):
-    """Half of the characters stand for bytes that are not UTF-8, then one in 13."""
-    with pytest.raises(UserError, match="text.txt are not UTF-8, too many to train on"):
-        train(b"the cat \xff\xff\xff\xff\xff\xff\xff\xff\n" * 99)
-    assert not (tmp_path / "out").exists()
+def test_text_of_another_encoding(train, caplog):
+    """One of 13 characters stands for a byte that is not UTF-8."""
     train(b"the cat sat on the tree \xff\xff\n" * 99, vocab_size=24)
     assert "7.7% of the characters stand for bytes" in caplog.text
 
@@ -169,25 +129,19 @@ def test_joiners_become_spaces_with_a_warning_or_stay(train, caplog):
 def test_the_flags_of_spm_train(tmp_path, write_corpus):
     """Takes the flags of the official README, with a smaller vocabulary."""
     write_corpus(tmp_path / "all.txt", 50)
-    official = [
-        "--input_sentence_size=10000000",
-        "--pad_id=0",
-        "--unk_id=1",
-        "--eos_id=-1",
-        "--bos_id=-1",
-        "--control_symbols=[CLS],[SEP],[MASK]",
-        '--user_defined_symbols=(,),",-,.,–,£,€',
-        "--shuffle_input_sentence=true",
-        "--character_coverage=0.99995",
-        "--model_type=unigram",
-    ]
     main(
         [
             "spm_train",
             f"--input={tmp_path / 'all.txt'}",
             f"--model_prefix={tmp_path / '30k-clean'}",
             "--vocab_size=55",
-            *official,
+            "--input_sentence_size=10000000",
+            *["--pad_id=0", "--unk_id=1", "--eos_id=-1", "--bos_id=-1"],
+            "--control_symbols=[CLS],[SEP],[MASK]",
+            '--user_defined_symbols=(,),",-,.,–,£,€',
+            "--shuffle_input_sentence=true",
+            "--character_coverage=0.99995",
+            "--model_type=unigram",
         ]
     )
     assert load_tokenizer(tmp_path / "30k-clean.model").vocab_size == 55

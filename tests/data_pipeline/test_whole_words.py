@@ -5,61 +5,48 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
-WORDS = {
-    "russian": "старый новый лесник плотник учитель построил деревянный колодец",
-    "hindi": "किताब विद्यार्थी अध्यापक नमस्ते पुस्तकालय स्वतंत्रता विश्वविद्यालय",
-}
-
-SIZES = {"russian": 33, "hindi": 36}
+WORDS = "старый новый лесник विद्यार्थी पुस्तकालय स्वतंत्रता"
 
 
 @pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory):
-    """The text and the model of a language: vocabulary(name)."""
-
-    def make(name):
-        folder = tmp_path_factory.getbasetemp() / f"words_{name}"
-        text, prefix = folder / "text.txt", folder / "v"
-        if not folder.exists():
-            folder.mkdir()
-            rng, words = np.random.default_rng(0), WORDS[name].split()
-            lines = (" ".join(rng.choice(words, 6)) + "\n" for _ in range(60))
-            text.write_text("\n".join(lines), "utf-8")
-            train_tokenizer(
-                TokenizerOptions(
-                    input_file=str(text),
-                    output_prefix=str(prefix),
-                    vocab_size=SIZES[name],
-                    model_type="char",
-                    character_coverage=1.0,
-                    do_lower_case=False,
-                )
-            )
-        return text, f"{prefix}.model"
-
-    return make
+def text(tmp_path_factory):
+    """A text in two scripts; its vocabulary is beside it."""
+    folder = tmp_path_factory.mktemp("words")
+    rng, words = np.random.default_rng(0), WORDS.split()
+    lines = (" ".join(rng.choice(words, 6)) + "\n" for _ in range(60))
+    (folder / "text.txt").write_text("\n".join(lines), "utf-8")
+    train_tokenizer(
+        TokenizerOptions(
+            input_file=str(folder / "text.txt"),
+            output_prefix=str(folder / "v"),
+            vocab_size=41,
+            model_type="char",
+            character_coverage=1.0,
+            do_lower_case=False,
+        )
+    )
+    return folder / "text.txt"
 
 
 @pytest.fixture
-def make(vocabulary, make_options, out, examples):
-    """Makes records of a language; returns the tokenizer and the records."""
+def make(text, make_options, out, examples):
+    """Makes records of the text; returns the tokenizer, the records and their facts."""
 
-    def run(name, **changes):
-        text, model = vocabulary(name)
+    def run(**changes):
         options = make_options(
             input_file=str(text),
-            spm_model_file=model,
+            spm_model_file=str(text.with_name("v.model")),
             do_lower_case=False,
             max_seq_length=64,
             **changes,
         )
         create_pretraining_data(options)
-        return load_tokenizer(model, False), list(examples(out / "x.tfrecord"))
+        info = json.loads((out / "dataset_info.json").read_text())
+        return options.tokenizer, list(examples(out / "x.tfrecord")), info
 
     return run
 
@@ -70,9 +57,8 @@ def first_of_words(tokenizer, ids):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WORDS)
-def test_masked_words_are_whole(make, name):
-    tokenizer, found = make(name)
+def test_masked_words_are_whole(make):
+    tokenizer, found, _ = make()
     words = []
     for example in found:
         ids = example["input_ids"].copy()
@@ -90,28 +76,26 @@ def test_masked_words_are_whole(make, name):
     assert all(word.all() for word in words if word.any())
 
 
-def test_official_rule_on_request(make, out):
-    tokenizer, found = make("russian", masking="dynamic", word_boundaries="pieces")
+def test_official_rule_on_request(make):
+    tokenizer, found, info = make(masking="dynamic", word_boundaries="pieces")
     bits = np.unpackbits(np.frombuffer(found[0]["word_starts"][0], np.uint8))
     ids = found[0]["input_ids"]
     assert bits[: len(ids)].all()
     assert not all(first_of_words(tokenizer, ids))
-    info = json.loads((out / "dataset_info.json").read_text())
     assert info["word_boundaries"] == "pieces"
 
 
-def test_bits_of_dynamic_records(make, out):
-    tokenizer, found = make("hindi", masking="dynamic")
+def test_bits_of_dynamic_records(make):
+    tokenizer, found, info = make(masking="dynamic")
     for example in found:
         ids = example["input_ids"]
         bits = np.unpackbits(np.frombuffer(example["word_starts"][0], np.uint8))
         assert bits[: len(ids)].astype(bool).tolist() == first_of_words(tokenizer, ids)
-    info = json.loads((out / "dataset_info.json").read_text())
     assert info["word_boundaries"] == "words"
 
 
 def test_bits_of_streams_read_both_ways(make):
-    tokenizer, found = make("russian", objective="permutation_lm", bi_data=True)
+    tokenizer, found, _ = make(objective="permutation_lm", bi_data=True)
     assert {int(example["reversed_rows"][0]) for example in found} == {0, 1}
     for example in found:
         expected = first_of_words(tokenizer, example["input_ids"])

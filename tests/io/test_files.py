@@ -18,23 +18,6 @@ from albert_tf.io.files import write_json
 from albert_tf.pretraining.flags import PretrainingOptions
 
 
-def test_missing_folders_are_made_and_old_contents_replaced(tmp_path):
-    path = tmp_path / "a" / "b.bin"
-    write_atomically(path, b"old")
-    write_atomically(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert [p.name for p in path.parent.iterdir()] == ["b.bin"]
-
-
-def test_failure_keeps_the_old_file(tmp_path):
-    path = tmp_path / "b.bin"
-    write_atomically(path, b"old")
-    with pytest.raises(TypeError):
-        write_atomically(path, 3)
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["b.bin"]
-
-
 def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -51,12 +34,9 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"[" * 200_000, "is not valid JSON: it is nested too deeply"),
         (b'{"a":' * 200_000, "is not valid JSON: it is nested too deeply"),
-        (b"{", "is not valid JSON"),
         (b"\xff{}", "is not valid JSON"),
         (b'{"a": ' + b"9" * 5000 + b"}", "is not valid JSON"),
-        (b"[]", "must hold one JSON object"),
     ],
 )
 def test_damaged_json_is_one_sentence(text, message, tmp_path):
@@ -64,22 +44,6 @@ def test_damaged_json_is_one_sentence(text, message, tmp_path):
     with pytest.raises(UserError, match=message) as error:
         read_json_object(tmp_path / "a.json")
     assert str(tmp_path / "a.json") in str(error.value)
-
-
-def test_text_and_json_are_written_as_utf8(tmp_path):
-    write_atomically(tmp_path / "a.txt", "ÿ\n")
-    assert (tmp_path / "a.txt").read_bytes() == "ÿ\n".encode()
-    write_json(tmp_path / "a.json", {"ÿ": [1]})
-    assert "ÿ" in (tmp_path / "a.json").read_text(encoding="utf-8")
-    assert read_json_object(tmp_path / "a.json") == {"ÿ": [1]}
-
-
-def test_json_that_is_nested_too_deeply_to_be_written():
-    value = []
-    for _ in range(5000):  # which some versions of Python read
-        value = [value]
-    with pytest.raises(ValueError, match="it is nested too deeply"):
-        json_text(value)
 
 
 def test_json_without_numbers_that_json_lacks(tmp_path):
@@ -101,13 +65,11 @@ def test_a_name_that_an_object_has_twice(tmp_path):
     assert read_json_object(path)["b"] == 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["pretraining/base", "pretraining/base.json", "configs/pretraining/base.json"],
-)
-def test_a_recipe_is_found_by_its_name(name, project, tmp_path, monkeypatch):
+def test_a_recipe_is_found_by_its_name(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert find_recipe(name) == str(project / "configs" / "pretraining" / "base.json")
+    name = "pretraining/base"
+    for known in (name, f"{name}.json", f"configs/{name}.json"):
+        assert find_recipe(known) == str(project / "configs" / f"{name}.json")
     argv = ["run", f"--config={name}", "--input_file=a", "--output_dir=b"]
     options = parse(PretrainingOptions, argv)
     assert options.train_batch_size == 4096
@@ -115,23 +77,12 @@ def test_a_recipe_is_found_by_its_name(name, project, tmp_path, monkeypatch):
     assert config.hidden_size == 768
 
 
-def test_a_file_of_ones_own_comes_first(tmp_path, monkeypatch):
+def test_a_file_of_ones_own_comes_before_a_recipe(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "glue").mkdir()
-    (tmp_path / "glue" / "rte.json").write_text("{}")
-    assert find_recipe("glue/rte.json") == "glue/rte.json"
-
-
-def test_a_recipe_with_a_typing_error(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="did you mean the recipe pretraining/base.$"):
-        find_recipe("pretraining/bse")
-    (tmp_path / "pretraining").mkdir()
-    (tmp_path / "pretraining" / "bso").touch()
-    assert find_recipe("pretraining/bse") == "pretraining/bse"
-
-
-@pytest.mark.parametrize("name", ["elsewhere/none", "../setup", "", "gs://a/b.json"])
-def test_what_is_no_recipe_stays_as_it_is(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert find_recipe(name) == name
+    for name in ("elsewhere/none", "../setup", "", "gs://a/b.json"):
+        assert find_recipe(name) == name
+    for name in ("glue/rte.json", "pretraining/bso"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("{}")
+        assert find_recipe(name) == name
+    assert find_recipe("pretraining/bse") == "pretraining/bse"  # a typing error

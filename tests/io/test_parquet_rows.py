@@ -3,7 +3,6 @@
 import datetime
 import decimal
 import json
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -11,12 +10,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
-from albert_tf.inference.minimal_pairs import read_pairs
-from albert_tf.tasks.multiple_choice.questions import jsonl_parts
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.tagging.sentences import TagFileFlags
-from albert_tf.tasks.tagging.sentences import read_tag_file
 from data_pipeline.text import corpus
 
 _ROWS = [{"text": f"One. Row {row}.", "label": row % 2} for row in range(3000)]
@@ -47,7 +42,7 @@ def documents(path, share=0, num_shares=1, input_format="auto", text_field="text
     return list(reader.documents(share, num_shares)), reader
 
 
-@pytest.mark.parametrize("row_group_size", [7, 1024, 10**6])
+@pytest.mark.parametrize("row_group_size", [7, 10**6])
 def test_a_table_equals_its_json_lines(tmp_path, write, row_group_size):
     columns = Columns("text", None, "label")
     tables = [
@@ -86,20 +81,6 @@ def test_every_kind_of_value(write):
         read_table(path, Columns("picture"))
 
 
-def test_other_tasks_read_it(tmp_path, write):
-    path = write([{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}])
-    (sentence,) = read_tag_file(path, TagFileFlags()).sentences
-    assert sentence.entities == (("ORG", 0, 2),)
-    rows = [{"context": "c", "question": "q", "options": ["x", "y"], "label": 1}]
-    write(rows, "dev.parquet")
-    (part,) = jsonl_parts(tmp_path, "dev").values()
-    ((where, question),) = part
-    assert where.endswith("dev.parquet, row 1")
-    assert list(question.options) == ["x", "y"]
-    path = write([{"sentence_good": "a", "sentence_bad": "b"}])
-    assert [pair["good"] for pair in read_pairs(path)] == ["a"]
-
-
 def test_columns_of_one_name_are_refused(tmp_path):
     table = pa.Table.from_arrays(
         [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], ["text", "x", "x"]
@@ -115,8 +96,9 @@ def test_columns_of_one_name_are_refused(tmp_path):
     assert document.segments == ["a"]
 
 
-@pytest.mark.parametrize("num_shares", [1, 2, 7, 50])
-@pytest.mark.parametrize("row_group_size", [999, 10**6])
+@pytest.mark.parametrize(
+    ("row_group_size", "num_shares"), [(999, 7), (999, 50), (10**6, 2)]
+)
 def test_shares_of_a_corpus_are_a_partition(write, num_shares, row_group_size):
     path = write(_ROWS, row_group_size=row_group_size)
     shares = [documents(path, share, num_shares) for share in range(num_shares)]
@@ -154,11 +136,6 @@ def test_rows_without_text_are_named(write, rows, problem):
         documents(path)
 
 
-def test_a_number_is_no_document(write):
-    with pytest.raises(UserError, match="row 1: expected a text in 'text', got 3"):
-        documents(write({"text": [3]}))
-
-
 def test_bad_rows_of_a_table_are_left_out(write):
     path = write({"text": ["a", None, "c"]})
     table = read_table(path, Columns("text"), skip_bad_rows=True)
@@ -167,35 +144,14 @@ def test_bad_rows_of_a_table_are_left_out(write):
         [0, 2],
         1,
     )
-    with pytest.raises(UserError, match="row 1: the row lacks column 'body'"):
-        read_table(path, Columns("body"))
 
 
-@pytest.mark.parametrize("damaged", [slice(0, 100), slice(-3), slice(1, 2)])
+@pytest.mark.parametrize("damaged", ["cut", "in the middle"])
 def test_a_damaged_file_is_named(write, damaged):
-    path = write(_ROWS)
-    path.write_bytes(path.read_bytes()[damaged])
-    _assert_damaged(path)
-
-
-def test_damage_in_the_middle_is_named(write):
     path = write(_ROWS, compression="none")
     data = bytearray(path.read_bytes())
     data[10:60] = b"\xff" * 50
-    path.write_bytes(data)
-    _assert_damaged(path)
-
-
-def _assert_damaged(path):
+    path.write_bytes(data if damaged == "in the middle" else data[:100])
     for read in (documents, lambda path: read_table(path, Columns("text"))):
         with pytest.raises(UserError, match="a.parquet cannot be read as Parquet"):
-            read(path)
-
-
-def test_without_pyarrow(write, monkeypatch):
-    path = write(_ROWS)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    for read in (documents, lambda path: read_table(path, Columns("text"))):
-        with pytest.raises(UserError, match=r"pip install 'albert-tf\[parquet\]'"):
             read(path)

@@ -72,34 +72,6 @@ print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 """
 
 
-@pytest.mark.parametrize("number", _SIGNALS)
-def test_a_signal_while_workers_start_prints_no_traceback(number, project):
-    command = [sys.executable, "-c", _SIGNALLED, str(int(number))]
-    run = subprocess.run(
-        command, cwd=project, capture_output=True, text=True, timeout=SECONDS
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (128 + number, "", "")
-
-
-@needs_proc
-@pytest.mark.parametrize("stop", ["terminate", "kill"])
-def test_workers_end_with_a_parent_that_cannot_say_so(stop, project):
-    with subprocess.Popen(
-        [sys.executable, "-c", _WAITING], cwd=project, stderr=subprocess.DEVNULL
-    ) as process:
-        wait_until(lambda: len(children_of(process.pid)) >= 3)
-        children = children_of(process.pid)
-        getattr(process, stop)()
-        process.wait(SECONDS)
-        wait_until(lambda: not any(map(is_alive, children)))
-
-
-def test_half_an_answer_does_not_keep_the_command(project, tmp_path):
-    command = [sys.executable, "-c", _AMID_AN_ANSWER, str(tmp_path / "started")]
-    run = subprocess.run(command, cwd=project, timeout=SECONDS)
-    assert run.returncode == 3
-
-
 @pytest.fixture
 def handled():
     """The signals that this process has handled."""
@@ -124,6 +96,33 @@ def test_held_signals_are_handled_once_after_the_block(handled):
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
     signal.raise_signal(signal.SIGTERM)
     assert len(handled) == 3
+
+
+def test_a_signal_while_workers_start_prints_no_traceback(project):
+    number = signal.SIGINT
+    command = [sys.executable, "-c", _SIGNALLED, str(int(number))]
+    run = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (128 + number, "", "")
+
+
+@needs_proc
+def test_workers_end_with_a_parent_that_cannot_say_so(project):
+    with subprocess.Popen(
+        [sys.executable, "-c", _WAITING], cwd=project, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_until(lambda: len(children_of(process.pid)) >= 3)
+        children = children_of(process.pid)
+        process.kill()
+        process.wait(SECONDS)
+        wait_until(lambda: not any(map(is_alive, children)))
+
+
+def test_half_an_answer_does_not_keep_the_command(project, tmp_path):
+    command = [sys.executable, "-c", _AMID_AN_ANSWER, str(tmp_path / "started")]
+    run = subprocess.run(command, cwd=project, timeout=SECONDS)
+    assert run.returncode == 3
 
 
 def test_other_threads_start_processes_as_well(handled):
@@ -156,8 +155,3 @@ def test_the_exception_of_a_call_reaches_the_caller():
         processes.calls_in_processes(pow, [(0, -1)], 1) as futures,
     ):
         futures[0].result()
-
-
-def test_no_calls_need_no_worker():
-    with processes.calls_in_processes(divmod, [], 4) as futures:
-        assert futures == []

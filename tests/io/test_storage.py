@@ -1,7 +1,6 @@
 """Files and folders on a disk, and in a bucket: TensorFlow's one in memory."""
 
 import pytest
-import tensorflow as tf
 
 from albert_tf.io import storage
 from albert_tf.io.files import write_atomically
@@ -12,15 +11,11 @@ def folder(request, tmp_path):
     return str(tmp_path) if request.param == "disk" else f"ram://{tmp_path.name}"
 
 
-def write(path, contents):
-    write_atomically(path, contents)
-
-
 def test_files_are_written_whole_and_read(folder):
     path = f"{folder}/a/b.txt"
     assert not storage.exists(path)
     for contents in ("old", "new"):
-        write(path, contents)
+        write_atomically(path, contents)
         assert storage.read_bytes(path) == contents.encode()
     with pytest.raises(TypeError):
         write_atomically(path, 3)
@@ -33,7 +28,7 @@ def test_files_are_written_whole_and_read(folder):
 
 def test_a_folder_takes_the_place_of_another(folder):
     for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):
-        write(f"{folder}/{name}", name)
+        write_atomically(f"{folder}/{name}", name)
     storage.replace_folder(f"{folder}/best-2.tmp", f"{folder}/best-1")
     assert storage.matching(folder, "best-*") == [f"{folder}/best-1"]
     assert storage.names_in(f"{folder}/best-1") == ["a"]
@@ -45,7 +40,7 @@ def test_a_folder_takes_the_place_of_another(folder):
 
 def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
     for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
-        write(f"{folder}/{name}", name)
+        write_atomically(f"{folder}/{name}", name)
     assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
     assert storage.matching(f"{folder}/missing", "*") == []
 
@@ -59,17 +54,10 @@ def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
         storage.remove_folder,
         storage.read_bytes,
         lambda path: storage.matching(path, "*"),
-        lambda path: write(path, "x"),
+        lambda path: write_atomically(path, "x"),
         lambda path: storage.read_locally(path).__enter__(),
     ],
 )
 def test_an_unknown_kind_of_bucket_is_an_os_error(call):
     with pytest.raises(OSError, match="nowhere"):
         call("nowhere://bucket/file")
-
-
-def test_what_is_missing_is_an_os_error(folder):
-    with pytest.raises(OSError) as error:
-        storage.read_bytes(f"{folder}/nothing")
-    assert error.value.strerror
-    assert not tf.io.gfile.exists(f"{folder}/nothing")

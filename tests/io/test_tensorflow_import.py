@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import subprocess
 import sys
 
@@ -22,20 +21,6 @@ _KEPT = (
     "ImportError: libcudart.so.12: cannot open shared object file\n"
     "12:00:00 Training starts\n"
 )
-_OWN = re.compile(r"\d\d:\d\d:\d\d ")
-_PIECES = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "the",
-    "cat",
-    "sat",
-    "dog",
-    "ran",
-    ".",
-]
 
 
 def _run(*command, **environment):
@@ -70,25 +55,22 @@ _INSTALL = "from albert_tf.io import tensorflow_import\ntensorflow_import.instal
 
 
 @pytest.mark.slow
-def test_importing_tensorflow_says_nothing():
-    code = "import tensorflow as tf; print(int(tf.constant(2) + 3))"
-    done = _run("-c", _INSTALL + code)
-    assert (done.stdout, done.stderr) == ("5\n", "")
-
-
-@pytest.mark.parametrize(
-    ("level", "kept", "noisy"), [("0", "0", True), ("1", "3", False)]
-)
-def test_the_users_level_stays(level, kept, noisy):
+@pytest.mark.parametrize("level", ["1", "0"])  # TensorFlow sets 1 for what it starts
+def test_importing_tensorflow_says_what_the_users_level_lets_it_say(level):
     code = (
         f"{_INSTALL}import gc, os, tensorflow\n"
         "print(os.environ['TF_CPP_MIN_LOG_LEVEL'], gc.get_freeze_count() > 100_000)"
     )
     done = _run("-c", code, TF_CPP_MIN_LOG_LEVEL=level)
-    assert (done.stdout, bool(done.stderr)) == (f"{kept} True\n", noisy)
+    assert done.stdout == f"{level if level == '0' else 3} True\n"
+    assert bool(done.stderr) == (level == "0")
 
 
 def test_nothing_is_collected_while_importing():
+    gc.disable()
+    with without_collections():
+        pass
+    assert not gc.isenabled()
     gc.enable()
     before = gc.get_freeze_count()
     with without_collections():
@@ -98,36 +80,3 @@ def test_nothing_is_collected_while_importing():
     with pytest.raises(ImportError), without_collections():
         raise ImportError
     assert gc.isenabled()
-
-
-def test_who_collects_nothing_himself_goes_on_so():
-    gc.disable()
-    try:
-        with without_collections():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-
-
-@pytest.mark.slow
-def test_workers_say_nothing(tmp_path):
-    (tmp_path / "text.txt").write_text("The cat sat.\nThe dog ran.\n\n" * 40)
-    (tmp_path / "vocab.txt").write_text("\n".join(_PIECES))
-    flags = {
-        "input_file": tmp_path / "text.txt",
-        "vocab_file": tmp_path / "vocab.txt",
-        "output_file": tmp_path / "out" / "x.tfrecord",
-        "max_seq_length": 16,
-        "dupe_factor": 1,
-        "num_shards": 2,
-        "workers": 2,
-    }
-    done = _run(
-        "-m",
-        "data_pipeline.create_pretraining_data",
-        *(f"--{name}={value}" for name, value in flags.items()),
-    )
-    foreign = [line for line in done.stderr.splitlines() if not _OWN.match(line)]
-    assert done.stdout == ""
-    assert done.stderr and not foreign

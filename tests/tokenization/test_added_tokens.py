@@ -12,6 +12,7 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.loading import tokenizer_of
+from tests.tokenization.in_graph.graphs import check
 from tests.vocabularies import wordpiece as vocabulary
 
 # "new york" has white space, "caf\u00e9" an accent, "[E1]" what expressions mean.
@@ -57,45 +58,16 @@ def directory(request, train_model, tmp_path):
     return folder, first
 
 
-def test_added_tokens_are_found(directory):
+def test_they_are_found_and_in_the_graph_too(directory):
     tokenizer, first = load_tokenizer(directory[0]), directory[1]
-    ids = {t: first + i for i, t in enumerate([*LITERAL, *NORMALIZED])}
-    found = [[i for i in row if i >= first] for row in tokenizer.encode_batch(TEXTS)]
-    e1, korean = ids["[E1]"], ids["\ud55c"]
-    cased = not tokenizer.do_lower_case
-    assert found[0] == ([e1, e1] if cased else [e1, e1, ids["Covid"]])
-    cafes = [ids["caf\u00e9"]] * (1 if cased else 2)
-    assert found[1][:2] == [e1, ids["covid19"]]
-    assert [i for i in found[1] if i in cafes] == cafes
-    assert found[1][-1] == ids["[E1"]
-    york = ids["new york"]
-    assert found[2] == [york] * (1 if cased else 2) + [korean] * 2
-    assert found[3] == [ids["\u4e2d\u56fd"], ids["$.$"], ids["$.$"]]
-    assert found[4:] == [[], [e1], []]
-    # What stands between is tokenized by itself.
-    base = load_tokenizer(next(directory[0].glob("[sv]*[lt]")))
-    if not cased:
-        assert tokenizer.encode("the [E1]cat") == [
-            *base.encode("the"),
-            e1,
-            *base.encode("cat"),
-        ]
-
-
-def test_the_graph_finds_them_too(directory):
-    tokenizer = load_tokenizer(directory[0])
-    expected = [tokenizer.encode_with_offsets(text) for text in TEXTS]
-    assert tokenizer.encode_batch(TEXTS) == [ids for ids, _ in expected]
-    assert [len(tokenizer.tokenize(text)) for text in TEXTS] == [
-        len(ids) for ids, _ in expected
+    found = [
+        [i - first for i in row if i >= first] for row in map(tokenizer.encode, TEXTS)
     ]
-    graph = tf.function(InGraphTokenizer(tokenizer).with_offsets)
-    ids, starts, ends = graph(tf.constant(TEXTS))
-    assert ids.to_list() == [ids for ids, _ in expected]
-    assert starts.to_list() == [[start for start, _ in spans] for _, spans in expected]
-    assert ends.to_list() == [[end for _, end in spans] for _, spans in expected]
+    assert found[3:] == [[3, 2, 2], [], [0], []]
+    expected = check(tokenizer, TEXTS)
+    assert [len(tokenizer.tokenize(text)) for text in TEXTS] == list(map(len, expected))
     few = InGraphTokenizer(tokenizer, max_tokens=3)(tf.constant(TEXTS)).to_list()
-    assert [row[:3] for row in few] == [ids[:3] for ids, _ in expected]
+    assert [row[:3] for row in few] == [ids[:3] for ids in expected]
     text = "a [E1] the"
     places = dict(zip(*tokenizer.encode_with_offsets(text), strict=True))
     assert places[directory[1]] == (2, 6)
@@ -131,36 +103,35 @@ def test_ids_of_added_tokens_become_text_again(directory):
     assert len(tokenizer.word_starts()) == tokenizer.vocab_size
 
 
-def _refused(folder, name, content, message):
-    path = folder / name
-    path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=message):
-        load_tokenizer(folder)
-    path.unlink()
+_WHOLE_WORD = {"content": "b", "id": 6, "single_word": True}
 
 
-def test_lists_that_cannot_be_followed(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("added_tokens.json", {"b": 7}, "the id 7, but the next free one is 6"),
+        ("added_tokens.json", {"b": 5}, "the id 5, which is 'a' in the vocabulary"),
+        ("added_tokens.json", {"b": "x"}, "damaged tokenizer"),
+        ("added_tokens.json", {"": 6}, "damaged tokenizer"),
+        ("tokenizer.json", {"added_tokens": [_WHOLE_WORD]}, "'b' as a whole word only"),
+        ("tokenizer.json", {"added_tokens": [{"id": 6}]}, "damaged tokenizer"),
+        ("tokenizer_config.json", {"cls_token": "<s>"}, "sets cls_token to '<s>'; .*"),
+    ],
+)
+def test_lists_that_cannot_be_followed(name, content, message, tmp_path):
     (tmp_path / "vocab.txt").write_text(vocabulary(["a"]))
     (tmp_path / "config.json").write_text("{}")
-    name = "added_tokens.json"
-    _refused(tmp_path, name, {"b": 7}, "the id 7, but the next free one is 6")
-    _refused(tmp_path, name, {"b": 5}, "the id 5, which is 'a' in the vocabulary")
-    _refused(tmp_path, name, {"b": "x"}, "damaged tokenizer")
-    _refused(tmp_path, name, {"": 6}, "damaged tokenizer")
-    _refused(tmp_path, name, {"b": -1}, "damaged tokenizer")
-    token = {"content": "b", "id": 6, "single_word": True}
-    name = "tokenizer.json"
-    whole = r"^[^(]*adds 'b' as a whole word only"
-    _refused(tmp_path, name, {"added_tokens": [token]}, whole)
-    _refused(tmp_path, name, {"added_tokens": [{"id": 6}]}, "damaged tokenizer")
-    (tmp_path / "added_tokens.json").write_text('{"b": 6}')
-    token = {"content": "b", "id": 7}
-    _refused(tmp_path, name, {"added_tokens": [token]}, "'b' the id 6, another .* 7")
-    assert load_tokenizer(tmp_path).encode("a B") == [5, 6]
+    (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(tmp_path)
 
 
-def test_rows_with_other_special_tokens(tmp_path):
+def test_lists_that_contradict_each_other(tmp_path):
     (tmp_path / "vocab.txt").write_text(vocabulary(["a"]))
-    name, token = "tokenizer_config.json", {"content": "<s>"}
-    message = r"sets cls_token to '<s>'; .* with '\[CLS\]'"
-    _refused(tmp_path, name, {"cls_token": token}, message)
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "added_tokens.json").write_text('{"b": 6}')
+    assert load_tokenizer(tmp_path).encode("a B") == [5, 6]
+    token = {"content": "b", "id": 7}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [token]}))
+    with pytest.raises(UserError, match="'b' the id 6, another .* 7"):
+        load_tokenizer(tmp_path)

@@ -1,7 +1,6 @@
 """load_tokenizer recognises files and directories."""
 
 import json
-import pickle
 
 import pytest
 
@@ -9,8 +8,6 @@ from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import brings_tokenizer
 from albert_tf.tokenization.loading import tokenizer_of
-from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 VOCABULARY = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n"
 
@@ -26,6 +23,7 @@ def test_directory_with_a_model(train_model, tmp_path, name):
 
 def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
     (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    assert load_tokenizer(f"file://{tmp_path}").encode("a") == [6]
     cased = load_tokenizer(tmp_path / "vocab.txt", do_lower_case=False)
     cased.save(tmp_path / "model")
     loaded = load_tokenizer(tmp_path / "model")
@@ -55,40 +53,6 @@ def test_a_hugging_face_directory_brings_its_vocabulary_if_it_has_one(tmp_path):
     assert tokenizer_of(tmp_path) is None  # of unknown casing
 
 
-def test_tokenizers_travel_to_other_processes(train_model):
-    for tokenizer in (
-        SentencePieceTokenizer(train_model(), do_lower_case=False),
-        WordPieceTokenizer(VOCABULARY, do_lower_case=False),
-    ):
-        copy = pickle.loads(pickle.dumps(tokenizer))
-        assert copy.fingerprint() == tokenizer.fingerprint()
-        assert copy.encode("A cat") == tokenizer.encode("A cat")
-
-
-def test_remote_file(tmp_path):
-    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    assert load_tokenizer(f"file://{tmp_path}/vocab.txt").kind == "wordpiece"
-    assert load_tokenizer(f"file://{tmp_path}").kind == "wordpiece"
-
-
-def test_a_vocabulary_that_is_a_device(tmp_path):
-    (tmp_path / "vocab.txt").symlink_to("/dev/null")
-    with pytest.raises(
-        UserError, match=r"vocab\.txt is missing or not an ordinary file"
-    ):
-        load_tokenizer(tmp_path)
-    (tmp_path / "tokenizer_config.json").write_text('{"file": "gone.txt"}')
-    with pytest.raises(UserError, match=r"gone\.txt is missing"):
-        load_tokenizer(tmp_path)
-
-
-def test_two_tokenizers(train_model, tmp_path):
-    (tmp_path / "spiece.model").write_bytes(train_model())
-    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    with pytest.raises(UserError, match=r"several \(spiece.model, vocab.txt\)"):
-        load_tokenizer(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("normalizer", "lowers"),
     [
@@ -96,9 +60,7 @@ def test_two_tokenizers(train_model, tmp_path):
         ({"type": "Lowercase"}, True),
         ({"type": "BertNormalizer", "lowercase": False}, False),
         ({"type": "Sequence", "normalizers": [{}, {"lowercase": True}]}, True),
-        ("Lowercase", None),
         ({"lowercase": "false"}, None),
-        ({"normalizers": {"type": "Lowercase"}}, None),
     ],
 )
 def test_the_casing_of_a_normalizer(tmp_path, normalizer, lowers):
@@ -119,7 +81,4 @@ def test_a_list_of_pieces_is_strictly_utf_8(tmp_path):
     assert load_tokenizer(path).fingerprint() == expected
     path.write_text(text, "latin-1")
     with pytest.raises(UserError, match="vocab.txt is not UTF-8"):
-        load_tokenizer(path)
-    path.write_text(text, "utf-16")
-    with pytest.raises(UserError, match="vocab.txt is UTF-16, expected UTF-8"):
         load_tokenizer(path)

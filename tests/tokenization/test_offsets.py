@@ -6,84 +6,30 @@ from hypothesis import given
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import wordpiece as vocabulary
 from tools.fuzz.inputs import TEXTS
-
-
-def words(tokenizer, text):
-    ids, spans = tokenizer.encode_with_offsets(text)
-    spanned = [text[start:end] for start, end in spans]
-    return list(zip(tokenizer.tokenize(text), spanned, strict=True)), ids
 
 
 def test_sentencepiece_examples(english):
     text = "  The  café\u0301 ﬁne ½ cup, 92000, 日本 x"
-    pairs, _ = words(english, text)
-    assert pairs == [
-        ("▁the", "The"),
-        ("▁cafe", "café\u0301"),
-        ("▁fine", "ﬁne"),
-        ("▁1", "½"),
-        ("⁄", "½"),
-        ("2", "½"),
-        ("▁cup", "cup"),
-        (",", ","),
-        ("▁9", "9"),
-        ("2000", "2000"),
-        (",", ","),
-        ("▁", ""),
-        ("日本", "日本"),
-        ("▁x", "x"),
-    ]
+    found = "▁the|▁cafe|▁fine|▁1|⁄|2|▁cup|,|▁9|2000|,|▁|日本|▁x"
+    spanned = "The|café\u0301|ﬁne|½|½|½|cup|,|9|2000|,||日本|x"
+    spans = english.encode_with_offsets(text)[1]
+    assert english.tokenize(text) == found.split("|")
+    assert [text[start:end] for start, end in spans] == spanned.split("|")
 
 
 def test_wordpiece_examples(chinese):
-    pairs, _ = words(chinese, " 三藏\u200b Café  English words ½")
-    assert pairs == [
-        ("三", "三"),
-        ("藏", "藏"),
-        ("cafe", "Café"),
-        ("english", "English"),
-        ("word", "word"),
-        ("##s", "s"),
-        ("[UNK]", "½"),
-    ]
-
-
-@given(TEXTS)
-def test_prepared_text_is_the_official_one(text):
-    for lower in (True, False):
-        prepared, spans = normalization.sentencepiece_text_with_spans(text, lower)
-        official = normalization.sentencepiece_text(text, lower)
-        assert prepared == official
-        assert len(prepared) == len(spans)
-
-
-@given(TEXTS)
-def test_sentencepiece_spans(small, text):
-    check_spans(small, text)
-
-
-@pytest.mark.parametrize(
-    "text", ["\u0301 cat", " \u0308  a", "a \u0301\u0302 b \u0301"]
-)
-def test_spaces_around_marks_stay_with_offsets(train_model, text):
-    model = train_model(remove_extra_whitespaces=False)
-    check_spans(SentencePieceTokenizer(model), text)
-
-
-@given(TEXTS)
-def test_wordpiece_spans(wordpiece, text):
-    check_spans(wordpiece, text)
-
-
-@pytest.fixture(scope="module")
-def wordpiece(vocabulary):
-    letters = "abcdefghijklmnopqrstuvwxyzσςıĳ0123456789,日本"
-    pieces = [*letters, *(f"##{letter}" for letter in letters)]
-    return WordPieceTokenizer(vocabulary(pieces).encode())
+    text = " 三藏\u200b Café  English words ½"
+    spans = chinese.encode_with_offsets(text)[1]
+    found = "三 藏 cafe english word ##s [UNK]"
+    assert chinese.tokenize(text) == found.split()
+    spanned = "三 藏 Café English word s ½"
+    assert [text[start:end] for start, end in spans] == spanned.split()
 
 
 def check_spans(tokenizer, text):
+    """Spans lie in the text, in order, and spell the pieces that are known."""
     ids, spans = tokenizer.encode_with_offsets(text)
     assert ids == tokenizer.encode(text)
     assert len(spans) == len(ids)
@@ -101,6 +47,33 @@ def check_spans(tokenizer, text):
 
 def canonical(text):
     return normalization.sentencepiece_text(text, False).casefold()
+
+
+@given(TEXTS)
+def test_prepared_text_is_the_official_one(text):
+    for lower in (True, False):
+        prepared, spans = normalization.sentencepiece_text_with_spans(text, lower)
+        official = normalization.sentencepiece_text(text, lower)
+        assert prepared == official
+        assert len(prepared) == len(spans)
+
+
+@given(TEXTS)
+def test_sentencepiece_spans(small, text):
+    check_spans(small, text)
+
+
+def test_spaces_around_marks_stay_with_offsets(train_model):
+    tokenizer = SentencePieceTokenizer(train_model(remove_extra_whitespaces=False))
+    for text in ("\u0301 cat", " \u0308  a", "a \u0301\u0302 b \u0301"):
+        check_spans(tokenizer, text)
+
+
+@given(TEXTS)
+def test_wordpiece_spans(text):
+    letters = "abcdefghijklmnopqrstuvwxyzσςıĳ0123456789,日本"
+    pieces = [*letters, *(f"##{letter}" for letter in letters)]
+    check_spans(WordPieceTokenizer(vocabulary(pieces).encode()), text)
 
 
 @pytest.mark.parametrize("normalization", ["nmt_nfkc", "nfkc"])

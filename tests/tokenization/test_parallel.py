@@ -26,6 +26,7 @@ class Counting:
         return np.full(len(texts), os.getpid()), np.ones(len(texts), np.int32)
 
 
+@pytest.mark.slow
 def test_workers_do_not_import_the_main_program(tmp_path, monkeypatch):
     main, imported = types.ModuleType("__main__"), tmp_path / "imported"
     main.__file__ = str(tmp_path / "run.py")
@@ -40,6 +41,7 @@ def test_workers_do_not_import_the_main_program(tmp_path, monkeypatch):
     assert sys.modules["__main__"] is main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [_TEXTS, _TEXTS[:1], []])
 def test_equals_one_process(tokenizer, texts, monkeypatch):
     monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
@@ -49,19 +51,12 @@ def test_equals_one_process(tokenizer, texts, monkeypatch):
         np.testing.assert_array_equal(ours, expected)
 
 
-def test_a_platform_that_does_not_name_the_cores(tokenizer, monkeypatch):
-    monkeypatch.delattr(parallel.os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: None)
-    assert parallel.available_cores() == 1
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 3)
-    assert parallel.available_cores() == 3
-
-
 class Dying:
     def encode_flat(self, texts):
         os._exit(1)
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_an_error(monkeypatch):
     monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1})

@@ -12,29 +12,6 @@ from albert_tf.tokenization.sentencepiece_file import ModelProto
 from tests.vocabularies import tie_pieces
 
 
-def test_white_space_accents_and_case(small):
-    assert small.encode("  Thé\t\u2003CAT ") == small.encode("the cat")
-    assert small.unk_id not in small.encode("the cat")
-
-
-def test_number_before_comma_is_split(train_model):
-    text = ["in 2000, or 2000, and 2000, it was 2000 or 2000"] * 20
-    model = train_model(
-        sentence_iterator=iter(text),
-        model_type="unigram",
-        user_defined_symbols=["▁2000,", "0,", ","],
-        vocab_size=40,
-    )
-    tokenizer = SentencePieceTokenizer(model)
-    pieces = tokenizer.tokenize("in 2000, or")
-    assert "".join(pieces) == "▁in▁2000,▁or"
-    assert not any(len(p) > 1 and p.endswith(",") for p in pieces)
-    ids, spans = tokenizer.encode_with_offsets("in 2000, or")
-    assert [tokenizer.pieces[i] for i in ids] == pieces
-    assert "in 2000, or"[slice(*spans[pieces.index(",")])] == ","
-    assert tokenizer.encode("10,") == tokenizer.encode_batch(["", "10,", "x"])[1]
-
-
 def test_raw_text_never_gives_special_ids(small, train_model):
     defined = train_model(
         control_symbols=[],
@@ -116,7 +93,7 @@ def test_a_damaged_model_is_refused(change, message):
 def test_flipped_bits_end_no_process(train_model):
     data = train_model(model_type="unigram", vocab_size=60)
     rng = random.Random(0)
-    for _ in range(200):
+    for _ in range(60):
         damaged = bytearray(data)
         for _ in range(rng.choice([1, 3, 30])):
             damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)

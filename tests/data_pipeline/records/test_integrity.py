@@ -40,8 +40,7 @@ def empty(path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "pattern"),
-    [(cut_at_a_record, ""), (cut_at_a_record, "/x-*"), (empty, f"/{SECOND}")],
+    ("damage", "pattern"), [(cut_at_a_record, ""), (empty, f"/{SECOND}")]
 )
 def test_a_file_of_another_size(data, read, damage, pattern):
     before = (data / SECOND).stat().st_size
@@ -53,7 +52,7 @@ def test_a_file_of_another_size(data, read, damage, pattern):
     read(data / FIRST)
 
 
-@pytest.mark.parametrize("pattern", ["", "/*", "/x-*", "/x-0000?-of*.tfrecord"])
+@pytest.mark.parametrize("pattern", ["", "/*", "/x-0000?-of*.tfrecord"])
 def test_a_file_that_is_missing(data, read, pattern):
     (data / SECOND).unlink()
     with pytest.raises(UserError, match=f"lists {SECOND}, which is missing; copy it"):
@@ -102,14 +101,11 @@ def test_official_files_need_no_description(data, read, caplog):
     (data / "dataset_info.json").unlink()
     (data / "SHA256SUMS").unlink()
     cut_at_a_record(data / SECOND)
-    assert next(iter(read(data / "x-*")))["input_ids"].shape == (8, 32)
-    DataSet(str(data)).verify()
-    assert "2 of 2 files have no checksum" in caplog.text
-
-
-def test_the_lock_of_a_run_is_no_data(data, read):
     (data / ".lock").write_text("{}")
     assert next(iter(read(data / "*")))["input_ids"].shape == (8, 32)
+    DataSet(str(data)).verify()
+    assert "nothing checks that the files fit" in caplog.text
+    assert "2 of 2 files have no checksum" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -118,11 +114,8 @@ def test_the_lock_of_a_run_is_no_data(data, read):
         (["kind"], ["static"], r"holds \['static'\] for kind, expected one of static"),
         (["max_seq_length"], True, "True for max_seq_length, expected a value such as"),
         (["max_predictions_per_seq"], 0, "holds 0 for max_predictions_per_seq"),
-        (["sentence_objective"], 3, "3 for sentence_objective, expected a value such"),
         (["masking"], [], "nothing for masking.masked_lm_prob"),
         (["masking", "masked_lm_prob"], 1e999, "inf for masking.masked_lm_prob"),
-        (["masking", "do_permutation"], "false", "for masking.do_permutation, exp"),
-        (["tokenizer"], 3, "holds nothing for tokenizer.kind"),
         (["files"], ["../x"], r"'\.\./x'\] for files, expected names of files"),
         (["files", "a\n"], {}, r"holds nothing for files.'a\\n'.bytes, expected a"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),

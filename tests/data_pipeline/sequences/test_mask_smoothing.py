@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.tokenization import load_tokenizer
 from data_pipeline import count_tokens
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
@@ -56,41 +55,40 @@ def test_a_word_has_the_mean_weight_of_its_tokens():
     assert not shares[1::2].any()
 
 
-@pytest.fixture
-def counts_file(tmp_path, corpus_file, model_file):
-    path = tmp_path / "corpus.counts"
-    count_tokens.count_tokens(
-        count_tokens.CountTokensOptions(
-            input_file=str(corpus_file),
-            output_file=str(path),
-            spm_model_file=model_file,
-        )
+@pytest.fixture(scope="module")
+def counts_file(tmp_path_factory, corpus_file, model_file):
+    path = tmp_path_factory.mktemp("counts") / "corpus.counts"
+    count_tokens.main(
+        [
+            "count_tokens",
+            f"--input_file={corpus_file}",
+            f"--output_file={path}",
+            f"--spm_model_file={model_file}",
+        ]
     )
     return path
 
 
-@pytest.fixture
-def make(make_options, tmp_path, counts_file):
-    """Makes records with smoothed masks."""
-
-    def data(name="data", **changes):
-        values = {
-            "output_file": str(tmp_path / name / "x.tfrecord"),
-            "dupe_factor": 1,
-            "ngram": 1,
-            "do_whole_word_mask": False,
-            "mask_smoothing": 0.7,
-            "token_counts_file": str(counts_file),
-        }
-        create_pretraining_data(make_options(**{**values, **changes}))
-        return tmp_path / name
-
-    return data
+def test_the_tokens_of_a_corpus_are_counted(counts_file, corpus_file, tokenizer):
+    found = json.loads(counts_file.read_text())
+    ids, _ = tokenizer.encode_flat(corpus_file.read_text().splitlines())
+    expected = np.bincount(ids, minlength=tokenizer.vocab_size)
+    assert found["counts"] == expected.tolist()
 
 
-def mean_count(folder, model_file, counts):
+def test_text_of_another_encoding_is_not_counted(model_file, tmp_path):
+    (tmp_path / "gbk.txt").write_text("我们在这里\n" * 9, "gbk")
+    options = count_tokens.CountTokensOptions(
+        input_file=str(tmp_path / "gbk.txt"),
+        output_file=str(tmp_path / "x.counts"),
+        spm_model_file=model_file,
+    )
+    with pytest.raises(UserError, match="are not UTF-8, too many to count"):
+        count_tokens.count_tokens(options)
+
+
+def mean_count(folder, tokenizer, counts):
     """Computes the mean log of the counts of the tokens to predict."""
-    tokenizer = load_tokenizer(model_file)
     dataset = pretraining_dataset(str(folder), tokenizer, 8, 32, 5, 1, False)
     logs = [
         np.log1p(counts[batch["masked_lm_ids"].numpy()])[batch["masked_lm_weights"] > 0]
@@ -99,34 +97,23 @@ def mean_count(folder, model_file, counts):
     return np.concatenate(logs).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masking", ["static", "dynamic"])
-def test_smoothed_masks_predict_rarer_tokens(make, model_file, counts_file, masking):
+def test_smoothed_masks_predict_rarer_tokens(made, tokenizer, counts_file, masking):
     counts = np.array(json.loads(counts_file.read_text())["counts"])
-    smoothed = mean_count(make(masking=masking), model_file, counts)
-    plain = make("plain", masking=masking, mask_smoothing=0.0, token_counts_file=None)
-    alike = mean_count(plain, model_file, counts)
-    assert smoothed < alike - 0.05
+    single = {"masking": masking, "ngram": 1, "do_whole_word_mask": False}
+    smoothed = made(**single, mask_smoothing=0.7, token_counts_file=str(counts_file))
+    alike = mean_count(made(**single), tokenizer, counts)
+    assert mean_count(smoothed, tokenizer, counts) < alike - 0.05
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"token_counts_file": None}, "need each other; pass both"),
-        ({"mask_smoothing": 0.0}, "need each other; pass both"),
-    ],
-)
-def test_what_does_not_fit_is_refused(make, changes, message, tmp_path):
-    with pytest.raises(UserError, match=message):
-        make(**changes)
-    assert not (tmp_path / "data").exists()
-
-
-def test_counts_of_another_vocabulary_are_refused(make, counts_file, tmp_path):
+@pytest.mark.parametrize("changes", [{"tokenizer": "another"}, {"counts": [-1]}])
+def test_counts_of_another_vocabulary_are_refused(
+    changes, counts_file, make_options, tmp_path
+):
     found = json.loads(counts_file.read_text())
-    counts_file.write_text(json.dumps({**found, "tokenizer": "another"}))
+    path = tmp_path / "other.counts"
+    path.write_text(json.dumps({**found, **changes}))
+    options = make_options(mask_smoothing=0.7, token_counts_file=str(path))
     with pytest.raises(UserError, match="does not count the tokens of this vocabulary"):
-        make()
-    counts_file.write_text(json.dumps({**found, "counts": [-1]}))
-    with pytest.raises(UserError, match="does not count the tokens of this vocabulary"):
-        make()
-    assert not (tmp_path / "data").exists()
+        create_pretraining_data(options)

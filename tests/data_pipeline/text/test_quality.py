@@ -19,24 +19,25 @@ ENGLISH = "the cat sat\non the mat\n\n"
 
 @pytest.fixture
 def create(make_options, out, tmp_path):
-    """Makes records of a text; returns what dataset_info.json holds."""
+    """Makes unmasked records of a text; returns what dataset_info.json holds."""
 
     def run(text, **changes):
         data = text.encode() if isinstance(text, str) else text
         path = tmp_path / "text.txt"
         if not path.exists():  # of another second, it would be another corpus
             path.write_bytes(data)
-        create_pretraining_data(make_options(input_file=str(path), **changes))
+        changes = {"masking": "dynamic", "input_file": str(path), **changes}
+        create_pretraining_data(make_options(**changes))
         return json.loads((out / "dataset_info.json").read_text())
 
     return run
 
 
 @pytest.fixture
-def wordpiece(tmp_path, vocabulary):
-    """Flags of a vocabulary with the letters of a few English and Chinese words."""
+def wordpiece(tmp_path):
+    """Flags of a vocabulary with a few English words."""
     path = tmp_path / "vocab.txt"
-    path.write_text(vocabulary([*"我们在这里看见一条河。", *ENGLISH.split(), "##s"]))
+    path.write_text(vocabulary([*ENGLISH.split(), "##s"]))
     return {"spm_model_file": None, "vocab_file": str(path)}
 
 
@@ -49,23 +50,6 @@ def test_nothing_is_said_of_good_text(create, caplog):
         "one_sentence_documents": 0.0,
     }
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
-
-
-def test_text_of_another_language_is_refused(create, out):
-    with pytest.raises(UserError) as error:
-        create(CHINESE * 50)
-    assert "50.0% of the tokens of" in str(error.value)
-    assert "small.model, more than --max_unknown=0.3 allows" in str(error.value)
-    assert not out.exists()
-
-
-def test_text_of_another_encoding_is_refused(create, out, wordpiece):
-    text = ("我们在这里\n看见一条河\n\n" * 50).encode("gbk")
-    with pytest.raises(
-        UserError, match="of the characters of .*text.txt are not UTF-8"
-    ):
-        create(text, **wordpiece)
-    assert not out.exists()
 
 
 def test_figures(create, wordpiece, caplog):
@@ -99,7 +83,7 @@ def test_json_lines_without_text_are_told_of(make_options, tmp_path, caplog):
     lines = [{"text": "the cat sat. on the mat."}] * 20 + [{"body": "x"}] * 3
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    create_pretraining_data(make_options(input_file=str(path)))
+    create_pretraining_data(make_options(input_file=str(path), masking="dynamic"))
     message = f"3 JSON lines without the field 'text' were left out (most in {path})"
     assert message in caplog.text
 
@@ -137,15 +121,13 @@ def test_what_only_the_whole_text_shows_is_kept(create, out, monkeypatch):
     assert info["shares"]["unknown"] > 0.3
 
 
-def test_the_beginnings_of_files_are_looked_at_first(
-    create, out, tmp_path, monkeypatch
-):
+def test_the_beginnings_of_files_are_looked_at_first(create, out, monkeypatch):
     monkeypatch.delattr(workers, "write_shard")
     with pytest.raises(UserError, match="more than --max_unknown=0.3 allows"):
         create(CHINESE)
+    assert not out.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sentencepiece", "wordpiece"])
 def test_accents_that_are_lost(kind, model_file, tmp_path, make_options, caplog):
     text = "the cäts sät. the dög rän.\n" * 99

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.xlnet import dataset as stream_pipeline
 from data_pipeline.xlnet.dataset import stream_dataset
@@ -28,7 +27,8 @@ def streams(made):
     """Makes streams in two files, once for each choice of options."""
 
     def make(**changes):
-        return made(**{"objective": "permutation_lm", "num_shards": 2, **changes})
+        options = {"objective": "permutation_lm", "num_shards": 2, "dupe_factor": None}
+        return made(**{**options, **changes})
 
     return make
 
@@ -73,32 +73,11 @@ def test_segments_of_a_file_continue_each_other(
     forward = reused[0][0]
     assert len(forward) > 1000 and forward == ids[: len(forward)]
     backward = reused[1][1][::-1]
-    assert (
-        backward == ids[len(ids) - 1 - len(backward) : -1]
-        or backward == (ids[len(ids) - len(backward) :])
-    )
+    ends = (len(ids) - 1, len(ids))
+    assert backward in [ids[end - len(backward) : end] for end in ends]
 
 
 @pytest.mark.slow
-def test_rows_of_a_batch_continue_those_of_the_batch_before(streams, read):
-    folder = streams()
-    for training in (False, True):
-        batches = [b for b, _ in zip(read(folder, training), range(60), strict=False)]
-        assert np.array(batches[0]["stream_starts"]).tolist() == [1, 1, 1]
-        for before, after in zip(batches, batches[1:], strict=False):
-            rows = len(after["input_ids"])  # the last batch may lack some at its end
-            continues = after["stream_starts"].numpy() == 0
-            # The text behind the reused part begins as the next segment does.
-            first_sep = (before["segment_ids"].numpy()[:rows] == 0).sum(axis=1) - 1
-            for row in np.flatnonzero(continues):
-                length = min(first_sep[row] - REUSED, REUSED)
-                of_a = before["input_ids"].numpy()[row, REUSED : REUSED + length]
-                reused = after["input_ids"].numpy()[row, :length]
-                np.testing.assert_array_equal(of_a, reused)
-        starts = sum(int(b["stream_starts"].numpy().sum()) for b in batches)
-        assert starts < 20
-
-
 def test_evaluation_reads_each_record_once(streams, read, examples):
     folder = streams()
     expected = sorted(
@@ -106,12 +85,10 @@ def test_evaluation_reads_each_record_once(streams, read, examples):
         for path in folder.glob("*.tfrecord")
         for example in examples(path)
     )
-    for batch_size in (3, 7):
-        batches = list(read(folder, batch_size=batch_size))
-        rows = np.concatenate([batch["input_ids"] for batch in batches])
-        assert sorted(map(tuple, rows)) == expected
-        sizes = {len(batch["input_ids"]) for batch in batches[:-1]}
-        assert sizes == {batch_size}
+    batches = list(read(folder, batch_size=7))
+    rows = np.concatenate([batch["input_ids"] for batch in batches])
+    assert sorted(map(tuple, rows)) == expected
+    assert {len(batch["input_ids"]) for batch in batches[:-1]} == {7}
 
 
 @pytest.mark.slow
@@ -120,11 +97,12 @@ def test_predictions_are_drawn_anew_in_each_epoch(streams, read):
     records = sum(len(b["input_ids"]) for b in read(folder))
     epoch = records // 3
     batches = list(read(folder, training=True).take(2 * epoch))
-    again = list(read(folder, training=True).take(2 * epoch))
-    seen = {}
-    for batch, same in zip(batches, again, strict=True):
+    again = list(read(folder, training=True).take(5))
+    for batch, same in zip(batches, again, strict=False):
         for name, values in batch.items():
             np.testing.assert_array_equal(values, same[name])
+    seen = {}
+    for batch in batches:
         for ids, targets in zip(
             batch["input_ids"].numpy(), batch["target_positions"].numpy(), strict=True
         ):
@@ -135,6 +113,7 @@ def test_predictions_are_drawn_anew_in_each_epoch(streams, read):
     assert 4 < weights.sum(axis=1).mean() <= 5
 
 
+@pytest.mark.slow
 def test_the_place_in_the_streams_is_saved(streams, read, tmp_path):
     def batches(iterator, count):
         return [next(iterator)["target_positions"].numpy() for _ in range(count)]
@@ -171,6 +150,7 @@ def in_files(examples):
     return read_files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
     streams, read, in_files, seed
@@ -180,7 +160,11 @@ def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
     size, more = divmod(sum(map(len, files)), 3)
     begins = [row * size + min(row, more) for row in range(3)]
     dataset = read(streams(num_shards=4), training=True, seed=seed).take(3 * size)
-    found = lines(dataset)
+    batches = list(dataset)
+    # A row continues the one above it, but in the first batch.
+    starts = np.array([batch["stream_starts"] for batch in batches])
+    assert starts[0].tolist() == [1, 1, 1] and starts.mean() < 0.2
+    found = lines(batches)
     for number, order in enumerate(orders):
         line = [record for file in order for record in files[file]]
         parts = [line[begin : begin + size] for begin in begins]
@@ -188,17 +172,18 @@ def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
         assert found[number * 3 * size :][: 3 * size] == expected
 
 
-@pytest.mark.parametrize("training", [False, True])
-def test_blocks_do_not_show(streams, read, monkeypatch, training):
-    dataset = read(streams(), training, batch_size=7)
+@pytest.mark.slow
+def test_blocks_do_not_show(streams, read, monkeypatch):
+    dataset = read(streams(), training=True, batch_size=7)
     expected = [batch["target_ids"].numpy() for batch in dataset.take(40)]
     monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", 7 * 3 * 300)
-    dataset = read(streams(), training, batch_size=7)
+    dataset = read(streams(), training=True, batch_size=7)
     for batch, same in zip(dataset.take(40), expected, strict=True):
         np.testing.assert_array_equal(batch["target_ids"], same)
 
 
-def test_no_file_stays_open_whatever_the_batch(streams, read):
+@pytest.mark.slow
+def test_no_file_stays_open_and_a_checkpoint_holds_no_text(streams, read, tmp_path):
     iterator = iter(read(streams(), training=True, batch_size=40))
     next(iterator)
     opened = []
@@ -206,11 +191,6 @@ def test_no_file_stays_open_whatever_the_batch(streams, read):
         if os.path.lexists(descriptor):
             opened.append(os.readlink(descriptor))
     assert [path for path in opened if path.endswith(".tfrecord")] == []
-
-
-def test_a_checkpoint_holds_no_text(streams, read, tmp_path):
-    iterator = iter(read(streams(), training=True, batch_size=40))
-    next(iterator)
     tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "place"))
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 8192
 
@@ -255,20 +235,3 @@ def test_streams_need_their_description(streams, read, tmp_path):
     (tmp_path / "alone" / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="alone lacks a dataset_info.json, which"):
         read(tmp_path / "alone")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"max_seq_length": 31}, "--max_seq_length=31 is odd, .*; pass 32"),
-        (
-            {"max_seq_length": 10**6},
-            "holds too little text to train on: [0-9]+ tokens",
-        ),
-    ],
-)
-def test_options_that_make_no_streams_are_refused(make_options, out, changes, message):
-    changes = {"objective": "permutation_lm", "dupe_factor": None, **changes}
-    with pytest.raises(UserError, match=message):
-        create_pretraining_data(make_options(**changes))
-    assert not list(out.rglob("*.tfrecord"))

@@ -57,31 +57,6 @@ def test_records_are_read_as_by_the_official_code(name, shared):
     np.testing.assert_array_equal(found["target_weights"], data["parsed/target_mask"])
 
 
-def test_the_law_in_words():
-    ids = tf.constant([[5, 6, 7, 8, 5, 6, 7, 2]])
-    chosen = np.array([[1, 0, 1, 0, 0, 1, 0, 1]], bool)
-    permutations = np.array([[[3, 0, 2, 1], [0, 1, 2, 3]]], "int32")
-    query_order, key_order, targets = permuted_order(
-        ids, chosen, permutations, 4, _FUNCTIONAL
-    )
-    # The functional token sees itself; target 2 comes before target 0.
-    seen = ~hidden(query_order, key_order)[0]
-    assert [list(np.flatnonzero(row)) for row in seen] == [
-        [1, 2, 3],
-        [1, 3],
-        [1, 3],
-        [1, 3],
-        [0, 1, 2, 3, 4, 6],
-        [0, 1, 2, 3, 4, 6],
-        [0, 1, 2, 3, 4, 6],
-        [0, 1, 2, 3, 4, 5, 6, 7],
-    ]
-    found = predictions(ids, targets, 4)
-    assert found["target_positions"].numpy().tolist() == [[0, 2, 5, -1]]
-    assert found["target_ids"].numpy().tolist() == [[5, 7, 6, 0]]
-    assert found["target_weights"].numpy().tolist() == [[1, 1, 1, 0]]
-
-
 def test_permutations_follow_from_their_seed_inside_tf_data():
     seeds = tf.data.Dataset.from_tensor_slices([[1, 2], [1, 2], [1, 3]])
     drawn = list(seeds.map(lambda seed: draw_permutations(500, 4, seed)))

@@ -22,16 +22,12 @@ def folder(small_files, tmp_path):
     return tmp_path
 
 
-def test_the_folder_and_the_vocabulary_in_it_are_one(folder, small_bpe):
+def test_saving(folder, small_bpe, tmp_path):
     assert load_tokenizer(folder / "vocab.json").encode(TEXT) == small_bpe.encode(TEXT)
-    assert load_tokenizer(folder).kind == "byte_bpe"
-
-
-def test_saving(small_bpe, tmp_path):
-    small_bpe.save(tmp_path)
-    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    small_bpe.save(tmp_path / "saved")
+    config = json.loads((tmp_path / "saved/tokenizer_config.json").read_text())
     assert (config["kind"], config["file"]) == ("byte_bpe", "tokenizer.json")
-    loaded = load_tokenizer(tmp_path)
+    loaded = load_tokenizer(tmp_path / "saved")
     assert loaded.encode(TEXT) == small_bpe.encode(TEXT)
     assert loaded.fingerprint() == small_bpe.fingerprint()
 
@@ -44,10 +40,9 @@ def test_transformers_reads_what_is_written(prefix, folder, tmp_path):
     save_for_others(ours, tmp_path / "theirs", "huggingface")
     (tmp_path / "theirs" / "config.json").write_text('{"model_type": "roberta"}')
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
-    pairs = ["a dog", ""]
-    texts = [TEXT, "<s> 2000\u3000<mask>"]
-    expected = theirs(texts, [*pairs[:1], "x"])["input_ids"]
-    assert ours(texts, [*pairs[:1], "x"], padding=False)["input_ids"] == expected
+    texts, pairs = [TEXT, "<s> 2000\u3000<mask>"], ["a dog", "x"]
+    expected = theirs(texts, pairs)["input_ids"]
+    assert ours(texts, pairs, padding=False)["input_ids"] == expected
     names = {"vocab.json", "merges.txt", "tokenizer_config.json"}
     assert saved_files(tmp_path / "theirs") == names
 
@@ -66,12 +61,6 @@ def test_one_file_of_transformers(folder, tmp_path, small_bpe):
     assert ours.encode_with_offsets(text)[1] == spans["offset_mapping"]
 
 
-def _changed(folder, change):
-    content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    change(content)
-    (folder / "tokenizer.json").write_text(json.dumps(content))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -85,9 +74,12 @@ def _changed(folder, change):
     ],
 )
 def test_what_a_tokenizer_json_cannot_have(change, message, small_bpe, tmp_path):
-    (tmp_path / "tokenizer.json").write_bytes(small_bpe.file_bytes)
-    load_tokenizer(tmp_path)
-    _changed(tmp_path, change)
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(small_bpe.file_bytes)
+    load_tokenizer(path.parent)
+    content = json.loads(path.read_bytes())
+    change(content)
+    path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=message):
         load_tokenizer(tmp_path)
 
@@ -98,7 +90,6 @@ def test_what_a_tokenizer_json_cannot_have(change, message, small_bpe, tmp_path)
         ("merges.txt", "#version: 0.2\nt h e\n", "holds a damaged tokenizer"),
         ("merges.txt", "q zzz\n", r"damaged tokenizer \(KeyError\('.?zzz'"),
         ("merges.txt", b"\xff", "is not UTF-8"),
-        ("vocab.json", "{", "holds a damaged tokenizer"),
         ("vocab.json", "[]", "holds a damaged tokenizer"),
         ("vocab.json", '{"a": 1}', "the ids 0 to 0"),
         ("vocab.json", '{"<s>": 0}', "no pieces for 256 of the 256 bytes"),
@@ -123,10 +114,3 @@ def test_a_missing_special_piece(folder):
     (folder / "vocab.json").write_text(json.dumps(pieces))
     with pytest.raises(UserError, match="has no piece '<mask>'; RoBERTa needs <pad>"):
         load_tokenizer(folder)
-
-
-def test_a_mark_before_the_merges_is_no_piece(folder):
-    expected = load_tokenizer(folder).fingerprint()
-    merges = folder / "merges.txt"
-    merges.write_text(merges.read_text("utf-8"), "utf-8-sig")
-    assert load_tokenizer(folder).fingerprint() == expected

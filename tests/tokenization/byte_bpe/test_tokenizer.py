@@ -1,11 +1,11 @@
 """Byte-level BPE: ids, offsets, pairs, special tokens, and the text back."""
 
 import json
+import shutil
 
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.byte_bpe import Merges
 from albert_tf.tokenization.byte_bpe import words_of
@@ -15,12 +15,8 @@ from albert_tf.tokenization.tokenizer import WordCache
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a b", ["a", " b"]),
-        ("a   b", ["a", "  ", " b"]),
-        ("a\t\nb", ["a", "\t", "\n", "b"]),
-        ("a \n", ["a", " \n"]),
+        ("a   b\t\nb \n", ["a", "  ", " b", "\t", "\n", "b", " \n"]),
         ("we'll 'sing it's's", ["we", "'ll", " '", "sing", " it", "'s", "'s"]),
-        ("x!'s \n's", ["x", "!'", "s", " ", "\n", "'s"]),
         ("a1\u00b2\u4e8c_\u0301b", ["a", "1\u00b2", "\u4e8c", "_\u0301", "b"]),
         # Letters since Unicode 14, 15.1 and 16, and a number.
         ("a\u1c89\U00010570\U0002ebf0", ["a\u1c89\U00010570\U0002ebf0"]),
@@ -47,10 +43,6 @@ def test_merges_go_by_rank_and_from_the_left():
     assert merges.apply(b"") == []
     assert merges.grow_in_order()
     assert not Merges(ids, {(256, b): (0, 257), (a, a): (1, 256)}).grow_in_order()
-
-
-def test_a_long_run_takes_a_time_that_hardly_grows_with_it(small_bpe):
-    assert len(small_bpe.encode("the" * 100_000)) >= 100_000
 
 
 @pytest.mark.parametrize("name", ["wiki", "hostile"])
@@ -92,19 +84,6 @@ def test_recorded_truncation(roberta, shared):
     assert len(rows) == 40
 
 
-def test_rows(small_bpe):
-    a, b = small_bpe.encode("the cat"), small_bpe.encode("dog")
-    found = small_bpe(["the cat", "the cat the cat"], ["dog", "dog"])
-    row = [0, *a, 2, 2, *b, 2]
-    assert found["input_ids"][0, : len(row)].tolist() == row
-    assert set(found["input_ids"][0, len(row) :].tolist()) == {small_bpe.pad_id} == {1}
-    assert not found["segment_ids"].any()
-    assert found["input_mask"][0].sum() == len(row)
-    as_bert = small_bpe.laid_out(CLS_FIRST)("the cat", "dog")
-    assert as_bert["input_ids"][0].tolist() == [0, *a, 2, *b, 2]
-    assert as_bert["segment_ids"][0].sum() == len(b) + 1
-
-
 def test_special_tokens_in_a_text(small_bpe):
     mask = small_bpe.mask_id
     assert mask == small_bpe.vocab_size - 1
@@ -134,27 +113,15 @@ def test_halves_of_surrogate_pairs_count_as_replacement_characters(small_bpe):
     assert small_bpe.encode("a\ud83db") == expected[0]
 
 
-def test_offsets_are_those_of_whole_letters_without_spaces(small_bpe):
-    text = " the  \U0001f680 dog"
-    pieces = small_bpe.tokenize(text)
-    _, spans = small_bpe.encode_with_offsets(text)
-    found = {text[start:end] for start, end in spans}
-    assert found >= {"the", "\U0001f680"} and not any(" " in part for part in found)
-    # A piece of spaces alone is empty, at its end.
-    assert (5, 5) in spans and pieces[spans.index((5, 5))] == "\u0120"
-
-
 def test_add_prefix_space(small_files, tmp_path, small_bpe):
-    for name in ("vocab.json", "merges.txt"):
-        (tmp_path / name).write_bytes((small_files / name).read_bytes())
+    shutil.copytree(small_files, tmp_path, dirs_exist_ok=True)
     (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
     prefixed = load_tokenizer(tmp_path)
-    assert prefixed.encode("the cat") == small_bpe.encode(" the cat")
-    assert prefixed.encode(" the cat") == small_bpe.encode(" the cat")
+    for text in ("the cat", " the cat"):
+        assert prefixed.encode(text) == small_bpe.encode(" the cat")
     assert prefixed.encode("") == []
     assert prefixed.encode_with_offsets("the cat")[1][0] == (0, 3)
     assert prefixed.fingerprint() != small_bpe.fingerprint()
-    assert small_bpe.as_word("the") == " the"
 
 
 def test_word_starts(small_bpe):

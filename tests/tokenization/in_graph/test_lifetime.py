@@ -7,15 +7,17 @@ import tensorflow as tf
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.tokenization.in_graph.graphs import traced
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 
+pytestmark = pytest.mark.slow
 TEXTS = ["aabb eee", "acgt"]
-SPEC = [tf.TensorSpec([None], tf.string)]
-CLEARS = {
-    "keras seed": lambda: keras.utils.set_random_seed(1),
-    "session": keras.utils.clear_session,
-}
+
+
+def clear():
+    keras.utils.set_random_seed(1)
+    keras.utils.clear_session()
 
 
 @pytest.fixture(params=["sentencepiece", "wordpiece"])
@@ -25,27 +27,23 @@ def tokenizer(request):
     return WordPieceTokenizer(wordpiece(["a", "##a", "##b", "e"]).encode())
 
 
-@pytest.mark.parametrize("clear", CLEARS.values(), ids=CLEARS)
-def test_it_answers_after_caches_were_cleared(tokenizer, clear):
+def test_it_answers_after_caches_were_cleared(tokenizer):
     in_graph = InGraphTokenizer(tokenizer)
-    traced = tf.function(in_graph.with_offsets, input_signature=SPEC)
+    graph = traced(in_graph.with_offsets)
     twins = [InGraphTokenizer(tokenizer)]
     expected = tokenizer.encode_batch(TEXTS)
     for _ in range(2):
         assert in_graph(tf.constant(TEXTS)).to_list() == expected
-        assert traced(tf.constant(TEXTS))[0].to_list() == expected
+        assert graph(tf.constant(TEXTS))[0].to_list() == expected
         assert [t(tf.constant(TEXTS)).to_list() for t in twins] in ([], [expected])
         twins.clear()
         clear()
 
 
-@pytest.mark.parametrize("clear", CLEARS.values(), ids=CLEARS)
-def test_an_export_answers_after_caches_were_cleared(tokenizer, clear, tmp_path):
+def test_an_export_answers_after_caches_were_cleared(tokenizer, tmp_path):
     module = tf.Module()
     module.tokenizer = InGraphTokenizer(tokenizer)
-    signature = tf.function(
-        lambda text: {"ids": module.tokenizer(text).to_tensor()}, input_signature=SPEC
-    )
+    signature = traced(lambda text: {"ids": module.tokenizer(text).to_tensor()})
     tf.saved_model.save(module, tmp_path, signatures=signature)
     if tokenizer.kind == "sentencepiece":  # it holds its model once
         stored = (tmp_path / "saved_model.pb").read_bytes()
@@ -57,11 +55,3 @@ def test_an_export_answers_after_caches_were_cleared(tokenizer, clear, tmp_path)
         assert ids.numpy().tolist() == [tokenizer.encode(TEXTS[0])]
         others.clear()
         clear()
-
-
-def test_many_tokenizers_are_no_function_that_is_traced_again(tokenizer, caplog):
-    for _ in range(8):
-        in_graph = InGraphTokenizer(tokenizer)
-        in_graph(tf.constant(TEXTS))
-        in_graph.with_offsets(tf.constant(TEXTS))
-    assert "retracing" not in caplog.text

@@ -5,18 +5,22 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.tokenization.in_graph.graphs import check
+from tests.tokenization.in_graph.graphs import traced
+from tests.tokenization.in_graph.graphs import twin
 from tests.vocabularies import tie_pieces
+from tests.vocabularies import wordpiece as vocabulary
 from tools.fuzz.inputs import CHARACTERS
 from tools.fuzz.inputs import TEXTS_WITH_NUL
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-KINDS = ["char", "ties", "wordpiece", "accents", "stripped words"]
-MORE_KINDS = ["char cased", "bpe", "accents cased", "marked words"]
-SPEC = [tf.TensorSpec([None], tf.string)]
+pytestmark = pytest.mark.slow
+KINDS = ["ties", "wordpiece", "accents"]
+MORE_KINDS = [
+    *("char", "char cased", "bpe", "accents cased", "marked words", "stripped words")
+]
 TRICKY = [
     "",
     "  \t ",
@@ -43,22 +47,6 @@ STEMS = st.text(st.sampled_from([*"aeσi20日本,e\u0301"]), max_size=3)
 PIECES = STEMS | STEMS.map("##{}".format) | CHARACTERS
 
 
-def twin(tokenizer):
-    """A function from strings to ids and, once more, to ids and their places."""
-    in_graph = InGraphTokenizer(tokenizer)
-    return lambda texts: (in_graph(texts), *in_graph.with_offsets(texts))
-
-
-def check(tokenizer, in_graph, texts):
-    flat, ids, starts, ends = (part.to_list() for part in in_graph(tf.constant(texts)))
-    assert flat == tokenizer.encode_batch(texts)
-    for row, text in enumerate(texts):
-        expected_ids, spans = tokenizer.encode_with_offsets(text)
-        assert ids[row] == expected_ids, text
-        found = list(zip(starts[row], ends[row], strict=True))
-        assert found == [tuple(span) for span in spans], text
-
-
 @pytest.fixture(
     scope="module",
     params=[*KINDS, *(pytest.param(k, marks=pytest.mark.nightly) for k in MORE_KINDS)],
@@ -67,10 +55,10 @@ def both(request, train_model):
     """A tokenizer and its twin."""
     if "word" in request.param:
         letters = "abcdefghijklmnopqrstuvwxyzσςı0123456789,日本三藏éİ\u0301\u0307ÉS"
-        pieces = [*SPECIAL, *letters, "##fe", *map("##{}".format, letters)]
+        pieces = [*letters, "##fe", *map("##{}".format, letters)]
         strips = {"marked words": False, "stripped words": True}.get(request.param)
         tokenizer = WordPieceTokenizer(
-            "\n".join(pieces).encode(),
+            vocabulary(pieces).encode(),
             do_lower_case=request.param != "stripped words",
             rules=TextRules(strip_accents=strips),
         )
@@ -90,32 +78,23 @@ def both(request, train_model):
         kind, _, cased = request.param.partition(" ")
         model = train_model(model_type=kind, vocab_size=60 if kind == "char" else 80)
         tokenizer = SentencePieceTokenizer(model, do_lower_case=not cased)
-    return tokenizer, tf.function(twin(tokenizer), input_signature=SPEC)
+    return tokenizer, traced(twin(tokenizer))
 
 
-@pytest.mark.slow
 @given(texts=BATCHES)
 def test_any_text(both, texts):
-    check(*both, texts)
+    check(both[0], texts, both[1])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(texts=BATCHES, pieces=st.lists(PIECES, max_size=12), do_lower_case=st.booleans())
 def test_any_text_and_vocabulary(texts, pieces, do_lower_case):
-    vocabulary = "\n".join([*SPECIAL, *pieces]).encode()
-    tokenizer = WordPieceTokenizer(vocabulary, do_lower_case)
-    check(tokenizer, twin(tokenizer), texts)
+    check(WordPieceTokenizer(vocabulary(pieces).encode(), do_lower_case), texts)
 
 
-@pytest.mark.slow
 def test_tricky_texts(both):
-    check(*both, TRICKY)
-    for text in TRICKY:
-        check(*both, [text])
-    check(*both, TRICKY[::-1])
-
-
-def test_no_text(both):
+    check(both[0], TRICKY, both[1])
+    check(both[0], TRICKY[::-1], both[1])
     _, in_graph = both
     parts = in_graph(tf.constant([], tf.string))
     assert [part.shape[0] for part in parts] == [0] * 4
@@ -125,9 +104,9 @@ def test_no_text(both):
 @pytest.mark.parametrize("name", ["english", "chinese"])
 def test_real_texts(name, request, shared):
     tokenizer = request.getfixturevalue(name)
-    in_graph = tf.function(twin(tokenizer))
+    in_graph = traced(twin(tokenizer))
     english = shared("data/text_en/wikipedia_squad/dev-v1.1.txt")
     chinese = shared("data/text_zh/classics/红楼梦.txt")
     lines = english.read_text("utf-8").splitlines()[:60]
     lines += chinese.read_text("utf-8").splitlines()[:60]
-    check(tokenizer, in_graph, [*lines, *TRICKY])
+    check(tokenizer, [*lines, *TRICKY], in_graph)
