@@ -13,10 +13,11 @@ PIECES = [
 
 @pytest.fixture(scope="session")
 def model_dir(tiny_config, tmp_path_factory):
-    """The directory."""
+    """The directory of a model of two layers."""
     directory = tmp_path_factory.mktemp("model")
     tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
     # The model has more rows than the vocabulary, as released ones do.
-    model = AlbertForPreTraining(tiny_config(vocab_size=len(PIECES) + 3))
+    sizes = {"vocab_size": len(PIECES) + 3, "num_hidden_layers": 2}
+    model = AlbertForPreTraining(tiny_config(**sizes))
     model.save_pretrained(directory, tokenizer)
     return directory

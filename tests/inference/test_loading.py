@@ -9,11 +9,7 @@ from albert_tf.inference.loading import read_texts
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        (
-            "a.txt",
-            "one\r\ntwo\u2028still two\n\n",
-            (["one", "two\u2028still two", ""], None),
-        ),
+        ("a.txt", "one\r\ntwo\u2028two\n\n", (["one", "two\u2028two", ""], None)),
         ("a.txt", "one\teins\ntwo\tzwei", (["one", "two"], ["eins", "zwei"])),
         ("a.tsv", "id\ttext\n7\tone\n", (["one"], None)),
         ("a.csv", "text_pair,text\nb,a\n", (["a"], ["b"])),
@@ -31,14 +27,8 @@ def test_read(tmp_path, name, content, expected):
     ("content", "message"),
     [
         (b"", "a.txt is empty"),
-        (
-            b"a\tb\nc\n",
-            r"line 2: expected 2 text\(s\) as on the first line, found 1",
-        ),
-        (
-            b"a\nb\tc\n",
-            r"line 2: expected 1 text\(s\) as on the first line, found 2",
-        ),
+        (b"a\tb\nc\n", "line 2: expected 2 text.s. as on the first line, found 1"),
+        (b"a\nb\tc\n", "line 2: expected 1 text.s. as on the first line, found 2"),
         (b"a\tb\tc\n", "a.txt, line 1: expected 2 .* found 3"),
         ("电影".encode("gbk"), "a.txt is not UTF-8"),
     ],

@@ -15,12 +15,12 @@ from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.masked_words import pseudo_log_likelihoods
 from albert_tf.inference.minimal_pairs import accuracies
 from albert_tf.inference.minimal_pairs import read_pairs
+from albert_tf.inference.minimal_pairs import score_pairs
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
-from albert_tf.xlnet.config import XLNetConfig
 from albert_tf.xlnet.model import XLNetLMHeadModel
 from tests.vocabularies import tie_pieces
 
@@ -31,7 +31,7 @@ PIECES = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def loaded(model_dir):
     model = AlbertForMaskedLM.from_pretrained(model_dir)
     return model, load_tokenizer(model_dir)
@@ -59,6 +59,7 @@ def test_scores_equal_one_call_for_each_token(loaded):
     assert found[0] < found[1] < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tokenizer", "texts", "continues"),
     [
@@ -75,7 +76,8 @@ def test_whole_words_hide_the_rest_of_the_word(
     tiny_config, tokenizer, texts, continues
 ):
     keras.utils.set_random_seed(1)  # with some weights the rest hardly matters
-    model = AlbertForMaskedLM(tiny_config(vocab_size=tokenizer.vocab_size))
+    sizes = {"vocab_size": tokenizer.vocab_size, "num_hidden_layers": 1}
+    model = AlbertForMaskedLM(tiny_config(**sizes))
 
     def rest(ids, place):
         pieces = [tokenizer.pieces[index] for index in ids]
@@ -90,37 +92,28 @@ def test_whole_words_hide_the_rest_of_the_word(
     assert np.abs(found - plain).min() > 1e-4
 
 
-def test_xlnet_is_asked_by_permutation():
-    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
-    config = XLNetConfig(
-        n_token=len(PIECES),
-        d_model=8,
-        n_head=2,
-        d_head=4,
-        d_inner=16,
-        n_layer=2,
-        initializer_range=0.5,
-    )
-    model = XLNetLMHeadModel(config)
-    text = "the unlikely film"
-    ids = tokenizer(text)["input_ids"]
+@pytest.mark.slow
+def test_xlnet_is_asked_by_permutation(xlnet_config, xlnet_tokenizer):
+    model = XLNetLMHeadModel(xlnet_config(initializer_range=0.5))
+    text = "the film was bad"
+    row = xlnet_tokenizer(text)
+    ids, expected = row["input_ids"], 0.0
     tokens = ids.shape[1]
-    expected = 0.0
-    for place in range(1, tokens - 1):
+    for place in range(tokens - 2):
         hidden = np.zeros((1, tokens, tokens))
         hidden[:, :, place] = 1  # no token sees the word that is asked for
-        features = {"input_ids": ids, "segment_ids": np.zeros_like(ids)}
-        targets = np.array([[place]])
-        features |= {"perm_mask": hidden, "target_positions": targets}
-        logits = model(features)["logits"][0, 0]
+        asked = {"perm_mask": hidden, "target_positions": np.array([[place]])}
+        logits = model({**row, **asked})["logits"][0, 0]
         expected += float(tf.nn.log_softmax(logits)[ids[0, place]])
-    found = pseudo_log_likelihoods(model, tokenizer, [text])
+    found = pseudo_log_likelihoods(model, xlnet_tokenizer, [text])
     np.testing.assert_allclose(found, [expected], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_discriminator_is_asked_once(tiny_config, tmp_path):
     tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
-    model = AlbertForReplacedTokens(tiny_config(vocab_size=len(PIECES)))
+    config = tiny_config(vocab_size=len(PIECES), num_hidden_layers=1)
+    model = AlbertForReplacedTokens(config)
     texts = ["the unlikely film", "film", ""]
     found = pseudo_log_likelihoods(model, tokenizer, texts, batch_size=2)
     for text, score in zip(texts, found, strict=True):
@@ -139,9 +132,11 @@ def test_a_text_without_room(loaded):
         pseudo_log_likelihoods(model, tokenizer, texts)
 
 
+@pytest.mark.slow
 def test_a_model_that_answers_nan(tiny_config):
     tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
-    model = AlbertForMaskedLM(tiny_config(vocab_size=len(PIECES)))
+    config = tiny_config(vocab_size=len(PIECES), num_hidden_layers=1)
+    model = AlbertForMaskedLM(config)
     model.set_weights([weight * np.nan for weight in model.get_weights()])
     with pytest.raises(UserError, match="answers NaN to input 1"):
         pseudo_log_likelihoods(model, tokenizer, ["film"])
@@ -168,7 +163,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_pairs_of_a_folder(folder):
+def test_pairs_of_a_folder(folder, tmp_path):
     pairs = read_pairs(folder)
     assert [(p["good"], p["bad"]) for p in pairs] == [
         ("the film", "film the"),
@@ -182,6 +177,9 @@ def test_pairs_of_a_folder(folder):
     }
     assert pairs[2]["groups"] == {"UID": "own", "linguistics_term": None, "field": None}
     assert len(read_pairs(folder, at_most=1)) == 2
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no table"):
+        read_pairs(tmp_path / "empty")
 
 
 def test_accuracies_are_means_of_sets(folder):
@@ -194,24 +192,17 @@ def test_accuracies_are_means_of_sets(folder):
     }
 
 
+_HEAD = "sentence_good\tsentence_bad"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("sentence_good\tsentence_bad\na\n", "line 2: 1 fields, but the header has 2"),
-        ("good\tbad\na\tb\n", "no sentence in the column sentence_good; correct"),
-        ("sentence_good\tsentence_bad\n", "holds no pairs"),
-        (
-            "sentence_good\tsentence_bad\tsentence_good \na\tb\tc\n",
-            "pairs.tsv has 2 columns 'sentence_good'; give each its own name",
-        ),
-        (
-            "sentence_good\tsentence_bad\tUID\na\tb\tx\na\tb\t\n",
-            "line 3: no name of a set in the column UID; correct the row",
-        ),
-        (
-            "sentence_good\tsentence_bad\na\tb\udcff\n",
-            "line 2: a text is not UTF-8; correct the row",
-        ),
+        (f"{_HEAD}\na\n", "line 2: 1 fields, but the header has 2"),
+        (f"{_HEAD}\n", "holds no pairs"),
+        (f"{_HEAD}\tsentence_good \na\tb\tc\n", "pairs.tsv has 2 columns 'sentence_g"),
+        (f"{_HEAD}\tUID\na\tb\tx\na\tb\t\n", "line 3: no name of a set in the column"),
+        (f"{_HEAD}\na\tb\udcff\n", "line 2: a text is not UTF-8; correct the row"),
     ],
 )
 def test_bad_tables(tmp_path, content, message):
@@ -221,18 +212,10 @@ def test_bad_tables(tmp_path, content, message):
         read_pairs(path)
 
 
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ({"UID": None}, "line 2: no name of a set in the column UID"),
-        ({"field": ["a"]}, r"line 2: \['a'\] in the column field is no name"),
-    ],
-)
-def test_groups_without_a_name(tmp_path, groups, message):
+def test_groups_without_a_name(tmp_path):
     path = tmp_path / "pairs.jsonl"
-    rows = [pair("a", "b", UID="x"), pair("a", "b", **groups)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(UserError, match=message):
+    path.write_text(json.dumps(pair("a", "b", field=["a"])))
+    with pytest.raises(UserError, match=r"\['a'\] in the column field is no name"):
         read_pairs(path)
 
 
@@ -245,11 +228,7 @@ def test_names_of_groups_are_texts(tmp_path):
     assert found["field"] == {}
 
 
-def test_a_folder_without_tables(tmp_path):
-    with pytest.raises(UserError, match="holds no table"):
-        read_pairs(tmp_path)
-
-
+@pytest.mark.slow
 def test_the_command(model_dir, loaded, folder, tmp_path, capsys):
     written = tmp_path / "scores.json"
     flags = [f"--model_dir={model_dir}", f"--input_file={folder}"]
@@ -269,13 +248,10 @@ def test_the_command(model_dir, loaded, folder, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("column", ["sentence_good", "sentence_bad"])
-def test_a_sentence_without_tokens(model_dir, tmp_path, column):
+def test_a_sentence_without_tokens(loaded, tmp_path, column):
     path = tmp_path / "pairs.jsonl"
     rows = [pair("film", "bad"), {**pair("film", "bad"), column: "\u200b"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = minimal_pairs.MinimalPairsOptions(
-        model_dir=str(model_dir), input_file=str(path)
-    )
     message = f"pairs.jsonl, line 2: the tokenizer finds no token in .* column {column}"
     with pytest.raises(UserError, match=message):
-        minimal_pairs.minimal_pairs(options)
+        score_pairs(*loaded, read_pairs(path))

@@ -56,4 +56,5 @@ def randomised():
 @pytest.fixture
 def theirs(xlnet_config):
     """A config that all forms can express."""
-    return xlnet_config(n_head=2, mem_len=5, reuse_len=3, clamp_len=9)
+    sizes = {"n_head": 2, "mem_len": 5, "reuse_len": 3, "clamp_len": 9}
+    return xlnet_config(**sizes, dropout=0.2, dropatt=0.2)

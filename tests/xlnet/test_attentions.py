@@ -37,9 +37,3 @@ def test_only_on_request(xlnet_config, xlnet_features):
         asked({**xlnet_features, "memories": memories})
     with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
         XLNetModel(xlnet_config(), return_attentions=True, depth_loop=True)
-
-
-def test_memories_of_a_deeper_model_are_refused(xlnet_config, xlnet_features):
-    model, deeper = (XLNetModel(xlnet_config(mem_len=2, n_layer=n)) for n in (1, 2))
-    with pytest.raises(UserError, match=r"memories has the shape \[2, 2, 2, "):
-        model({**xlnet_features, "memories": deeper.first_memories(2)})

@@ -46,18 +46,11 @@ def test_what_all_architectures_say():
     [
         ({"d_model": 0}, "d_model must be a positive integer"),
         ({"d_model": 7}, "d_model must be even"),
-        ({"embedding_size": True}, "embedding_size must be a positive integer"),
-        (
-            {"ff_activation": "mish"},
-            "ff_activation must be one of gelu, relu, ge",
-        ),
+        ({"ff_activation": "mish"}, "ff_activation must be one of gelu, relu, ge"),
         ({"untie_r": 1}, "untie_r must be true or false, got 1"),
         ({"dropatt": 1.0}, r"dropatt must be in \[0, 1\)"),
-        ({"initializer_range": -1}, "initializer_range must be finite"),
         ({"mem_len": -1}, "mem_len must be an integer from 0"),
-        ({"reuse_len": 1.5}, "reuse_len must be an integer from 0"),
         ({"clamp_len": None}, "clamp_len must be an integer from -"),
-        ({"parameter_sharing": "some"}, "parameter_sharing must be one of all"),
         ({"num_hidden_groups": 13}, r"at most n_layer \(12\)"),
         ({"inner_group_num": 900}, r"n_layer \(12\) times inner_group_num"),
         ({"hidden_size": 5}, "has the unknown key 'hidden_size'"),
@@ -66,9 +59,3 @@ def test_what_all_architectures_say():
 def test_what_makes_no_sense_is_refused(change, message):
     with pytest.raises(UserError, match=message):
         XLNetConfig.from_dict({**_OFFICIAL, **change})
-
-
-def test_a_key_that_is_missing():
-    with pytest.raises(UserError, match="the file lacks the key 'n_head'"):
-        values = {name: v for name, v in _OFFICIAL.items() if name != "n_head"}
-        XLNetConfig.from_dict(values, source="the file")

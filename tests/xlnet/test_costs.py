@@ -6,6 +6,7 @@ from albert_tf.xlnet.config import XLNetConfig
 from albert_tf.xlnet.costs import forward_flops
 from albert_tf.xlnet.costs import pretraining_parameters
 from albert_tf.xlnet.costs import training_memory
+from albert_tf.xlnet.family import XLNET
 from albert_tf.xlnet.model import XLNetLMHeadModel
 
 
@@ -15,12 +16,31 @@ def config(**changes):
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"parameter_sharing": "all", "embedding_size": 4}]
+    "changes",
+    [
+        {},
+        {"parameter_sharing": "all", "num_hidden_groups": 2, "inner_group_num": 2},
+        {"parameter_sharing": "attention", "embedding_size": 4},
+        {"parameter_sharing": "ffn", "untie_r": False},
+    ],
 )
 def test_parameters_are_those_of_the_model(changes):
     model = XLNetLMHeadModel(config(**changes))
-    found = sum(pretraining_parameters(config(**changes)).values())
-    assert found == model.count_params()
+    encoder = XLNET.encoder_parameters(model.config)
+    assert encoder == model.transformer.count_params()
+    counted = sum(pretraining_parameters(model.config).values())
+    assert counted == model.count_params()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parameters"),
+    [((12, 768, 12, 3072), 116_750_336), ((24, 1024, 16, 4096), 360_300_800)],
+)
+def test_published_sizes(sizes, parameters):
+    names = ("n_layer", "d_model", "n_head", "d_inner")
+    sizes = dict(zip(names, sizes, strict=True))
+    whole = config(n_token=32000, d_head=64, **sizes)
+    assert sum(pretraining_parameters(whole).values()) == parameters
 
 
 def test_operations_counted_by_hand():

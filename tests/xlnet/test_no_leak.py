@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from albert_tf.xlnet.model import XLNetLMHeadModel
@@ -52,6 +53,7 @@ def segments(random):
     return features, hidden, targets.numpy()
 
 
+@pytest.mark.slow
 def test_no_pair_leaks(xlnet_config, randomised):
     model = randomised(XLNetLMHeadModel(xlnet_config(mem_len=3)))
     features, hidden, chosen = segments(np.random.default_rng(0))

@@ -80,10 +80,7 @@ def test_all_txt_is_what_the_official_code_reads(race):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"answers": ["B", "E"]},
-            "high/7.txt, question 2: the label is 4, expected the",
-        ),
+        ({"answers": ["B", "E"]}, "high/7.txt, question 2: the label is 4, expected"),
         ({"answers": ["B", "2"]}, "question 2: the answer is '2', expected a letter"),
         ({"answers": ["B"]}, "7.txt is no article of RACE .Val.*argument 3 is shorter"),
         (
@@ -96,27 +93,19 @@ def test_all_txt_is_what_the_official_code_reads(race):
     ],
 )
 def test_bad_articles(race, changes, message):
-    folder = race(high={**_ARTICLE, **changes})
-    with pytest.raises(UserError, match=message) as error:
-        read(race_parts(folder, "train"))
-    assert "\n" not in str(error.value)
+    with pytest.raises(UserError, match=message):
+        read(race_parts(race(high={**_ARTICLE, **changes}), "train"))
 
 
 def test_files_that_are_no_articles(race, tmp_path):
-    with pytest.raises(
-        UserError, match="7.txt is no article of RACE .*Expecting value.*; expec"
-    ):
-        read(race_parts(race(high="no"), "train"))
-    with pytest.raises(UserError, match="7.txt is no article of RACE .TypeError"):
-        read(race_parts(race(high="[]"), "train"))
+    for text in ("no", "[]"):
+        with pytest.raises(UserError, match="7.txt is no article of RACE .*; expected"):
+            read(race_parts(race(high=text), "train"))
     path = tmp_path / "RACE" / "train" / "high" / "7.txt"
     path.write_bytes(b"\xff")
     with pytest.raises(UserError, match="7.txt is not UTF-8"):
         read(race_parts(tmp_path, "train"))
     path.unlink()
-    with pytest.raises(UserError, match="high has no article; expected all.txt, or"):
-        read(race_parts(tmp_path, "train"))
-    path.parent.rmdir()
     with pytest.raises(UserError, match="high has no article; expected all.txt, or"):
         read(race_parts(tmp_path, "train"))
 
@@ -149,51 +138,30 @@ def test_all_of_c3(shared):
 
 
 @pytest.mark.parametrize(
-    ("document", "message"),
+    ("document", "message", "is_question"),
     [
-        (
-            [["a"], [{**_C3, "answer": "家庭"}], "1"],
-            "document '1', question 1: the ans",
-        ),
-        ([["a"], [{**_C3, "choice": ["工作", " "]}], "1"], "an option is empty"),
-        ([["a"], [{**_C3, "choice": None}], "1"], "the options are None, not a list"),
-        ([["a"], [{**_C3, "question": 1}], "1"], "the question is 1, not a text"),
-        (
-            [["a"], [_C3]],
-            "document 1 is not a document of C3 .*; expected a list of texts",
-        ),
-        ([[1], [_C3], "1"], "document 1 is not a document of C3"),
-        ([["a"], ["b"], "1"], "document 1 is not a document of C3"),
-        ([["a"], [], "1"], "holds no usable question"),
+        ([["a"], [{**_C3, "answer": "家庭"}], "1"], "document '1', question 1", True),
+        ([["a"], [{**_C3, "choice": ["工作", " "]}], "1"], "an option is empty", True),
+        ([["a"], [{**_C3, "choice": None}], "1"], "the options are None", True),
+        ([["a"], [{**_C3, "question": 1}], "1"], "the question is 1", True),
+        # No result file could hold this id.
+        ([["a"], [_C3], "\ud800"], "question 1: a text is not UTF-8", True),
+        ([["a"], [_C3]], "document 1 is not a document of C3 .*; expected", False),
+        ([[1], [_C3], "1"], "document 1 is not a document of C3", False),
+        (["a", [_C3], "1"], "document 1 is not a document of C3", False),
+        ([["a"], ["b"], "1"], "document 1 is not a document of C3", False),
+        ([["a"], [], "1"], "holds no usable question", False),
     ],
 )
-def test_bad_documents(tmp_path, document, message):
+def test_bad_documents(tmp_path, document, message, is_question):
     write_c3(tmp_path, document)
-    with pytest.raises(UserError, match=message):
-        read(c3_parts(tmp_path, "train"))
-    good = [["a"], [_C3], "2"]
-    if "question 1" in message or "option" in message:
-        write_c3(tmp_path, document, good)
-        found = read(c3_parts(tmp_path, "train"), skip_bad_rows=True)
-        assert (len(found), found.num_skipped) == (1, 1)
-
-
-def test_an_id_that_no_result_file_could_hold(tmp_path):
-    write_c3(tmp_path, [["文"], [_C3], "\ud800"], [["文"], [_C3], "1"])
-    with pytest.raises(UserError, match="question 1: a text is not UTF-8") as error:
+    with pytest.raises(UserError, match=message) as error:
         read(c3_parts(tmp_path, "train"))
     str(error.value).encode()
-    assert len(read(c3_parts(tmp_path, "train"), skip_bad_rows=True)) == 1
-
-
-def test_files_that_are_no_c3(tmp_path):
-    path = tmp_path / "c3-m-train.json"
-    path.write_text('{"a": "b"}')
-    with pytest.raises(UserError, match="c3-m-train.json, document 1 is not a docum"):
-        read(c3_parts(tmp_path, "train"))
-    path.write_bytes(b"[\xff]")
-    with pytest.raises(UserError, match="c3-m-train.json is not UTF-8"):
-        read(c3_parts(tmp_path, "train"))
+    if is_question:
+        write_c3(tmp_path, document, [["a"], [_C3], "2"])
+        found = read(c3_parts(tmp_path, "train"), skip_bad_rows=True)
+        assert (len(found), found.num_skipped) == (1, 1)
 
 
 def test_jsonl(write_jsonl):
@@ -213,7 +181,6 @@ def test_jsonl(write_jsonl):
         ({"label": -2}, "the label is -2, expected"),
         ({"label": -1}, "line 2: the question has no label; correct it, or leave"),
         ({"label": True}, "the label is True, expected the text of an option or"),
-        ({"label": 1.0}, "the label is 1.0, expected"),
         ({"label": "c"}, "the answer 'c' is not one of the options"),
         ({}, "line 2: the question has no label; correct it, or leave bad rows out"),
         ({"options": []}, "the question has 0 option.s., expected 2 or more"),
@@ -234,15 +201,8 @@ def test_bad_lines(write_jsonl, changes, message):
     assert (len(found), found.num_skipped) == (1, 1)
 
 
-def test_a_line_that_is_no_object(write_jsonl):
-    path = write_jsonl("train.jsonl", [{**_QUESTION, "label": 0}])
-    path.write_text(path.read_text() + "[1]\n")
-    with pytest.raises(UserError, match="line 2: the line is not a JSON object"):
-        read(jsonl_parts(path.parent, "train"))
-
-
 def test_labels_of_a_file_to_predict_are_not_kept(write_jsonl):
-    path = write_jsonl("test.jsonl", [{**_QUESTION, "label": 0}, _QUESTION])
+    path = write_jsonl("test.jsonl", [{**_QUESTION, "label": 0}] * 2)
     found = read(jsonl_parts(path.parent, "test"), is_labelled=False)
     assert (len(found), found.labels) == (2, None)
 

@@ -90,9 +90,3 @@ def test_the_page_of_errors(task, prepared, tmp_path):
     page = (tmp_path / "dev_errors.html").read_text()
     assert "why &amp; how?" in page and "x &lt;b&gt;" in page
     assert "2 of 3 answers are wrong" in page
-
-
-@pytest.mark.parametrize("field", ["max_qa_length", "dropout_prob"])
-def test_fields_of_another_type(field):
-    with pytest.raises(ValueError, match=f"{field} is '4', expected"):
-        create_task("multiple_choice", "race", **{field: "4"})

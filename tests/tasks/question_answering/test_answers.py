@@ -60,47 +60,6 @@ def test_version_1_by_hand(windows):
     assert [c.text for c in second.candidates] == ["empty"]
 
 
-def brute_force(windows, question, starts, ends, size, longest):
-    """The official loops, for logits `[W, T]`."""
-    found = []
-    for row in np.flatnonzero(windows.question_index == question):
-        ranked = [
-            sorted(range(len(scores[row])), key=lambda t, s=scores[row]: -s[t])[:size]
-            for scores in (starts, ends)
-        ]
-        first = windows.starts[row]
-        for start in ranked[0]:
-            for end in ranked[1]:
-                last = windows.lengths[row] - 2
-                if start > last or end > last or end < start:
-                    continue
-                if (
-                    end - start + 1 > longest
-                    or not windows.is_max_context[first + start]
-                ):
-                    continue
-                score = float(starts[row, start]) + float(ends[row, end])
-                spans = windows.spans[first + start, 0], windows.spans[first + end, 1]
-                found.append((score, spans))
-    texts = []
-    for _, (start, end) in sorted(found, key=lambda pair: -pair[0]):
-        text = windows.contexts[question][start:end].strip()
-        if text not in texts and len(texts) < size:
-            texts.append(text)
-    return texts or ["empty"]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_like_the_official_loops(seed, windows):
-    rng = np.random.default_rng(seed)
-    # Halves, so that there are ties.
-    start, end = np.round(2 * rng.normal(size=(2, 4, 8))).astype(np.float32) / 2
-    found = predict(windows, beams_of_logits(start, end, 4), 4, 3)
-    for question, prediction in enumerate(found):
-        expected = brute_force(windows, question, start, end, 4, 3)
-        assert [c.text for c in prediction.candidates] == expected
-
-
 def test_version_2_by_hand(windows):
     outputs = {
         "start_top_index": np.array([[3, 0], [6, 4], [3, 4], [3, 3]]),

@@ -98,25 +98,14 @@ def test_version_2(files, capsys):
     # From 2 for nothing: a +1, c -1, e +0 or +2/3, b 0.
     assert (figures["best_exact"], figures["best_exact_thresh"]) == (60.0, -3.0)
     assert (figures["best_f1"], figures["best_f1_thresh"]) == (60.0, -3.0)
-    assert list(figures)[-4:] == [
-        "best_exact",
-        "best_exact_thresh",
-        "best_f1",
-        "best_f1_thresh",
-    ]
     assert "use thresholds chosen on " in found.err
     found = printed(
         capsys, data, predicted, "--na-prob-file", odds, "--na-prob-thresh=0.5"
     )
     # e is above, c is not: "greater than".
     assert json.loads(found.out)["f1"] == 40.0
-    found = printed(
-        capsys,
-        data,
-        predicted,
-        f"--na_prob_file={odds}",
-        "--null_score_diff_threshold=0.5",
-    )
+    flags = [f"--na_prob_file={odds}", "--null_score_diff_threshold=0.5"]
+    found = printed(capsys, data, predicted, *flags)
     # c is at the threshold: "from this on".
     assert json.loads(found.out)["exact"] == 60.0
 
@@ -132,57 +121,19 @@ def test_version_2_with_answers_only(members, flags, files, capsys):
     assert "NoAns_total" not in figures
 
 
-def test_no_word_at_all_in_version_1(files, capsys):
-    data, predicted, _ = files({"1": ["the"]}, {"1": "a"}, version="1.1")
-    figures = json.loads(printed(capsys, data, predicted).out)
-    assert figures == {"exact_match": 100.0, "f1": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--version=1"], "has 2 questions without an answer (c, d), which SQuAD 1.1"),
-        (["--null_score_diff_threshold=0"], "needs --na-prob-file"),
-        (["--na-prob-file={data}"], "expected numbers by question id"),
-        (["--na-prob-file={partial}"], "lacks 4 questions: b, c, d, e."),
-        (["--na-prob-file={none}"], "cannot be read"),
-        (["--unknown"], "There is no flag --unknown"),
-        (["more"], "Unexpected argument 'more'"),
-    ],
-)
-def test_bad_input(flags, message, files, tmp_path, capsys):
-    data, predicted, _ = files(GOLDS, PREDICTIONS, ODDS)
-    partial = tmp_path / "partial.json"
-    partial.write_text('{"a": 1}')
-    places = {"data": data, "partial": partial, "none": tmp_path / "none.json"}
-    flags = [flag.format(**places) for flag in flags]
-    with pytest.raises(SystemExit) as exit_info:
-        evaluate.main(["evaluate", data, predicted, *flags])
-    assert exit_info.value.code == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_predictions_of_another_kind(files, capsys):
-    data, predicted, _ = files(GOLDS, {"a": ["cat"]})
+def test_odds_that_are_texts(files, capsys):
+    data, predicted, odds = files(GOLDS, PREDICTIONS, {**ODDS, "c": "0.5"})
     with pytest.raises(SystemExit):
-        evaluate.main(["evaluate", data, predicted])
-    assert "has ['cat'] for the question 'a'; expected texts" in capsys.readouterr().err
+        evaluate.main(["evaluate", data, predicted, f"--na-prob-file={odds}"])
+    assert "expected numbers by question id" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "exact", "f1"),
-    [
-        ("bert_ensemble", 86.20624408703878, 92.19557978351129),
-        ("logistic_regression", 40.14191106906339, 50.98153647324482),
-    ],
-)
-def test_published_predictions(name, exact, f1, shared, capsys):
+@pytest.mark.slow
+def test_published_predictions(shared, capsys):
     data = shared("data/squad/dev-v1.1.json")
-    predicted = shared(f"data/squad/predictions/{name}_v1.1.json")
+    predicted = shared("data/squad/predictions/logistic_regression_v1.1.json")
     figures = json.loads(printed(capsys, str(data), str(predicted)).out)
-    assert figures == {"exact_match": exact, "f1": f1}
+    assert figures == {"exact_match": 40.14191106906339, "f1": 50.98153647324482}
 
 
 def test_figures_of_a_run():

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from albert_tf.cli import command_line
-from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.classification import flags as classification
@@ -58,44 +57,28 @@ def answer(tmp_path, squad):
 @pytest.mark.parametrize(
     "form", ["huggingface", pytest.param("tf1", marks=pytest.mark.nightly)]
 )
-def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
-    model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
-    task = {"kind": "squad_v1", "name": "squad", "doc_stride": 4, "max_query_length": 4}
-    info = {"task": task, "max_seq_length": 16}
-    model.save_pretrained(tmp_path / "ours", tokenizer, info)
-    model.save_pretrained(tmp_path / "theirs", tokenizer, format=form)
-    expected = answer(tmp_path / "ours", "expected")
-    found = answer(tmp_path / "theirs", "found")
-    assert [c["text"] for c in found["1"]] == [c["text"] for c in expected["1"]]
-    assert len(found["1"]) > 1
-    # Other windows, which only the flags could tell.
-    other = answer(tmp_path / "theirs", "other", doc_stride=1, max_seq_length=9)
-    assert other != found
-
-
-@pytest.mark.slow
-def test_a_line_says_which_flags_the_model_overrules(
-    config, vocab, answer, tmp_path, caplog
-):
+def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path, caplog):
     caplog.set_level("INFO", "absl")
     model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
     task = {"kind": "squad_v1", "name": "squad", "doc_stride": 4, "max_query_length": 4}
     info = {"task": task, "max_seq_length": 16}
     model.save_pretrained(tmp_path / "ours", tokenizer, info)
-    model.save_pretrained(tmp_path / "theirs", tokenizer, format="tf1")
-    ours = answer(tmp_path / "ours", "ours")
-    answer(tmp_path / "theirs", "theirs", doc_stride=3, max_seq_length=15)
-    assert "with its own" not in caplog.text
+    model.save_pretrained(tmp_path / "theirs", tokenizer, format=form)
+    found = answer(tmp_path / "theirs", "found")
+    assert len(found["1"]) > 1
+    # What training recorded, no flag changes; of theirs only the flags can tell.
     sizes = {"doc_stride": 1, "max_query_length": 3, "max_seq_length": 12}
-    assert answer(tmp_path / "ours", "again", **sizes) == ours
+    expected = answer(tmp_path / "ours", "expected", **sizes)
+    assert [c["text"] for c in found["1"]] == [c["text"] for c in expected["1"]]
     assert (
         f"{tmp_path / 'ours'} is applied with its own max_seq_length=16 (not 12), "
         "doc_stride=4 (not 1), max_query_length=4 (not 3)."
     ) in caplog.text
-    answer(tmp_path / "theirs", "longer", max_seq_length=30)
-    assert "max_seq_length=24 (not 30)" in caplog.text
+    assert answer(tmp_path / "theirs", "other", doc_stride=1, max_seq_length=9) != found
+    assert "theirs is applied with its own" not in caplog.text
 
 
+@pytest.mark.slow
 def test_the_beams_are_those_of_the_flags(config, vocab, answer, tmp_path):
     model, tokenizer = AlbertForAnswerableQuestions(config), load_tokenizer(vocab)
     model.save_pretrained(tmp_path / "theirs", tokenizer, format="tf1")
@@ -115,34 +98,10 @@ def test_the_beams_are_those_of_the_flags(config, vocab, answer, tmp_path):
     assert counts[2] < counts[5]
 
 
-def test_the_vocabulary_of_a_flag_is_used(config, vocab, vocabulary, answer, tmp_path):
-    model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
-    model.save_pretrained(tmp_path / "theirs", format="tf1")
-    with pytest.raises(UserError, match="theirs"):
-        answer(tmp_path / "theirs", "without")
-    assert answer(tmp_path / "theirs", "with", vocab_file=vocab)["1"]
-    model.save_pretrained(tmp_path / "ours", tokenizer)
-    other = tmp_path / "other.txt"
-    other.write_text(vocabulary([*_PIECES[:-1], "z"]))
-    with pytest.raises(UserError, match="other.txt is not the vocabulary"):
-        answer(tmp_path / "ours", "other", vocab_file=other)
-    longer = tmp_path / "longer.txt"
-    longer.write_text(vocabulary([*_PIECES, "z"]))
-    with pytest.raises(UserError, match="has 16 pieces, but the model's vocab_size"):
-        answer(tmp_path / "theirs", "longer", vocab_file=longer)
-
-
-def test_a_model_of_questions_classifies_nothing(config, vocab, tmp_path, capfd):
-    model = AlbertForQuestionAnswering(config)
-    model.save_pretrained(tmp_path / "questions", load_tokenizer(vocab))
-    flags = {
-        "init_checkpoint": tmp_path / "questions",
-        "output_dir": tmp_path / "out",
-        "input_text": "a b",
-        "do_predict": True,
-    }
-    argv = [f"--{flag}={value}" for flag, value in flags.items()]
+def test_a_model_of_questions_classifies_nothing(saved_model, tmp_path, capfd):
+    model, out = saved_model("question_answering"), tmp_path / "out"
+    flags = [f"--init_checkpoint={model}", f"--output_dir={out}", "--input_text=a b"]
     with pytest.raises(SystemExit):
-        classification.main(["run_classifier.py", *argv])
+        classification.main(["run_classifier.py", *flags, "--do_predict"])
     error = capfd.readouterr().err
     assert "was fine-tuned for squad_v1; apply it with the command" in error

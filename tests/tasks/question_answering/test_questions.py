@@ -50,56 +50,41 @@ def paragraphs(text):
     return '{"data": [{"title": "T", "paragraphs": [' + text + "]}]}"
 
 
+def asked(questions):
+    return paragraphs('{"context": "c", "qas": [' + questions + "]}")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "is not valid JSON: Expecting value: line 1"),
         ("[1, 2]", "row 1: expected a question, got 1; correct the row"),
         ("1", "must hold one JSON object"),
-        ('{"data": [{"a": }]}', "is not valid JSON: Expecting value: line 1"),
         ('{"data": []} x', "is not valid JSON: Extra data"),
         ('{"data": [1], "data": []}', "it sets 'data' twice"),
-        ("{}", 'it has no articles under "data"'),
         ('{"data": []}', 'it has no articles under "data"'),
         ('{"data": {}}', 'it has no articles under "data"'),
-        ('{"data": [1]}', "the article ''|an article is not an object"),
+        ('{"data": [1]}', "an article is not an object"),
         ('{"data": [{"title": "T"}]}', "the article 'T' has no 'paragraphs'"),
-        (paragraphs("{}"), "a paragraph of the article 'T' has no 'context'"),
         (paragraphs('{"context": 3}'), "'context' of .* is not of type str"),
-        (paragraphs('{"context": "c", "qas": [{}]}'), "a question of .* has no 'id'"),
+        (asked(QA + ", " + QA), "two questions have the id '1'"),
+        (asked('{"id": "7"}'), "the question '7' has no 'question'"),
         (
-            paragraphs('{"context": "c", "qas": [' + QA + ", " + QA + "]}"),
-            "two questions have the id '1'",
+            asked(QA.replace("[]", '[{"text": "c", "answer_start": true}]')),
+            "'answer_start' of an answer to the question '1' is not of type int",
         ),
-        (
-            paragraphs('{"context": "c", "qas": [{"id": "7"}]}'),
-            "the question '7' has no 'question'",
-        ),
-        (
-            paragraphs(
-                '{"context": "c", "qas": [{"id": "7", "question": "q", '
-                '"answers": [{"text": "c", "answer_start": true}]}]}'
-            ),
-            "'answer_start' of an answer to the question '7' is not of type int",
-        ),
-        (
-            paragraphs(r'{"context": "\ud800"}'),
-            "'context' .* holds half of a surrogate pair",
-        ),
+        (paragraphs(r'{"context": "\ud800"}'), "'context' .* holds half of a surr"),
     ],
 )
 def test_what_is_no_squad(text, message, tmp_path):
     path = tmp_path / "some.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=message) as error_info:
+    with pytest.raises(UserError, match=message) as error:
         list(read_paragraphs(path))
-    assert str(path) in str(error_info.value)
-    assert "\n" not in str(error_info.value)
+    assert str(path) in str(error.value)
 
 
-def test_what_cannot_be_read(tmp_path):
-    with pytest.raises(UserError, match="cannot be read: No such file"):
-        list(read_paragraphs(tmp_path / "none.json"))
+def test_a_file_that_is_not_utf8(tmp_path):
     path = tmp_path / "latin.json"
     path.write_bytes('{"data": "é"}'.encode("latin-1"))
     with pytest.raises(UserError, match="is not UTF-8"):
@@ -150,13 +135,6 @@ def test_what_is_odd_is_said_of_files_without_answers_too(squad, caplog):
     assert caplog.messages == [
         f"{path}: the paragraph has no visible text: 1 question (1)"
     ]
-
-
-def test_version_1(squad):
-    found = read_question_file(squad(("a b", [("1", "who?", [("b", 2)])])))
-    assert found.version == 1
-    assert question_file(found, 1).questions == found.questions
-    assert notice_lines(found.notices()) == []
 
 
 @pytest.mark.parametrize(

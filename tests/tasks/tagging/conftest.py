@@ -63,12 +63,18 @@ def write_conll(tmp_path):
 
 
 @pytest.fixture
-def flags(tmp_path, make_sentences, write_conll, tiny_model):
-    """Runs the command with flags; the defaults are a complete tiny task."""
+def data_dir(make_sentences, write_conll):
+    """The folder of three files."""
     for seed, (role, count) in enumerate((("train", 96), ("dev", 24), ("test", 12))):
-        write_conll(f"{role}.conll", make_sentences(count, seed))
+        path = write_conll(f"{role}.conll", make_sentences(count, seed))
+    return path.parent
+
+
+@pytest.fixture
+def flags(tmp_path, data_dir, tiny_model):
+    """Runs the command with flags; the defaults are a complete tiny task."""
     defaults = {
-        "data_dir": tmp_path / "data",
+        "data_dir": data_dir,
         **tiny_model(_PIECES),
         "max_seq_length": 12,
         "doc_stride": 5,

@@ -71,12 +71,6 @@ def test_white_space_at_the_ends_of_columns_is_none_of_them(write, end):
     assert [s.words for s in file.sentences] == [["EU", "rejects"], ["IBM", "rose"]]
 
 
-@pytest.mark.parametrize("name", ["a.JSONL", "a.ndjson", "a.Jsonlines"])
-def test_every_suffix_of_json_lines(write, name):
-    file = read(write(name, '{"tokens": ["a"], "tags": ["B-X"]}\n'))
-    assert (file.form, file.types()) == ("tokens", ["X"])
-
-
 def test_white_space_around_tags_and_types_is_none_of_them(write_jsonl):
     tags = {"tokens": ["a", "b", "c"], "tags": ["B-X ", " I- X", "O\u200b"]}
     assert read(write_jsonl(tags)).sentences[0].entities == (("X", 0, 3),)
@@ -110,22 +104,15 @@ def _span(start, end, label="N"):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "a O\nb\n",
-            "a.txt, line 2: the line has 1 column.s., but the first l",
-        ),
-        ("a O\nb X-PER\n", "a.txt, line 2: the tag 'X-PER' is neither O nor a"),
         ("a B-\n", "line 1: the tag 'B-' is neither"),
         ("a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
-        ("a I-A\n\nb B-B\n", "iob2 does not allow I-A after O .*line 1.*; iob1"),
         ("\n\n", "a.txt holds no sentence that can be used"),
         (b"\xff O\n", "a.txt is not UTF-8"),
     ],
 )
 def test_bad_columns(text, message, write):
-    with pytest.raises(UserError, match=message) as error:
+    with pytest.raises(UserError, match=message):
         read(write("a.txt", text))
-    assert "\n" not in str(error.value)
 
 
 def test_a_scheme_that_is_given(write):
@@ -143,32 +130,16 @@ def test_a_scheme_that_is_given(write):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"tokens": ["a", "b"], "tags": ["O"]},
-            "line 1: the row has 2 token.s., but 1",
-        ),
         ({"tokens": ["a", " "], "tags": ["O", "O"]}, "' ' is not a word: a text"),
         ({"tokens": ["a"], "tags": [3]}, "the tag 3 is not a text, such as B-PER"),
-        ({"tokens": ["a"], "tags": ["PER"]}, "the tag 'PER' is neither O nor"),
         ({"tokens": ["a"]}, "tags is None, expected a list"),
-        ({"tokens": "a b", "tags": []}, "tokens is 'a b', expected a list"),
         ({"text": 3, "spans": []}, "text is 3, expected a JSON string"),
-        ({"text": "a b", "spans": [_span(1, 4)]}, "from 1 to 4 leaves the text of 3"),
         ({"text": "a b", "spans": [_span(1, 2)]}, "span '' .N. contains no whole word"),
         ({"text": "a b", "spans": [_span(0, 1, "")]}, "a span has an empty label"),
-        (
-            {"text": "a b", "spans": [{"start": 0}]},
-            "the span {'start': 0} is not an object with start and",
-        ),
-        (
-            {"text": "ab-cd", "spans": [_span(0, 2), _span(3, 5)]},
-            "the span 'cd' .N. shares a word with the one before it",
-        ),
+        ({"text": "a b", "spans": [{"start": 0}]}, "is not an object with start and"),
+        ({"text": "a-b", "spans": [_span(0, 1), _span(2, 3)]}, "'b' .N. shares a word"),
         ({"tokens": ["a"], "tags": ["B-\0"]}, "a label holds a NUL byte"),
-        (
-            {"tokens": ["a"], "tags": ["B-\ud800"]},
-            "the line is not UTF-8, or holds half of a surrogate pair",
-        ),
+        ({"tokens": ["a"], "tags": ["B-\ud800"]}, "half of a surrogate pair"),
         ({"tokens": ["a"], "tags": ["O"], "\udc9f": 1}, "line is not UTF-8"),
         ([1], "the line is not a JSON object"),
     ],
@@ -178,20 +149,13 @@ def test_bad_objects(fields, message, write_jsonl):
         read(write_jsonl(fields))
 
 
-def test_bytes_that_are_not_utf8(tmp_path, write_jsonl):
-    fields = {"tokens": ["a"], "tags": ["B-\U0001f600"], "id": "\U0001f600"}
-    good = write_jsonl(fields)  # written with escapes, whose halves make a whole
-    assert "\\ud83d" in good.read_text() and len(read(good)) == 1
-    path = tmp_path / "b.jsonl"
-    path.write_bytes(b'{"tokens": ["a"], "tags": ["B-\x80A"]}\n' + good.read_bytes())
+def test_bytes_that_are_not_utf8(write):
+    # Halves that are escaped make a whole.
+    good = b'{"tokens": ["a"], "tags": ["B-\\ud83d\\ude00"]}\n'
+    path = write("b.jsonl", b'{"tokens": ["a"], "tags": ["B-\x80A"]}\n' + good)
     with pytest.raises(UserError, match="line 1: the line is not UTF-8"):
         read(path)
-    assert len(read(path, skip_bad_rows=True)) == 1
-
-
-def test_a_file_that_is_missing(tmp_path):
-    with pytest.raises(UserError, match="a.txt cannot be read: No such file"):
-        read(tmp_path / "a.txt")
+    assert read(path, skip_bad_rows=True).types() == ["\U0001f600"]
 
 
 def test_digests(write):

@@ -1,25 +1,25 @@
 """run_tagging from flags to files, on a corpus that a tiny model learns."""
 
-import dataclasses
 import itertools
 import json
 import logging
-import random
+import types
 
+import numpy as np
 import pytest
 
-from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.models.classification import AlbertForTokenClassification
-from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.metrics import entity_scores
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging import run
 from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tasks.tagging.schemes import entities_of
-from albert_tf.tasks.tagging.schemes import is_legal
-from albert_tf.tokenization import load_tokenizer
+from albert_tf.tasks.tagging.sentences import TagFile
+from albert_tf.tasks.tagging.sentences import sentence_of_words
+from albert_tf.tasks.task import Prepared
+
+_LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+_APPLIED = {"from_scratch": None, "albert_config_file": None, "vocab_file": None}
 
 
 def results(out):
@@ -59,17 +59,11 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
         "dropout_prob": 0.0,
     }
     head = json.loads((out / "model" / "head.json").read_text())
-    assert head["labels"] == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
-
-    before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
-    flags(do_train=True, do_eval=True, do_predict=True)  # finished: nothing to train
-    assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
-    assert results(out) == scores
+    assert head["labels"] == list(_LABELS)
 
     # Applied: windows are those of training, and a file without tags is not scored.
     write_conll("test.conll", make_sentences(12, 2), with_tags=False)
-    model = {"init_checkpoint": out / "model", "from_scratch": None}
-    model |= {"albert_config_file": None, "vocab_file": None}
+    model = {**_APPLIED, "init_checkpoint": out / "model"}
     other = tmp_path / "other"
     flags(do_predict=True, output_dir=other, doc_stride=1, max_seq_length=9, **model)
     lines = (other / "predictions.conll").read_text().splitlines()
@@ -78,164 +72,109 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
     ][2:-1]
     assert not (other / "eval_results.txt").exists()
 
-    # And to raw texts.
-    (tmp_path / "data" / "test.conll").unlink()
-    text = "Ada met Kurt in  New York 我在北京"
-    path = tmp_path / "data" / "test.jsonl"
-    path.write_text(json.dumps({"text": text}) + "\n")
-    flags(do_predict=True, output_dir=other, **model)
-    [line] = (other / "predictions.jsonl").read_text().splitlines()
-    spans = {
-        (s["label"], text[s["start"] : s["end"]]) for s in json.loads(line)["spans"]
+
+def options(data_dir, **changes):
+    values = {"data_dir": str(data_dir), "output_dir": "out", "do_train": True}
+    return TaggingOptions(**{**values, **changes}).completed()
+
+
+def read(data_dir, tuned=None, **changes):
+    """The task and the files of a command with flags."""
+    return run._read_folder(options(data_dir, **changes), tuned)
+
+
+def test_flags_are_settings_of_the_task(data_dir):
+    task, examples = read(data_dir, doc_stride=5, dropout_prob=0.25, do_eval=True)
+    assert (task.labels, task.scheme, task.decoder) == (_LABELS, "iob2", "greedy")
+    assert (task.doc_stride, task.metrics) == (5, ("f1",))
+    assert task.model_arguments()["classifier_dropout_prob"] == 0.25
+    assert {role: len(file) for role, file in examples.items()} == {
+        "train": 96,
+        "dev": 24,
     }
-    places = {("LOC", "New York"), ("LOC", "北京")}
-    assert spans == {("PER", "Ada"), ("PER", "Kurt"), *places}
+    assert read(data_dir, decoder="legal")[0].decoder == "legal"
 
 
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_interrupted_training_goes_on(flags, continues_exactly):
-    continues_exactly(flags, train_step=4)
-    with pytest.raises(UserError, match="doc_stride"):
-        flags(do_train=True, save_checkpoints_steps=2, train_step=4, doc_stride=4)
+def test_plain_tags_need_a_flag_in_training_alone(data_dir, write_conll):
+    sentence = [("ada", "NAME"), ("met", "VERB"), (".", "MARK")]
+    for role in ("train", "dev"):
+        write_conll(f"{role}.conll", [sentence])
+    with pytest.raises(UserError, match="is neither O nor .*=plain takes parts"):
+        read(data_dir)
+    task, _ = read(data_dir, scheme="plain")
+    assert task.labels == ("MARK", "NAME", "VERB")
+    assert (task.scheme, task.metrics) == ("plain", ("accuracy", "macro_f1"))
+    applied, examples = read(data_dir, task, do_train=False, do_eval=True)
+    assert applied is task and examples["dev"].types() == ["MARK", "NAME", "VERB"]
+    opened = types.SimpleNamespace(path="model")
+    with pytest.raises(UserError, match="--scheme=iob2 does not fit model.* are plain"):
+        run._as_asked(options(data_dir, scheme="iob2"), opened, task)
 
 
-@pytest.mark.slow
-def test_the_decoder_decides_whether_tags_are_legal(flags, tmp_path):
-    out = flags(do_train=True, train_step=3, scheme="iob2", dropout_prob=0.25)
-    model = AlbertForTokenClassification.from_pretrained(out / "model")
-    assert model.classifier_dropout_prob == 0.25
-    # Whose best tags are illegal wherever it sees a name.
-    model.classifier.output_bias.assign([0, -9, 1, -9, 1])
-    model.save_pretrained(tmp_path / "odd", load_tokenizer(tmp_path / "vocab.txt"))
-    applied = {"init_checkpoint": tmp_path / "odd", "from_scratch": None}
-    applied |= {"albert_config_file": None, "vocab_file": None, "do_eval": True}
+def test_the_model_decides_how_it_decodes_unless_a_flag_does(data_dir):
+    task, _ = read(data_dir, decoder="legal", doc_stride=5)
+    opened, found = types.SimpleNamespace(path="model"), {}
+    for decoder in (None, "greedy", "legal"):
+        flags = options(data_dir, do_train=False, decoder=decoder, doc_stride=7)
+        asked = run._as_asked(flags, opened, task)
+        found[decoder] = asked.decoder
+        assert asked.doc_stride == 7  # to be told that the model's is another
+    assert found == {None: "legal", "greedy": "greedy", "legal": "legal"}
+    flags = options(data_dir, do_train=False, decoder="greedy", export_dir="served")
+    with pytest.raises(UserError, match="--decoder=greedy is not that of .*with legal"):
+        run._as_asked(flags, opened, task)
+
+
+def test_the_decoder_decides_whether_tags_are_legal(words):
+    sentence = sentence_of_words("1", ["new", "ada"], ["B-LOC", "I-LOC"], None)
+    examples = TagFile("file", (sentence,), "conll")
+    logits = np.zeros((1, 4, 5), np.float32)
+    logits[0, 1, 1] = logits[0, 2, 4] = 2  # B-LOC and I-PER, which may not follow
+    logits[0, 2, 2] = 1  # I-LOC
     found = {}
     for decoder in ("greedy", "legal"):
-        flags(output_dir=tmp_path / decoder, decoder=decoder, **applied)
-        found[decoder] = results(tmp_path / decoder)
-    # The one ends sequences as it likes, of the other every I has its B.
-    assert found["greedy"]["recall"] != found["legal"]["recall"]
-    assert found["greedy"]["eval_loss"] == found["legal"]["eval_loss"]
-    assert not is_legal("O", "I-LOC", "iob2")
+        task = create_task("tagging", "custom", labels=_LABELS, decoder=decoder)
+        prepared = Prepared(examples, task.tokenize(examples, words, 12))
+        interpreted = task.interpret(prepared, logits)
+        found[decoder] = task.score(prepared, interpreted)
+        [(*entity, score)] = interpreted[-1][0][:1]
+        assert entity == ["LOC", 0, 3 if decoder == "greedy" else 7]
+    # The score is the mean probability of the entity's tags.
+    shares = [np.exp(2) / (4 + np.exp(2)), np.e / (3 + np.e + np.exp(2))]
+    assert score == pytest.approx(np.mean(shares))
+    assert (found["greedy"]["recall"], found["legal"]["recall"]) == (0, 1)
+    assert found["greedy"]["loss"] == found["legal"]["loss"]
 
 
-@pytest.mark.slow
-def test_spans_that_end_within_a_word_are_told(flags, tmp_path, caplog):
-    data = tmp_path / "data"
-    for role in ("train", "dev"):
-        (data / f"{role}.conll").unlink()
+def test_what_no_model_can_tag_is_told_and_missed(data_dir, words, caplog):
+    for role, label in (("train", "LOC"), ("dev", "GPE")):
+        (data_dir / f"{role}.conll").unlink()
         objects = [
             {"text": "ada-like met", "spans": [{"start": 0, "end": 3, "label": "PER"}]},
-            {"text": "in Oslo.", "spans": [{"start": 3, "end": 7, "label": "LOC"}]},
+            {"text": "in Oslo.", "spans": [{"start": 3, "end": 7, "label": label}]},
         ]
-        if role == "dev":
-            objects[1]["spans"][0]["label"] = "GPE"
         lines = "".join(json.dumps(one) + "\n" for one in objects)
-        (data / f"{role}.jsonl").write_text(lines)
+        (data_dir / f"{role}.jsonl").write_text(lines)
     with caplog.at_level(logging.WARNING):
-        out = flags(do_train=True, do_eval=True, train_step=1, train_batch_size=2)
+        task, examples = read(data_dir)
     assert "that begin or end within a word: 1; the model learns" in caplog.text
-    assert "the model has no tag for GPE; it misses" in caplog.text
-    scores = results(out)
+    assert "dev.jsonl: the model has no tag for GPE; it misses" in caplog.text
+    tokens = task.tokenize(examples["dev"], words, 12)
+    prepared = Prepared(examples["dev"], tokens)
+    outputs = np.zeros((2, int(tokens.lengths.max()), 5), np.float32)
+    scores = task.score(prepared, task.interpret(prepared, outputs))
+    # "in", "Oslo", "." and "met" are O, "ada-like" is B-PER; of GPE there is no loss.
+    assert scores["loss"] == pytest.approx(np.log(5))
     assert scores["GPE_recall"] == scores["PER_recall"] == 0
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"data_dir": None}, "--data_dir is needed"),
-        ({"data_dir": "missing"}, "--data_dir=missing has no train.conll, train.txt, "),
-        ({"scheme": "bioes"}, "train.conll, line 3: bioes does not allow . after "),
-        ({"tag_column": 1}, "train.conll, line 3: the tag 'X' is neither O"),
-    ],
-)
-def test_flags_that_do_not_fit(flags, changes, message):
-    with pytest.raises(UserError, match=message) as error:
-        flags(**{"do_train": True, **changes})
-    assert "\n" not in str(error.value)
-
-
-def test_two_files_for_a_role_are_refused(flags, tmp_path):
-    for data in (tmp_path / "data").glob("dev.*"):
-        (data.parent / "dev.bio").write_text(data.read_text())
+def test_two_files_for_a_role_are_refused(data_dir):
+    (data_dir / "dev.bio").write_text("a O\n")
     with pytest.raises(UserError, match="has dev.bio and dev.conll; keep one of them"):
-        flags(do_train=True)
+        read(data_dir)
 
 
-def test_data_that_does_not_fit(flags, write_conll, tmp_path):
-    write_conll("train.conll", [[("a", "O")]])
-    with pytest.raises(UserError, match="has no entity, so there is nothing to learn"):
-        flags(do_train=True)
-    (tmp_path / "data" / "train.txt").write_text("a O\n")
-    with pytest.raises(UserError, match="has train.conll and train.txt; keep one of"):
-        flags(do_train=True)
-
-
-def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
-    model = AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
-    model.save_pretrained(tmp_path / "other", words)
-    changes = {"init_checkpoint": tmp_path / "other", "from_scratch": None}
+def test_a_model_of_another_task(flags, saved_model):
+    changes = {**_APPLIED, "init_checkpoint": saved_model("classification")}
     with pytest.raises(UserError, match="was fine-tuned for single_label; apply it"):
         flags(do_eval=True, **changes)
-
-
-@pytest.mark.slow
-def test_plain_tags_are_learned_and_applied(flags, write_conll, tmp_path):
-    kinds = {"ada": "NAME", "alan": "NAME", "met": "VERB", "saw": "VERB", ".": "MARK"}
-    names = list(kinds)
-
-    def sentences(count, seed):
-        chance = random.Random(seed)
-        drawn = [chance.choices(names, k=chance.randint(2, 8)) for _ in range(count)]
-        return [[(word, kinds[word]) for word in words] for words in drawn]
-
-    for role, count, seed in (("train", 64, 0), ("dev", 12, 1), ("test", 12, 2)):
-        write_conll(f"{role}.conll", sentences(count, seed))
-    with pytest.raises(UserError, match="is neither O nor .*=plain takes parts"):
-        flags(do_train=True)
-    out = flags(do_train=True, do_eval=True, scheme="plain")
-    scores = results(out)
-    assert scores["eval_accuracy"] >= 0.95 and scores["macro_f1"] >= 0.95
-    assert "f1" not in scores
-    info = json.loads((out / "model" / "training_info.json").read_text())["task"]
-    head = json.loads((out / "model" / "head.json").read_text())
-    assert head["labels"] == ["MARK", "NAME", "VERB"]
-    assert (info["scheme"], info["metrics"]) == ("plain", ["accuracy", "macro_f1"])
-
-    # Applied, the model knows what its tags are.
-    model = {"init_checkpoint": out / "model", "from_scratch": None}
-    model |= {"albert_config_file": None, "vocab_file": None}
-    model |= {"output_dir": tmp_path / "other"}
-    flags(do_predict=True, **model)
-    gold, found = zip(*columns(tmp_path / "other" / "predictions.conll"), strict=True)
-    assert len(gold) == 12
-    gold, found = (list(itertools.chain(*tags)) for tags in (gold, found))
-    right = sum(a == b for a, b in zip(gold, found, strict=True)) / len(gold)
-    assert right >= 0.95
-    with pytest.raises(UserError, match="--scheme=iob2 does not fit .*tags are plain"):
-        flags(do_predict=True, scheme="iob2", **model)
-    text = "Ada met  alan."
-    words = Predictor(out / "model")(text)["entities"]
-    assert [(w["entity"], w["label"]) for w in words] == [
-        (word, kinds[word.lower()]) for word in ("Ada", "met", "alan", ".")
-    ]
-    assert [text[w["start"] : w["end"]] for w in words] == ["Ada", "met", "alan", "."]
-
-
-@pytest.mark.slow
-def test_the_model_decides_how_it_decodes_unless_a_flag_does(flags, tmp_path):
-    out = flags(do_train=True, train_step=1, decoder="legal")
-    model = {"init_checkpoint": out / "model", "from_scratch": None}
-    model |= {"albert_config_file": None, "vocab_file": None}
-    options = parse(TaggingOptions, ["run_tagging.py", f"--output_dir={out}"])
-    opened, task = fine_tuned(out)
-    decoders = {
-        asked: run._as_asked(
-            dataclasses.replace(options, decoder=asked), opened, task
-        ).decoder
-        for asked in (None, "greedy", "legal")
-    }
-    assert decoders == {None: "legal", "greedy": "greedy", "legal": "legal"}
-    with pytest.raises(UserError, match="--decoder=greedy is not that of .*with legal"):
-        flags(do_eval=True, decoder="greedy", export_dir=tmp_path / "served", **model)
