@@ -35,7 +35,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _COPIED = ("albert_tf", "benchmarks", "configs", "data_pipeline", "docs", "tests")
 _SECONDS = 900  # of a mutation's tests
 _NO_TESTS = 5  # pytest's exit status
-# Each begins as a copy of a process that has imported TensorFlow, in a tenth of a second.
+# Each begins as a copy of a process that has imported TensorFlow: 5 seconds less.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tensorflow", "tensorflow_text", "keras"])
 
