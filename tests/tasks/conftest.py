@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import h5py
 import pytest
@@ -14,6 +15,8 @@ from albert_tf.tasks.commands.run import run_repeatedly
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["good", "bad", *_OTHER_WORDS]
+FINISHED = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}
+"""The flags of the run that `finished` copies."""
 
 
 @pytest.fixture
@@ -51,12 +54,12 @@ def built(flags, monkeypatch):
     return build
 
 
-@pytest.fixture
-def tiny_model(tmp_path, vocabulary, tiny_config):
-    """Makes the flags of a tiny model that is trained from scratch."""
+@pytest.fixture(scope="session")
+def tiny_model_in(vocabulary, tiny_config):
+    """Makes the flags of a tiny model, trained from scratch, whose files lie there."""
 
-    def make(pieces, **changes):
-        vocab, config = tmp_path / "vocab.txt", tmp_path / "tiny.json"
+    def make(folder, pieces, **changes):
+        vocab, config = folder / "vocab.txt", folder / "tiny.json"
         vocab.write_text(vocabulary(pieces), "utf-8")
         sizes = {
             "embedding_size": 8,
@@ -70,7 +73,7 @@ def tiny_model(tmp_path, vocabulary, tiny_config):
         values = {"vocab_size": 5 + len(pieces), **sizes, **changes}
         tiny_config(**values).to_json_file(config)
         return {
-            "output_dir": tmp_path / "out",
+            "output_dir": folder / "out",
             "from_scratch": True,
             "albert_config_file": config,
             "vocab_file": vocab,
@@ -78,6 +81,12 @@ def tiny_model(tmp_path, vocabulary, tiny_config):
         }
 
     return make
+
+
+@pytest.fixture
+def tiny_model(tmp_path, tiny_model_in):
+    """Makes the flags of a tiny model that is trained from scratch."""
+    return lambda pieces, **changes: tiny_model_in(tmp_path, pieces, **changes)
 
 
 @pytest.fixture
@@ -118,29 +127,54 @@ def _stored_arrays(out):
     return arrays
 
 
+@pytest.fixture(scope="session")
+def command_line_in(tiny_model_in):
+    """Makes what makes the command line of a complete tiny task in a folder."""
+
+    def made(folder):
+        data = folder / "data"
+        data.mkdir()
+        for name, rows in (("train", 64), ("dev", 20), ("test", 20)):
+            _write_table(data / f"{name}.tsv", rows, seed=rows + len(name))
+        defaults = {
+            "task_name": "custom",
+            "data_dir": data,
+            **tiny_model_in(folder, _PIECES, initializer_range=0.02),
+            "max_seq_length": 16,
+            "train_batch_size": 16,
+            "train_step": 60,
+            "save_checkpoints_steps": 30,
+            "learning_rate": 5e-3,
+        }
+
+        def make(**changes):
+            values = {**defaults, **changes}
+            return [f"--{k}={v}" for k, v in values.items() if v is not None]
+
+        return make
+
+    return made
+
+
 @pytest.fixture
-def command_line(tmp_path, tiny_model):
+def command_line(tmp_path, command_line_in):
     """Makes the command line of a complete tiny task."""
-    data = tmp_path / "data"
-    data.mkdir()
-    for name, rows in (("train", 64), ("dev", 20), ("test", 20)):
-        _write_table(data / f"{name}.tsv", rows, seed=rows + len(name))
-    defaults = {
-        "task_name": "custom",
-        "data_dir": data,
-        **tiny_model(_PIECES, initializer_range=0.02),
-        "max_seq_length": 16,
-        "train_batch_size": 16,
-        "train_step": 60,
-        "save_checkpoints_steps": 30,
-        "learning_rate": 5e-3,
-    }
+    return command_line_in(tmp_path)
 
-    def make(**changes):
-        values = {**defaults, **changes}
-        return [f"--{k}={v}" for k, v in values.items() if v is not None]
 
-    return make
+@pytest.fixture(scope="session")
+def finished_in(tmp_path_factory, command_line_in):
+    """The output folder of a finished run with the flags `FINISHED`."""
+    folder = tmp_path_factory.mktemp("finished")
+    argv = ["run_classifier.py", *command_line_in(folder)(**FINISHED)]
+    run_repeatedly(parse(ClassifierOptions, argv))
+    return folder / "out"
+
+
+@pytest.fixture
+def finished(finished_in, tmp_path):
+    """A copy of that folder where `flags` writes."""
+    return shutil.copytree(finished_in, tmp_path / "out")
 
 
 def _write_table(path, rows, seed):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
@@ -101,11 +100,6 @@ def test_the_rest_of_an_epoch_has_any_length():
     assert len(rests) > 1
 
 
-def test_no_room_for_text_is_an_error():
-    with pytest.raises(UserError, match="max_seq_length=4 leaves no room"):
-        tokenize_texts(["a"], ["b"], _Letters(), 4)
-
-
 def _examples(lengths):
     """Rows filled with their own number, so that a batch shows what it holds."""
     lengths = np.asarray(lengths, np.int32)
@@ -118,28 +112,19 @@ def _examples(lengths):
     )
 
 
-def test_an_epoch_holds_every_row_once_in_new_order():
-    dataset = training_dataset(_examples([5] * 12), 4, 16, seed=3)
-    labels = [batch["labels"].numpy().tolist() for batch in dataset.take(6)]
-    first, second = sum(labels[:3], []), sum(labels[3:], [])
-    assert sorted(first) == sorted(second) == list(range(12))
-    assert first != second
-    again = training_dataset(_examples([5] * 12), 4, 16, seed=3)
-    assert [b["labels"].numpy().tolist() for b in again.take(6)] == labels
-    other = training_dataset(_examples([5] * 12), 4, 16, seed=4)
-    assert [b["labels"].numpy().tolist() for b in other.take(6)] != labels
-
-
 def test_the_order_follows_from_the_seed_alone():
     """TensorFlow's own seed, which a user may set for other things, changes nothing."""
     orders = []
     for own in (1, 2):
         tf.random.set_seed(own)
         for seed in (0, 7):
-            batches = training_dataset(_examples([4] * 50), 50, 64, seed, repeat=False)
+            batches = training_dataset(_examples([4] * 48), 16, 64, seed).take(6)
             orders.append([batch["labels"].numpy().tolist() for batch in batches])
     assert orders[:2] == orders[2:]
     assert orders[0] != orders[1]
+    first, second = sum(orders[0][:3], []), sum(orders[0][3:], [])
+    assert sorted(first) == sorted(second) == list(range(48))
+    assert first != second
 
 
 def test_rows_of_similar_length_meet_and_none_is_lost():
@@ -221,7 +206,7 @@ def test_cache_is_used_and_never_stale(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-@pytest.mark.parametrize("damage", [b"", b"no zip", None])
+@pytest.mark.parametrize("damage", [b"no zip", None])
 def test_a_damaged_cache_is_made_again(tmp_path, damage):
     first = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
     (path,) = tmp_path.iterdir()

@@ -1,25 +1,19 @@
-"""Fine-tuning with plain Keras: the documented example, one device and two."""
+"""Fine-tuning in Python: the documented examples."""
 
 import pathlib
 import random
 import re
 import shutil
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.cli.command_line import parse
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.batching import features_and_labels
-from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
-from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tokenization import load_tokenizer
 
 _PIECES = ["good", "bad", "film", "plot"]
@@ -79,29 +73,3 @@ def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypa
     np.testing.assert_allclose(
         [float(value) for value in lines[1 + row].split("\t")[1:]], expected, atol=1e-5
     )
-
-
-@pytest.mark.slow
-def test_fit_learns_under_a_strategy(two_replicas, config):
-    keras.utils.set_random_seed(1)
-    rows = 64
-    labels = np.random.default_rng(0).integers(0, 2, rows).astype(np.int32)
-    ids = np.stack([np.full(rows, 2), 5 + labels, np.full(rows, 3)], axis=1)
-    examples = TokenizedExamples(
-        ids=ids.ravel().astype(np.int32),
-        starts=np.arange(rows, dtype=np.int64) * 3,
-        lengths=np.full(rows, 3, np.int32),
-        first_lengths=np.full(rows, 3, np.int32),
-        labels=labels,
-    )
-    with two_replicas.scope():
-        model = AlbertForSequenceClassification(config, num_labels=2)
-        model.compile(
-            optimizer=keras.optimizers.Adam(1e-2),
-            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            metrics=["accuracy"],
-        )
-    dataset = training_dataset(examples, 16, 64, seed=1).map(features_and_labels)
-    model.fit(dataset, steps_per_epoch=10, epochs=4, shuffle=False, verbose=0)
-    batches = evaluation_dataset(examples, 16, 64).map(features_and_labels)
-    assert model.evaluate(batches, verbose=0)[1] == 1.0

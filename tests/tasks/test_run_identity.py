@@ -1,7 +1,6 @@
 """A fine-tuning run goes on from the same things, and from nothing else."""
 
 import concurrent.futures
-import itertools
 import json
 import shutil
 
@@ -15,8 +14,7 @@ from albert_tf.io.folder_lock import folder_lock
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tokenization import load_tokenizer
-
-_RUN = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}
+from tests.tasks.conftest import FINISHED
 
 
 def _with_another_label(rows):
@@ -25,24 +23,19 @@ def _with_another_label(rows):
     return [*rows[:3], f"{other}\t{text}", *rows[4:]]
 
 
-_CHANGED_ROWS = (
-    lambda rows: rows[:-1],
-    _with_another_label,
-    lambda rows: [*rows[:3], f"{rows[3]} very", *rows[4:]],
-)
-
-
 @pytest.mark.slow
-def test_what_has_changed_is_refused(flags, tmp_path):
+def test_what_has_changed_is_refused(flags, finished, tmp_path):
     """Tables, files whose names are the same, and flags."""
-    flags(**_RUN)
 
     def refused(message, **changes):
         # The run is finished: without this it would train nothing and say nothing.
         with pytest.raises(UserError, match=message):
-            flags(**_RUN, **changes)
+            flags(**FINISHED, **changes)
 
-    for name, change in itertools.product(("train", "dev"), _CHANGED_ROWS):
+    for name, change in (
+        ("train", _with_another_label),
+        ("dev", lambda rows: [*rows[:3], f"{rows[3]} very", *rows[4:]]),
+    ):
         path = tmp_path / "data" / f"{name}.tsv"
         before = path.read_text()
         path.write_text("\n".join(change(before.splitlines())) + "\n")
@@ -59,44 +52,42 @@ def test_what_has_changed_is_refused(flags, tmp_path):
     refused("The vocabulary's fingerprint is .*, but")
     vocab.write_text(pieces)
     refused("--learning_rate is 0.1, but the run in .* has 0.005;", learning_rate=0.1)
-    flags(**_RUN, eval_batch_size=3, data_dir=tmp_path / "data" / ".." / "data")
+    flags(**FINISHED, eval_batch_size=3, data_dir=tmp_path / "data" / ".." / "data")
 
 
 @pytest.mark.slow
-def test_a_start_is_known_by_its_weights(flags, tmp_path):
+def test_a_start_is_known_by_its_weights(flags, finished, tmp_path):
     """The folder may move, and be named in another way."""
-    model = flags(**_RUN) / "model"
     unnamed = dict.fromkeys(("from_scratch", "albert_config_file", "vocab_file"))
-    changes = {**unnamed, "output_dir": tmp_path / "second"}
-    shutil.copytree(model, tmp_path / "start")
-    flags(**_RUN, **changes, init_checkpoint=tmp_path / "start")
+    run = {**FINISHED, **unnamed, "output_dir": tmp_path / "second"}
+    shutil.copytree(finished / "model", tmp_path / "start")
+    flags(**run, init_checkpoint=tmp_path / "start")
     (tmp_path / "start").rename(tmp_path / "moved")
-    flags(**_RUN, **changes, init_checkpoint=tmp_path / "moved", do_eval=True)
+    flags(**run, init_checkpoint=tmp_path / "moved", do_eval=True)
     other = AlbertForSequenceClassification.from_pretrained(tmp_path / "moved")
     other.official_variables()["output_bias"].assign([1.0, 2.0])
-    other.save_pretrained(tmp_path / "other", load_tokenizer(model))
+    other.save_pretrained(tmp_path / "other", load_tokenizer(tmp_path / "moved"))
     with pytest.raises(
         UserError, match="weights of --init_checkpoint is .*, but the r"
     ):
-        flags(**_RUN, **changes, init_checkpoint=tmp_path / "other")
+        flags(**run, init_checkpoint=tmp_path / "other")
 
 
 @pytest.mark.slow
-def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line):
-    out = flags(**_RUN)
-    options = parse(ClassifierOptions, ["run", *command_line(**_RUN)])
+def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line, finished):
+    options = parse(ClassifierOptions, ["run", *command_line(**FINISHED)])
     earlier = stored_values(f for f in flag_identity(options) if not f.may_change)
     del earlier["layer_decay"]  # as if it had come later
     earlier["do_lower_case"] = True  # its default, which is None since
-    (out / "flags.json").write_text(json.dumps(earlier))
-    flags(**_RUN)
-    (out / "flags.json").write_text(json.dumps({**earlier, "train_batch_size": 8}))
+    (finished / "flags.json").write_text(json.dumps(earlier))
+    flags(**FINISHED)
+    (finished / "flags.json").write_text(json.dumps({**earlier, "train_batch_size": 8}))
     message = "--train_batch_size is 16, but the run in .*out has 8;"
     with pytest.raises(UserError, match=message):
-        flags(**_RUN)
+        flags(**FINISHED)
 
 
-@pytest.mark.parametrize("run", [_RUN, {"do_eval": True}, {"do_predict": True}])
+@pytest.mark.parametrize("run", [FINISHED, {"do_eval": True}])
 def test_two_runs_do_not_write_into_one_folder(run, flags, tmp_path):
     (tmp_path / "out").mkdir()
     message = "out is in use by process .*; wait until that run ends"

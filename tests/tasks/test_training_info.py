@@ -34,10 +34,8 @@ def test_what_is_not_acted_on_is_free(tmp_path):
     [
         ({"max_seq_length": "12"}, "sets max_seq_length to '12', expected an integer"),
         ({"max_seq_length": 0}, "sets max_seq_length to 0, .* at least 1"),
-        ({"max_seq_length": 1e400}, "sets max_seq_length to inf"),
         ({"max_seq_length": 10**30}, "sets max_seq_length to 10000"),
         ({"step": -1}, "sets step to -1, .* at least 0"),
-        ({"step": None}, "sets step to None"),
         ({"step": True}, "sets step to True"),
         ({"task": "t"}, "sets task to 't', expected an object"),
     ],
@@ -52,10 +50,8 @@ def test_damaged_values_are_named(info, message, tmp_path):
     [
         ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
         ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
-        ({"labels": None}, "labels is None"),
         ({"pair": "false"}, "pair is 'false', expected true, false or null"),
         ({"metrics": ["accurracy"]}, "the metric 'accurracy' is unknown"),
-        ({"metrics": "accuracy"}, "metrics is 'accuracy'"),
         ({"kind": ["single_label"]}, "does not know the task"),
         ({"depth": 3}, "does not know the task"),
     ],

@@ -1,119 +1,134 @@
 """Data, labels and weights that a classifier takes, and those that it refuses."""
 
-import keras
 import numpy as np
 import pytest
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.batching import features_and_labels
+from albert_tf.tasks.classification.labels import given_names
+from albert_tf.tasks.classification.labels import label_array
+from albert_tf.tasks.classification.labels import label_names
+from albert_tf.tasks.classification.labels import list_of_labels
+from albert_tf.tasks.classification.labels import training_and_held_out
+from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
-_TEXTS = ["good film", "bad plot"] * 4
+_ONE = create_task("single_label", "t", labels=("glad", "sad"))
+_SEVERAL = create_task("multi_label", "t", labels=("x", "y", "z"))
+
+
+def names_found(values):
+    return label_names(TextTask.kinds["single_label"], values)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "data", "message"),
+    ("read", "values", "message"),
     [
-        ({}, (["a"], ["x", "y"]), "one label for each text; got 2 for 1"),
-        ({}, ([], []), r"labels has 0 label\(s\); expected at least 2"),
-        ({}, (["a", "b"], ["x", "x"]), r"labels has 1 label\(s\); expected at least 2"),
-        ({}, (["a", "b"], "xy"), "labels must be a list, got 'xy'"),
-        ({}, (["a", "b"], [0.5, 1.0]), r"labels\[0\]: expected the name of a label"),
-        ({}, (["a", "b"], [None, 1]), r"labels\[0\]: expected the name of a label"),
-        ({}, (["a", 1], ["x", "y"]), r"texts\[1\] must be a str, got int"),
-        ({}, (["a", "b"], {"x", "y"}), "labels must be a list, got a set, which"),
+        (names_found, ["x", "x"], r"labels has 1 label\(s\); expected at least 2"),
+        (names_found, [0.5, 1.0], r"labels\[0\]: expected the name of a label"),
+        (names_found, ["x", "y\0"], r"labels\[1\]: a label holds a NUL byte"),
+        (names_found, ["x", "\ud83d"], r"labels\[1\]: a label is not UTF-8"),
+        (list_of_labels, "xy", "labels must be a list, got 'xy'"),
+        (list_of_labels, {"x", "y"}, "labels must be a list, got a set, which"),
+        (given_names, ["x", " x"], "labels repeats 'x'; give each label once"),
+        (given_names, ["x", "\u3000"], "labels has an empty name; give each"),
+        (given_names, ["x", None], r"labels\[1\]: expected the name of a label or its"),
+        (given_names, ["x", "a\tb"], r"labels\[1\]: the label 'a\\tb' holds a tab"),
+        (lambda own: label_array(_ONE, own), [2], r"labels\[0\]: there is no label 2"),
+        (lambda own: label_array(_ONE, own), [0, -1], r"\[1\]: there is no label -1"),
         (
-            {"label_kind": "multi_label", "labels": ["x", "y", "z"]},
-            (["a"], [[0, 1, 0]]),
+            lambda own: label_array(_SEVERAL, own),
+            [[0, 1, 0]],
             r"labels\[0\]: give each label that applies once, not \[0, 1, 0\]",
         ),
-        ({"labels": ["x", "y"]}, (["a"], [2]), r"labels\[0\]: there is no label 2"),
-        ({"labels": "x,y"}, (), "labels must be a list, got 'x,y'"),
-        ({"labels": {"x", "y"}}, (), "labels must be a list, got a set, which"),
-        ({"labels": ["x", " x"]}, (), "labels repeats 'x'; give each label once"),
-        ({"labels": ["x", "\u3000"]}, (), "labels has an empty name; give each"),
         (
-            {"labels": ["x", None]},
-            (),
-            r"labels\[1\]: expected the name of a label or its",
-        ),
-        ({"labels": ["x", "a\tb"]}, (), r"labels\[1\]: the label 'a\\tb' holds a tab"),
-        ({}, (["a", "b"], ["x", "y\0"]), r"labels\[1\]: a label holds a NUL byte"),
-        ({}, (["a", "b"], ["x", "\ud83d"]), r"labels\[1\]: a label is not UTF-8"),
-        ({"label_kind": "regression"}, (["a"], ["x"]), r"labels\[0\]: .*not a number"),
-        (
-            {"label_kind": "regression", "labels": ["x"]},
-            (["a"], [1.0]),
-            "label_kind='regression' has no labels",
+            lambda own: label_array(create_task("regression", "t"), own),
+            ["x"],
+            r"labels\[0\]: .*not a number",
         ),
     ],
 )
-def test_wrong_data(arguments, data, message, pretrained):
+def test_labels_that_are_none(read, values, message):
     with pytest.raises(UserError, match=message):
-        albert_tf.TextClassifier(pretrained, **arguments).fit(*data, verbose=0)
+        read(values)
 
 
-@pytest.mark.slow
-def test_weights_of_texts_and_labels(pretrained):
-    """They count as the same text learned that often."""
-    found = {}
-    texts, labels = ["good film", "bad plot"], ["glad", "sad"]
-    for name, (more, arguments) in {
-        "plain": (0, {}),
-        "repeated": (2, {}),
-        "class": (0, {"class_weight": {"sad": 3.0}}),
-        "id": (0, {"class_weight": {1: 3}}),
-        "sample": (0, {"sample_weight": iter([1, 3])}),
-    }.items():
-        classifier = albert_tf.TextClassifier(
-            pretrained, hidden_dropout_prob=0.0, classifier_dropout_prob=0.0
-        )
-        given = texts + texts[1:] * more, labels + labels[1:] * more
-        # The mean is over the texts, whatever their weights.
-        optimizer = keras.optimizers.SGD(0.1 if not more else 0.2)
-        settings = {"optimizer": optimizer, "epochs": 1, "verbose": 0}
-        classifier.fit(*given, **settings, **arguments)
-        found[name] = classifier.model.classifier.output_weights.numpy()
-    assert not np.allclose(found["plain"], found["class"], atol=1e-4)
-    for name in ("class", "id", "sample"):
-        np.testing.assert_allclose(found[name], found["repeated"], atol=1e-5)
+def test_names_and_numbers_of_labels():
+    assert label_array(_ONE, ["sad", 0, np.int64(1), "glad"]).tolist() == [1, 0, 1, 0]
+    assert names_found([10, 9]) == ("9", "10")
+    assert given_names(iter([" b", 1])) == ("b", "1")
 
 
-@pytest.mark.slow
-def test_a_share_is_held_out(pretrained):
-    classifier = albert_tf.TextClassifier(pretrained, max_length=12)
-    labels = ["glad"] * 6 + ["sad"] * 2
-    settings = {"epochs": 1, "verbose": 0, "batch_size": 1}
-    settings["optimizer"] = keras.optimizers.SGD(0.0)
-    history = classifier.fit(_TEXTS, labels, validation_split=0.25, **settings)
-    assert history.params["steps"] == 6
-    expected = classifier.evaluate(_TEXTS[6:8], labels[6:])
-    found = history.history["val_accuracy"], history.history["val_loss"]
-    assert found == ([expected["accuracy"]], [pytest.approx(expected["loss"], 1e-5)])
-    for arguments, message in (
+def examples(count=8):
+    numbers = np.arange(count)
+    ones = np.ones(count, np.int32)
+    return TokenizedExamples(ones, numbers, ones, ones, np.int32(numbers % 2))
+
+
+def test_weights_of_texts_and_labels():
+    for given in ({"class_weight": {"sad": 3.0}}, {"class_weight": {1: 3}}):
+        learned, _ = training_and_held_out(_ONE, examples(4), **given)
+        assert learned.weights.tolist() == [1, 3, 1, 3]
+    both = {"class_weight": {"sad": 3}, "sample_weight": iter([0, 2, 3, 4])}
+    learned, held_out = training_and_held_out(_ONE, examples(4), 0.5, **both)
+    assert learned.weights.tolist() == [0, 6]
+    assert held_out.weights.tolist() == [3, 4]  # whatever their labels
+    [batch] = evaluation_dataset(learned, 4, 8).map(features_and_labels)
+    assert batch[2].numpy().tolist() == [0, 6]
+
+
+def test_the_end_is_held_out():
+    learned, held_out = training_and_held_out(_ONE, examples(), 0.25)
+    assert learned.starts.tolist() == [0, 1, 2, 3, 4, 5]
+    assert (held_out.starts.tolist(), held_out.labels.tolist()) == ([6, 7], [0, 1])
+    assert len(training_and_held_out(_ONE, examples(), 0.3)[1]) == 3  # as Keras rounds
+    assert training_and_held_out(_ONE, examples())[1] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         ({"validation_split": 0.99}, "of 8 texts leaves none to learn from or none"),
         ({"validation_split": 2}, "validation_split=2 of 8 texts"),
-        (
-            {"validation_split": 0.5, "validation_data": (_TEXTS, labels)},
-            "Give either validation_data or validation_split",
-        ),
         ({"sample_weight": [1]}, "sample_weight has 1 for 8 texts"),
         ({"sample_weight": [-1] * 8}, "sample_weight must be numbers of 0 or more"),
         ({"class_weight": {"sad": float("nan")}}, "class_weight must be numbers of 0"),
-    ):
-        with pytest.raises(UserError, match=message):
-            classifier.fit(_TEXTS, labels, **settings, **arguments)
+    ],
+)
+def test_weights_and_shares_that_do_not_fit(arguments, message):
+    with pytest.raises(UserError, match=message):
+        training_and_held_out(_ONE, examples(), **arguments)
 
 
-def test_wrong_beginnings(pretrained, tmp_path):
-    with pytest.raises(UserError, match="There is no file or folder nowhere; correct"):
-        albert_tf.TextClassifier("nowhere")
+def test_weights_of_several_labels_are_refused():
+    with pytest.raises(UserError, match="texts that have one label each"):
+        training_and_held_out(_SEVERAL, examples(), class_weight={"x": 1})
+
+
+def test_wrong_beginnings(pretrained):
     with pytest.raises(UserError, match="label_kind='binary': expected one of single"):
         albert_tf.TextClassifier(pretrained, label_kind="binary")
     classifier = albert_tf.TextClassifier(pretrained, max_length=33)
     for _ in range(2):
         with pytest.raises(UserError, match="max_length=33: expected 5 to 32, the num"):
             classifier.fit(["a", "b"], ["x", "y"])
+    classifier = albert_tf.TextClassifier(pretrained)
     with pytest.raises(UserError, match="was not fine-tuned for labels; call fit"):
-        albert_tf.TextClassifier(pretrained).predict("good")
+        classifier.predict("good")
     with pytest.raises(TypeError, match="multiple values .*'max_length'"):
-        albert_tf.TextClassifier(pretrained).fit(["a", "b"], ["x", "y"], max_length=8)
+        classifier.fit(["a", "b"], ["x", "y"], max_length=8)
+    both = {"validation_split": 0.5, "validation_data": (["a"], ["x"])}
+    with pytest.raises(UserError, match="Give either validation_data or validation_s"):
+        classifier.fit(["a", "b"], ["x", "y"], **both)
+    with pytest.raises(UserError, match="one label for each text; got 2 for 1"):
+        classifier.fit(["a"], ["x", "y"])
+    with pytest.raises(UserError, match=r"texts\[1\] must be a str, got int"):
+        classifier.fit(["a", 1], ["x", "y"])
+    of_numbers = albert_tf.TextClassifier(
+        pretrained, labels=["x"], label_kind="regression"
+    )
+    with pytest.raises(UserError, match="label_kind='regression' has no labels"):
+        of_numbers.fit(["a"], [1.0])

@@ -8,9 +8,9 @@ import random
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import albert_tf
+from albert_tf import text_classifier
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
@@ -18,6 +18,7 @@ from albert_tf.serving.export import export
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
 
+pytestmark = pytest.mark.slow
 _TEXTS = ["good film", "bad plot"] * 8
 _SETTINGS = {"epochs": 15, "batch_size": 4, "learning_rate": 1e-2, "verbose": 0}
 
@@ -36,7 +37,18 @@ def moods(pretrained):
     return classifier, history.history
 
 
-@pytest.mark.slow
+@pytest.fixture
+def asked(monkeypatch):
+    """What classifiers would have trained: the arguments of each `fit`, by name."""
+    found = []
+
+    def noted(model, examples, loss, **settings):
+        found.append({"model": model, "examples": examples, **settings})
+
+    monkeypatch.setattr(text_classifier, "fit", noted)
+    return found
+
+
 def test_it_learns_strings_and_answers_them(moods):
     classifier, history = moods
     assert history["accuracy"][-1] == history["val_accuracy"][-1] == 1.0
@@ -52,7 +64,6 @@ def test_it_learns_strings_and_answers_them(moods):
     np.testing.assert_allclose([found["glad"], found["sad"]], shares, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_a_copy_answers_the_same(moods):
     """It cuts texts where the model has learned them, as the original does."""
     classifier, _ = moods
@@ -64,8 +75,7 @@ def test_a_copy_answers_the_same(moods):
     assert json.dumps(infos[0]) == json.dumps(infos[1])
 
 
-@pytest.mark.slow
-def test_what_it_saves_knows_task_and_labels(moods, pretrained, tmp_path):
+def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
     classifier, _ = moods
     expected = classifier.predict(["good film", "bad plot"])
     classifier.save_pretrained(tmp_path / "tuned")
@@ -82,98 +92,27 @@ def test_what_it_saves_knows_task_and_labels(moods, pretrained, tmp_path):
     run_repeatedly(parse(ClassifierOptions, ["run_classifier.py", *argv]))
     written = (tmp_path / "o" / "predictions.tsv").read_text()
     assert written.startswith("glad\t")
-    again.fit(_TEXTS[:2], [1, 0], epochs=1, verbose=0)  # the labels are still those
-    assert again.predict("good film")["probabilities"].keys() == {"glad", "sad"}
+    again.fit(_TEXTS[:2], [1, "glad"])  # the labels are still those
+    assert asked[0]["examples"].labels.tolist() == [1, 0]
     with pytest.raises(UserError, match=r"labels\[0\]: the label 'old' is unknown"):
         again.fit(["good"], ["old"])
 
 
-@pytest.mark.slow
-def test_pairs_are_remembered(pretrained, tmp_path):
+def test_pairs_are_remembered(pretrained, asked, tmp_path):
     classifier = albert_tf.TextClassifier(pretrained, max_length=12)
-    pairs = ["it is", "film"] * 8
-    classifier.fit(_TEXTS, [10, 9] * 8, text_pairs=pairs, **_SETTINGS)
+    classifier.fit(_TEXTS[:2], [10, 9], text_pairs=["it is", "film"])
     assert classifier.model.labels == ("9", "10")
-    assert classifier.predict("good film", "it is")["label"] == "10"
+    assert asked[0]["examples"].labels.tolist() == [1, 0]
     classifier.save_pretrained(tmp_path)
     task = json.loads((tmp_path / "training_info.json").read_text())["task"]
     assert task["pair"] is True
-    assert albert_tf.Predictor(tmp_path)("bad plot", "film")["label"] == "9"
+    expected = classifier.predict("bad plot", "film")
+    found = albert_tf.Predictor(tmp_path)("bad plot", "film")
+    assert found["probabilities"] == pytest.approx(expected["probabilities"])
     with pytest.raises(UserError, match="takes text and text_pair, but got text"):
         classifier.predict("good film")
     with pytest.raises(UserError, match="has learned from pairs of texts"):
         classifier.evaluate(["good"], ["9"])
-
-
-@pytest.mark.slow
-def test_learning_on_says_what_was_learned_from(pretrained, tmp_path):
-    """A model with labels alone may be of texts or of pairs."""
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        pretrained, labels=["no", "yes"]
-    )
-    model.save_pretrained(tmp_path, albert_tf.load_tokenizer(pretrained))
-    classifier = albert_tf.TextClassifier(tmp_path)
-    for given in (("good",), ("good", "film")):
-        assert classifier.predict(*given)["label"] in ("no", "yes")
-    classifier.fit(["good"], ["yes"], text_pairs=["film"], epochs=1, verbose=0)
-    with pytest.raises(UserError, match="takes text and text_pair, but got text"):
-        classifier.predict("good")
-    assert classifier.model.task_info()["task"]["pair"] is True
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "labels", "expected"),
-    [
-        ("multi_label", [["good"], ["bad", "old"]], {"labels": ["good"]}),
-        ("regression", [1.5, -1.5], {"score": pytest.approx(1.5, abs=0.3)}),
-    ],
-)
-def test_other_kinds(kind, labels, expected, pretrained, tmp_path):
-    classifier = albert_tf.TextClassifier(pretrained, label_kind=kind, max_length=12)
-    classifier.fit(_TEXTS, labels * 8, **{**_SETTINGS, "epochs": 40})
-    answer = classifier.predict("good film")
-    assert expected.items() <= answer.items()
-    classifier.save_pretrained(tmp_path)
-    again = albert_tf.TextClassifier(tmp_path)
-    assert expected.items() <= again.predict("good film").items()
-    scores = again.evaluate(_TEXTS[:2], labels)
-    assert scores["loss"] < 0.2
-
-
-@pytest.mark.slow
-def test_labels_by_number_and_settings(pretrained):
-    classifier = albert_tf.TextClassifier(
-        pretrained, labels=["no", "yes"], hidden_dropout_prob=0.25
-    )
-    optimizer = keras.optimizers.SGD(0.0)
-    classifier.fit(
-        _TEXTS, np.array([1, 0] * 8), optimizer=optimizer, epochs=1, verbose=0
-    )
-    assert classifier.model.optimizer is optimizer
-    assert classifier.model.config.hidden_dropout_prob == 0.25
-    assert classifier.model.labels == ("no", "yes")
-    before = classifier.evaluate(_TEXTS, [1, 0] * 8)
-    assert before == pytest.approx(classifier.evaluate(_TEXTS, ["yes", "no"] * 8))
-
-
-@pytest.mark.slow
-def test_iterators_are_read_once_and_wholly(moods, pretrained):
-    labels, found = ["glad", "sad"] * 8, []
-    for read in (list, iter):
-        classifier = albert_tf.TextClassifier(pretrained, max_length=12)
-        given = read(_TEXTS), read(labels)
-        history = classifier.fit(
-            *given,
-            validation_data=(read(_TEXTS), read(labels)),
-            **{**_SETTINGS, "epochs": 1},
-        )
-        found.append(history.history)
-    assert found[0] == found[1]
-    moods, _ = moods
-    assert moods.predict(iter(_TEXTS[:3])) == moods.predict(_TEXTS[:3])
-    scores = moods.evaluate(iter(_TEXTS[:4]), iter(labels[:4]))
-    assert scores == moods.evaluate(np.array(_TEXTS[:4]), tuple(labels[:4]))
 
 
 class Counted(keras.optimizers.SGD):
@@ -186,43 +125,87 @@ class Counted(keras.optimizers.SGD):
         super().apply(*arguments)
 
 
-@pytest.mark.slow
-def test_one_seed_decides_and_the_step_is_traced_once(pretrained):
-    found = []
-    settings = {"epochs": 1, "batch_size": 4, "verbose": 0}
+def test_learning_on_says_what_was_learned_from(pretrained, tmp_path):
+    """A model with labels alone may be of texts or of pairs."""
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        pretrained, labels=["no", "yes"]
+    )
+    model.save_pretrained(tmp_path, albert_tf.load_tokenizer(pretrained))
+    classifier = albert_tf.TextClassifier(tmp_path)
+    for given in (("good",), ("good", "film")):
+        assert classifier.predict(*given)["label"] in ("no", "yes")
+    optimizer = Counted(0.1, momentum=0.5)  # the default takes seconds to trace
+    fitted = {"text_pairs": ["film"] * 3, "optimizer": optimizer, "batch_size": 1}
+    classifier.fit(["good"] * 3, ["yes"] * 3, epochs=1, verbose=0, **fitted)
+    assert optimizer.traced == 1
+    with pytest.raises(UserError, match="takes text and text_pair, but got text"):
+        classifier.predict("good")
+    assert classifier.model.task_info()["task"]["pair"] is True
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "encoded", "answered"),
+    [
+        ("multi_label", [["good"], ["bad", "old"]], [[0, 1, 0], [1, 0, 1]], "labels"),
+        ("regression", [1.5, -1.5], [1.5, -1.5], "score"),
+    ],
+)
+def test_other_kinds(kind, labels, encoded, answered, pretrained, asked, tmp_path):
+    classifier = albert_tf.TextClassifier(pretrained, label_kind=kind, max_length=12)
+    classifier.fit(_TEXTS[:2], labels)
+    assert asked[0]["examples"].labels.tolist() == encoded
+    assert len(asked[0]["metrics"]) == (kind == "multi_label")
+    answer = classifier.predict("good film")
+    classifier.save_pretrained(tmp_path)
+    again = albert_tf.TextClassifier(tmp_path)
+    assert again.predict("good film")[answered] == answer[answered]
+    scores = again.evaluate(_TEXTS[:2], labels)
+    assert scores == classifier.evaluate(_TEXTS[:2], labels)
+
+
+def test_labels_by_number_and_settings(pretrained, asked):
+    classifier = albert_tf.TextClassifier(
+        pretrained, labels=["no", "yes"], hidden_dropout_prob=0.25
+    )
+    optimizer = keras.optimizers.SGD(0.0)
+    classifier.fit(_TEXTS, np.array([1, 0] * 8), optimizer=optimizer, batch_size=3)
+    [fitted] = asked
+    assert fitted["examples"].labels.tolist() == [1, 0] * 8
+    assert (fitted["optimizer"], fitted["batch_size"]) == (optimizer, 3)
+    assert fitted["max_length"] == 32  # of the model; 128 where it has room
+    assert classifier.model.config.hidden_dropout_prob == 0.25
+    assert classifier.model.labels == ("no", "yes")
+    before = classifier.evaluate(_TEXTS, [1, 0] * 8)
+    assert before == pytest.approx(classifier.evaluate(_TEXTS, ["yes", "no"] * 8))
+
+
+def test_iterators_are_read_once_and_wholly(pretrained, asked):
+    labels, answers = ["glad", "sad"] * 8, []
+    for read in (list, iter, np.array):
+        classifier = albert_tf.TextClassifier(pretrained, max_length=12)
+        given = read(_TEXTS), read(labels)
+        held_out = read(_TEXTS[:4]), read(labels[:4]), read(_TEXTS[4:8])
+        classifier.fit(*given, text_pairs=read(_TEXTS), validation_data=held_out)
+        fitted = asked.pop()
+        arrays = {**fitted["examples"].arrays(), "held": fitted["held_out"].ids}
+        answers.append({name: own.tolist() for name, own in arrays.items()})
+        scores = classifier.evaluate(*map(read, (_TEXTS[:4], labels[:4], _TEXTS[:4])))
+        answers[-1].update(scores)
+    assert answers[0] == answers[1] == answers[2]
+    assert len(answers[0]["labels"]) == 16
+
+
+def test_the_seed_decides_the_head(pretrained, asked):
+    states = random.getstate(), np.random.get_state()[1].tolist()
     for seed in (3, 3, 4):
-        classifier = albert_tf.TextClassifier(pretrained)
-        optimizer = Counted(0.1, momentum=0.5)  # the default takes seconds to trace
-        labels = ["a", "b"] * 8
-        classifier.fit(_TEXTS, labels, seed=seed, optimizer=optimizer, **settings)
-        assert optimizer.traced == 1
-        found.append(classifier.model.classifier.output_weights.numpy())
-    np.testing.assert_array_equal(found[0], found[1])
-    assert not np.allclose(found[0], found[2])
+        albert_tf.TextClassifier(pretrained).fit(_TEXTS, ["a", "b"] * 8, seed=seed)
+    assert states == (random.getstate(), np.random.get_state()[1].tolist())
+    heads = [fitted["model"].classifier.output_weights.numpy() for fitted in asked]
+    np.testing.assert_array_equal(heads[0], heads[1])
+    assert not np.allclose(heads[0], heads[2])
+    assert [fitted["seed"] for fitted in asked] == [3, 3, 4]
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.usefixtures("nothing_converted")
-def test_randomness_elsewhere_is_left_alone(moods, pretrained):
-    """Another fold neither resets the user's generators nor ends earlier models."""
-    classifier, _ = moods
-    expected = classifier.predict(_TEXTS[:2])
-    drawn = []
-    for fits in (False, True):
-        keras.utils.set_random_seed(5)
-        if fits:
-            fold = albert_tf.TextClassifier(pretrained, max_length=12)
-            fold.fit(_TEXTS, ["glad", "sad"] * 8, seed=9, **_SETTINGS)
-        sources = (random.random, np.random.rand, lambda: keras.random.uniform(()))
-        drawn.append(
-            [float(draw()) for draw in (*sources, lambda: tf.random.uniform(()))]
-        )
-    assert drawn[0] == drawn[1]
-    assert classifier.predict(_TEXTS[:2]) == expected
-
-
-@pytest.mark.slow
 def test_a_fork_says_that_it_cannot_answer(moods):
     """TensorFlow's threads are gone there, and a call would wait for them."""
     classifier, _ = moods
@@ -250,7 +233,6 @@ def test_a_fork_says_that_it_cannot_answer(moods):
     assert all(f"was forked from {os.getpid()}, where Tens" in line for line in lines)
 
 
-@pytest.mark.slow
 def test_keras_files_keep_loss_and_metric(moods, tmp_path):
     classifier, _ = moods
     path = tmp_path / "moods.keras"

@@ -20,9 +20,9 @@ def test_many_right_is_dark_and_none_is_light(tmp_path):
     assert not list(tmp_path.glob("*.tmp"))
 
 
-@pytest.mark.parametrize("labels", [31, 150])
-def test_many_labels_are_drawn_too(tmp_path, labels):
+@pytest.mark.slow
+def test_many_labels_are_drawn_too(tmp_path):
     path = tmp_path / "confusion.png"
-    names = [f"label {i}" for i in range(labels)]
-    write_confusion_plot(path, names, np.eye(labels, dtype=int))
+    names = [f"label {i}" for i in range(31)]
+    write_confusion_plot(path, names, np.eye(31, dtype=int))
     assert path.stat().st_size > 5000

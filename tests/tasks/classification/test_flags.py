@@ -1,11 +1,8 @@
 """Flags of training: what is built of them."""
 
-import json
-
 import numpy as np
 import pytest
 
-from albert_tf import bundle
 from albert_tf.cli.command_line import parse
 from albert_tf.engine import compilation
 from albert_tf.optimizers.adam import LAMB
@@ -13,9 +10,9 @@ from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.registry import read_task
 
 
+@pytest.mark.slow
 def test_what_flags_build(built):
     model, optimizer, options, width = built()
     assert (model.compute_dtype, width) == ("float32", None)
@@ -44,19 +41,20 @@ def test_the_type_of_the_devices_is_taken(flags, monkeypatch):
     assert found[0].mixed_precision == "bfloat16"
 
 
-@pytest.mark.slow
-def test_where_files_go_and_how_many_are_kept(flags, tmp_path):
-    out = flags(
-        do_train=True,
-        train_step=6,
-        save_checkpoints_steps=2,
-        keep_checkpoint_max=2,
-        cached_dir=tmp_path / "cached",
-    )
-    kept = sorted(path.stem for path in (out / "checkpoints").glob("*.index"))
-    assert kept == ["training-4", "training-6"]
+def test_where_files_go_and_how_many_are_kept(built, tmp_path):
+    kept = {"keep_checkpoint_max": 2, "early_stopping_patience": 3}
+    _, _, options, _ = built(**kept, cached_dir=tmp_path / "cached")
+    assert (options.keep_checkpoint_max, options.patience) == (2, 3)
+    assert options.best_metric == "accuracy"
     assert len(list((tmp_path / "cached").glob("*.npz"))) == 2
-    assert not (out / "cache").exists()
+    assert not (tmp_path / "out" / "cache").exists()
+
+
+def test_a_frozen_encoder_stays(built):
+    model, *_ = built(freeze_encoder=True)
+    names = [variable.path for variable in model.trainable_variables]
+    assert len(names) == 2
+    assert all("classifier" in name for name in names)
 
 
 def test_case_is_kept_on_demand(command_line, tmp_path):
@@ -69,10 +67,27 @@ def test_case_is_kept_on_demand(command_line, tmp_path):
     assert tokenizer("--nodo_lower_case").tokenize("GOOD") == ["[UNK]"]
 
 
-def test_labels_and_bad_rows_by_flag(flags, tmp_path):
+def test_labels_and_bad_rows_by_flag(command_line, tmp_path):
     path = tmp_path / "data" / "train.tsv"
     path.write_text(path.read_text() + "ugly\ta film\n")
-    out = flags(do_train=True, train_step=1, labels="yes,no", skip_bad_rows=True)
-    head = json.loads((out / "model" / "head.json").read_text())
-    assert head["labels"] == ["yes", "no"]
-    assert read_task(bundle.open(out / "model")).parse_label("no") == 1
+    more = {"labels": "yes, no", "skip_bad_rows": True}
+    argv = ["run_classifier.py", *command_line(do_train=True, **more)]
+    options = parse(ClassifierOptions, argv)
+    task, examples = run.read_tables(options, None, predict=False)
+    assert (task.kind, task.labels) == ("single_label", ("yes", "no"))
+    assert examples["train"].num_skipped == 1
+
+
+def test_columns_and_kind_of_labels_by_flag(command_line, tmp_path):
+    for role in ("train", "dev"):
+        table = "label\tsentence\tother\ngood|film\ta\tb\n"
+        (tmp_path / "data" / f"{role}.tsv").write_text(table)
+    more = {"label_kind": "multi_label", "text_pair_column": "other"}
+    argv = ["run_classifier.py", *command_line(do_train=True, **more)]
+    task, examples = run.read_tables(parse(ClassifierOptions, argv), None, False)
+    assert (task.kind, task.labels, task.pair) == (
+        "multi_label",
+        ("film", "good"),
+        True,
+    )
+    assert (examples["dev"].texts, examples["dev"].text_pairs) == (["a"], ["b"])

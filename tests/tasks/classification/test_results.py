@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
+from albert_tf.tasks.classification import text_task
 from albert_tf.tasks.classification.text_task import write_errors
 from albert_tf.tasks.examples import Table
 from albert_tf.tasks.registry import create_task
@@ -49,7 +50,9 @@ def test_probabilities_of_each_kind():
     assert create_task("regression", "t").probabilities(_LOGITS[:, :1])[0, 0] == 2.0
 
 
-def test_result_files(tmp_path):
+def test_result_files(tmp_path, monkeypatch):
+    pictures = []
+    monkeypatch.setattr(text_task, "write_plot", lambda path, *_: pictures.append(path))
     prepared = _prepared(_TABLE)
     _TASK.write_predicted(tmp_path / "new", "", prepared, _LOGITS, "named")
     lines = (tmp_path / "new" / "test_results.tsv").read_text().splitlines()
@@ -69,6 +72,7 @@ def test_result_files(tmp_path):
     report = json.loads((tmp_path / "dev_class_scores.json").read_text())
     assert report["confusion"] == [[2, 1], [1, 0]]
     assert report["classes"]["no"]["support"] == 3
+    assert pictures == [tmp_path / "dev_confusion.png"]
     assert not list(tmp_path.glob("*.tmp*"))
 
 

@@ -5,10 +5,15 @@ import json
 import numpy as np
 import pytest
 
+from albert_tf.cli.command_line import parse
+from albert_tf.config import AlbertConfig
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.errors import UserError
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.similarity import run
+from albert_tf.tasks.similarity.flags import SimilarityOptions
+from albert_tf.tasks.similarity.task import Similarity
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.similarity.conftest import pairs
 from tests.tasks.similarity.conftest import scored
@@ -55,12 +60,23 @@ def test_pairs_are_trained_scored_applied_and_exported(triplets, flags, tmp_path
     assert "a vector of length 1 for the text: the mean over its tokens" in card
 
 
+@pytest.fixture
+def vectors(command_line, tmp_path):
+    """Saves a model of vectors that pools [CLS]; returns its folder."""
+    options = parse(SimilarityOptions, ["run", *command_line()])
+    config = AlbertConfig.from_json_file(options.albert_config_file)
+    task = Similarity(name="custom", pooling="cls", normalize=False)
+    model = AlbertForTextEmbedding(config, "cls", normalize=False)
+    tokenizer = load_tokenizer(options.vocab_file)
+    info = {"task": task.to_dict(), "max_seq_length": 8}
+    model.save_pretrained(tmp_path / "vectors", tokenizer, info)
+    return tmp_path / "vectors"
+
+
 @pytest.mark.slow
-def test_a_run_goes_on_exactly(triplets, flags, continues_exactly, tmp_path):
+def test_a_run_goes_on_exactly(triplets, vectors, flags, continues_exactly):
     """With a teacher of its vectors."""
-    teacher = tmp_path / "teacher"
-    flags(do_train=True, output_dir=teacher, train_step=2)
-    learned = {"teacher": teacher / "model", "gradient_accumulation_steps": 2}
+    learned = {"teacher": vectors, "gradient_accumulation_steps": 2}
     continues_exactly(flags, train_step=4, **learned)
 
 
@@ -84,81 +100,94 @@ def test_two_workers_equal_one(triplets, flags, command_line, workers, tmp_path)
             np.testing.assert_allclose(value, expected[name], atol=1e-5, err_msg=name)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("graphs_optimized")
-@pytest.mark.parametrize("loss", ["cosent", "cosine"])
-def test_scores_are_learned(write, flags, loss):
-    write("train.tsv", _SCORED, scored(128, 0))
-    write("dev.tsv", _SCORED, scored(32, 0))
-    out = flags(loss=loss, do_train=True, do_eval=True, train_step=200, normalize=False)
-    assert scores(out)["spearman"] > 0.6
-    head = json.loads((out / "model" / "head.json").read_text())
-    assert (head["pooling"], head["normalize"]) == ("mean", False)
-    # A second run starts with the pooling of the first one's model.
-    more = {"init_checkpoint": out / "model", "from_scratch": None}
-    again = flags(
-        **more,
-        vocab_file=None,
-        albert_config_file=None,
-        train_step=1,
-        loss=loss,
-        do_train=True,
-        output_dir=out / "again",
+@pytest.fixture
+def asked(flags, monkeypatch):
+    """Returns the task and the tables that flags would train, score or apply."""
+
+    def found(**changes):
+        given = []
+        monkeypatch.setattr(run, "run_task", lambda *own: given.append(own) or {})
+        flags(**changes)
+        [(_, task, examples, *_)] = given
+        return task, examples
+
+    return found
+
+
+def test_flags_make_the_task(triplets, asked, vectors):
+    task, examples = asked(do_train=True)
+    assert list(examples) == ["train", "dev"]
+    assert task == Similarity(
+        name="custom",
+        loss="info_nce",
+        temperature=0.05,
+        scored=False,  # the dev set has no scores, whatever the test set has
     )
-    del again
-    second = json.loads((out / "again" / "model" / "head.json").read_text())
-    assert second == head
+    changes = {"temperature": 0.5, "symmetric": True, "dimensions": "4,16"}
+    task, _ = asked(do_train=True, **changes, normalize=False)
+    assert (task.temperature, task.symmetric, task.dimensions) == (0.5, True, (4, 16))
+    assert (task.pooling, task.normalize) == ("mean", False)
+    # A run starts with the pooling of its model.
+    start = {"init_checkpoint": vectors, "from_scratch": None}
+    task, _ = asked(do_train=True, **start)
+    assert (task.pooling, task.normalize) == ("cls", False)
+    task, _ = asked(do_train=True, **start, pooling="mean", normalize=True)
+    assert (task.pooling, task.normalize) == ("mean", True)
+    task, examples = asked(do_predict=True, **start, dimensions="4")
+    assert (task.pooling, task.dimensions, list(examples)) == ("cls", (), ["test"])
 
 
-def test_texts_alone_need_dropout(write, flags):
-    texts = [[row[0]] for row in pairs(32, 0)]
-    write("train.tsv", ["text"], texts)
+def test_defaults():
+    options = parse(SimilarityOptions, ["run", "--output_dir=o"])
+    assert (options.max_seq_length, options.learning_rate) == (128, 2e-5)
+    assert (options.pooling, options.normalize, options.max_score) == (None,) * 3
+    assert options.negative_column == "negative"
+
+
+@pytest.mark.slow
+def test_texts_alone_are_learned(write, flags):
+    write("train.tsv", ["text"], [[row[0]] for row in pairs(32, 0)])
     write("dev.tsv", _SCORED, scored(8, 1))
-    run = {"loss": "simcse", "do_train": True, "train_step": 2}
-    with pytest.raises(UserError, match="albert_dropout_prob=0.1"):
-        flags(**run, albert_dropout_prob=0)
+    run = {"loss": "simcse", "do_train": True, "train_step": 1}
     out = flags(**run, albert_dropout_prob=0.1)
     history = json.loads((out / "history.json").read_text())
     assert "spearman" in history[-1]
 
 
-def test_sts_b_as_glue_publishes_it(write, flags, tmp_path):
-    def glue(name, rows, header=("index", *_SCORED)):
-        write("../STS-B/" + name, header, rows)
-
+def test_sts_b_as_glue_publishes_it(write, asked, tmp_path):
     def numbered(rows):
         return [[str(i), a, b, str(5 * float(s))] for i, (a, b, s) in enumerate(rows)]
 
     (tmp_path / "data").mkdir()
     (tmp_path / "STS-B").mkdir()
-    glue("train.tsv", numbered(scored(16, 0)))
-    glue("dev.tsv", numbered(scored(8, 1)))
+    for name, rows in (("train", scored(16, 0)), ("dev", scored(8, 1))):
+        write(f"../STS-B/{name}.tsv", ("index", *_SCORED), numbered(rows))
     run = {"task_name": "sts-b", "data_dir": tmp_path, "do_train": True}
-    out = flags(**run, loss="cosine", train_step=1)
-    assert json.loads((out / "history.json").read_text())[-1]["step"] == 1
+    task, examples = asked(**run, loss="cosine")
+    expected = [float(score) for *_, score in scored(16, 0)]
+    assert (task.scored, examples["train"].labels.tolist()) == (True, expected)
+    _, examples = asked(**run, loss="simcse", albert_dropout_prob=0.1)
+    train = examples["train"]
+    assert sorted(train.texts) == sorted({t for row in scored(16, 0) for t in row[:2]})
+    assert train.text_pairs is None
     with pytest.raises(UserError, match="has scores, of which --loss=info_nce makes"):
-        flags(**run, output_dir=tmp_path / "b")
+        asked(**run)
     with pytest.raises(
         UserError, match="train.tsv: the score 5.0 is not a number from 0 to 4"
     ):
-        flags(**run, loss="cosent", max_score=4.0, output_dir=tmp_path / "c")
+        asked(**run, loss="cosent", max_score=4.0)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"freeze_encoder": True}, "--freeze_encoder leaves nothing to train"),
         ({"dimensions": "8,0"}, "--dimensions=8,0 are no sizes"),
-        ({"dimensions": "8,32"}, "dimensions=32: the model's vectors have 16 numbers"),
         ({"teacher_distance": "squared"}, "--teacher_distance=squared needs --teacher"),
         ({"symmetric": True, "loss": "cosent"}, "--symmetric is for --loss=info_nce"),
-        (
-            {"loss": "cosine"},
-            "train.tsv has no column 'score' of scores, which --loss=",
-        ),
         ({"data_dir": ""}, "--data_dir is needed"),
     ],
 )
-def test_flags_that_do_not_fit(triplets, flags, changes, message):
+def test_flags_that_do_not_fit(command_line, changes, message):
+    options = parse(SimilarityOptions, ["run", *command_line(do_train=True, **changes)])
     with pytest.raises(UserError, match=message):
-        flags(**{"do_train": True, "train_step": 1, **changes})
+        run.check_flags(options)

@@ -49,6 +49,14 @@ def test_ndcg_equals_scikit_learn():
     assert found == pytest.approx(ndcg_score(relevance, scores, k=10))
 
 
+def test_a_query_in_the_corpus_takes_no_rank():
+    """The farthest of the ten other texts answers text 0."""
+    texts = np.array([[0, 10], *([11 + number, number] for number in range(10))])
+    angles = np.append(np.arange(11), np.arange(10)) / 10
+    own = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    assert search.retrieval_scores(own[texts], texts)["recall_at_10"] == 1
+
+
 def test_retrieval_of_equal_texts():
     # Text 0 asks twice; 1 and 2 answer it, and 3 is what 4 asks for. Text 4 is in the
     # corpus as a negative, and does not find itself.
