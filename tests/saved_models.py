@@ -49,6 +49,7 @@ _PRETRAINED = {
     "encoder": ("AlbertModel", "XLNetModel"),
     "pretraining": ("AlbertForPreTraining", "XLNetLMHeadModel"),
 }
+KINDS = (*_TASKS, *_PRETRAINED)
 _SIZES = {
     "embedding_size": 8,
     "hidden_size": 32,  # smaller weights are not quantized by TensorFlow Lite
@@ -112,8 +113,7 @@ def family_tokenizer(tmp_path_factory, vocabulary, request):
 def saved_model(tmp_path_factory, family_config, family_tokenizer):
     """Returns the folder of a tiny model.
 
-    Its kind is a key of `_TASKS` or of `_PRETRAINED`; its family is "albert", "bert",
-    "roberta" or "xlnet".
+    Its kind is one of `KINDS`; its family is "albert", "bert", "roberta" or "xlnet".
     """
 
     @functools.cache
