@@ -1,51 +1,143 @@
-"""Tiny models of every task with random weights, and their exports.
+"""Tiny models with random weights, of every family and task, and their exports.
 
 Each is made once a session and shared by all tests, so that nobody may write into its
 folder: a test that writes works on a copy (`shutil.copytree`).
 """
 
+import functools
+import types
+
 import pytest
 
-_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "good", "bad", "very", "not"]
+from tests.vocabularies import byte_bpe
+
+_WORDS = "the a film plot was is and good bad very not it one . , ##s ##ing"
+_WINDOWS = {"doc_stride": 5, "max_query_length": 6}
+# By kind: the kind of its task, the task's fields, and the tokens of the longest row.
 _TASKS = {
-    "classification": ("single_label", {"labels": ("no", "yes")}),
-    "tagging": ("tagging", {"labels": ("O", "B-A", "I-A")}),
-    "question_answering": ("squad_v1", {"doc_stride": 8, "max_query_length": 8}),
-    "multiple_choice": ("multiple_choice", {}),
+    "classification": ("single_label", {"labels": ("no", "yes")}, 24),
+    "pairs": ("single_label", {"labels": ("no", "so", "yes"), "pair": True}, 24),
+    "regression": ("regression", {}, 24),
+    "multi_label": ("multi_label", {"labels": ("好", "坏", "plain")}, 24),
+    "similarity": ("similarity", {}, 24),
+    "tagging": (
+        "tagging",
+        {"labels": ("O", "B-A", "I-A", "B-B", "I-B"), "doc_stride": 4},
+        12,
+    ),
+    "question_answering": (
+        "squad_v1",
+        {**_WINDOWS, "n_best_size": 6, "max_answer_length": 4},
+        20,
+    ),
+    "answerable_questions": (
+        "squad_v2",
+        {**_WINDOWS, "n_best_size": 8, "start_n_top": 4, "end_n_top": 6},
+        20,
+    ),
+    "multiple_choice": ("multiple_choice", {"max_qa_length": 7}, 20),
+}
+# By kind: how many times as large a head's weights are, so that answers differ visibly.
+_LOUD = {
+    "tagging": 30,
+    "question_answering": 5,
+    "answerable_questions": 5,
+    "multiple_choice": 60,
+}
+# The models of no task, by kind: of ALBERT's kind, and of XLNet's.
+_PRETRAINED = {
+    "encoder": ("AlbertModel", "XLNetModel"),
+    "pretraining": ("AlbertForPreTraining", "XLNetLMHeadModel"),
+}
+KINDS = (*_TASKS, *_PRETRAINED)
+_SIZES = {
+    "embedding_size": 8,
+    "hidden_size": 32,  # smaller weights are not quantized by TensorFlow Lite
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 32,
+    "initializer_range": 0.3,
+}
+_UNSHARED = {
+    "embedding_size": 32,
+    "num_hidden_layers": 2,
+    "parameter_sharing": "none",
+    "hidden_act": "gelu_erf",
+}
+# What other families have other than ALBERT in their configurations.
+_FAMILIES = {
+    "albert": {},
+    "bert": _UNSHARED,
+    "roberta": {**_UNSHARED, "type_vocab_size": 1, "padding_idx": 1},
 }
 
 
 @pytest.fixture(scope="session")
-def saved_model(tmp_path_factory, vocabulary, tiny_config):
-    """Returns the folder of a tiny model of a kind: "pretraining" or a task's name."""
-    folders = {}
+def family_config():
+    """Makes the configuration of a tiny model of a family, for a tokenizer."""
+    from albert_tf.config import AlbertConfig
+    from albert_tf.xlnet.config import XLNetConfig
 
-    def make(kind):
-        import albert_tf
+    def make(family, tokenizer, **changes):
+        if family == "xlnet":
+            sizes = {"d_model": 32, "n_layer": 1, "n_head": 2, "d_head": 16}
+            sizes |= {"d_inner": 64, "n_token": tokenizer.vocab_size}
+            return XLNetConfig(**{**sizes, "initializer_range": 0.3, **changes})
+        sizes = {**_SIZES, **_FAMILIES[family], "vocab_size": tokenizer.vocab_size}
+        return AlbertConfig(**{**sizes, **changes})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def family_tokenizer(tmp_path_factory, vocabulary, request):
+    """Returns a family's tokenizer of a few English words."""
+    from albert_tf.tokenization import load_tokenizer
+
+    @functools.cache
+    def make(family):
+        if family == "xlnet":
+            return request.getfixturevalue("xlnet_tokenizer")
+        folder = tmp_path_factory.mktemp("vocabulary")
+        if family == "roberta":
+            byte_bpe(folder)
+        else:
+            (folder / "vocab.txt").write_text(vocabulary(_WORDS.split()))
+        return load_tokenizer(folder)
+
+    return lambda family="albert": make("albert" if family == "bert" else family)
+
+
+@pytest.fixture(scope="session")
+def saved_model(tmp_path_factory, family_config, family_tokenizer):
+    """Returns the folder of a tiny model.
+
+    Its kind is one of `KINDS`; its family is "albert", "bert", "roberta" or "xlnet".
+    """
+
+    @functools.cache
+    def saved(kind, family="albert"):
+        from albert_tf.families.registry import model_class
+        from albert_tf.models.base import seeded
         from albert_tf.tasks.registry import create_task
 
-        folder = tmp_path_factory.mktemp(kind)
-        (folder / "vocab.txt").write_text(vocabulary(_WORDS))
-        tokenizer = albert_tf.load_tokenizer(folder / "vocab.txt")
-        config = tiny_config(
-            vocab_size=tokenizer.vocab_size,
-            num_hidden_layers=1,
-            max_position_embeddings=32,
-        )
-        if kind == "pretraining":
-            model, info = albert_tf.AlbertForPreTraining(config), {}
-        else:
-            task_kind, fields = _TASKS[kind]
+        tokenizer = family_tokenizer(family)
+        names = _PRETRAINED.get(kind, _PRETRAINED["encoder"])
+        made, info, arguments = model_class(names[family == "xlnet"]), {}, {}
+        if kind in _TASKS:
+            task_kind, fields, length = _TASKS[kind]
             task = create_task(task_kind, "custom", **fields)
-            model = task.model_class(config, **task.model_arguments())
-            info = {"task": task.to_dict(), "max_seq_length": 24}
-        model.save_pretrained(folder / "model", tokenizer, info)
-        return folder / "model"
-
-    def saved(kind):
-        if kind not in folders:
-            folders[kind] = make(kind)
-        return folders[kind]
+            made, arguments = task.model_classes()[made.family], task.model_arguments()
+            info = {"task": task.to_dict(), "max_seq_length": length}
+        folder = tmp_path_factory.mktemp(f"{family}-{kind}") / "model"
+        with seeded(5):
+            model = made(family_config(family, tokenizer), **arguments)
+        variables = model.official_variables()
+        for head in map(variables.get, made.head_names() if kind in _LOUD else ()):
+            head.assign(head * _LOUD[kind])
+        model.save_pretrained(folder, tokenizer, info)
+        return folder
 
     return saved
 
@@ -53,17 +145,38 @@ def saved_model(tmp_path_factory, vocabulary, tiny_config):
 @pytest.fixture(scope="session")
 def export_of(saved_model, tmp_path_factory):
     """Returns the folder of a version of `saved_model(kind)`, exported with options."""
-    versions = {}
 
-    def exported(kind, **options):
+    @functools.cache
+    def exported(kind, family="albert", **options):
         from albert_tf.serving.export import ExportOptions
         from albert_tf.serving.export import export
 
-        key = (kind, *sorted(options.items()))
-        if key not in versions:
-            target = tmp_path_factory.mktemp("export") / kind
-            asked = ExportOptions(str(saved_model(kind)), str(target), **options)
-            versions[key] = export(asked)
-        return versions[key]
+        target = tmp_path_factory.mktemp("export") / kind
+        source = str(saved_model(kind, family))
+        return export(ExportOptions(source, str(target), **options))
 
     return exported
+
+
+@pytest.fixture(scope="session")
+def opened(saved_model):
+    """Loads the model, tokenizer and task of `saved_model(kind)`, with its `folder`.
+
+    Each is another object at every call, so that a test may change it.
+    """
+
+    def read(kind, family="albert"):
+        from albert_tf import bundle
+        from albert_tf.tasks.registry import read_task
+
+        folder = saved_model(kind, family)
+        files = bundle.open(folder)
+        return types.SimpleNamespace(
+            folder=folder,
+            model=files.model(),
+            tokenizer=files.tokenizer(),
+            task=read_task(files),
+            length=files.info.get("max_seq_length"),
+        )
+
+    return read

@@ -74,6 +74,7 @@ def write(path, values, stored=True):
     pyarrow.parquet.write_table(pa.table({"text": values}), path, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("in_lists", [True, False])
 def test_one_cell_of_many_rows(tmp_path, monkeypatch, stored, in_lists):
@@ -93,6 +94,7 @@ def test_one_cell_of_many_rows(tmp_path, monkeypatch, stored, in_lists):
     assert added(lambda: [len(fields) for _, fields in read_rows(path)]) < 200
 
 
+@pytest.mark.slow
 def test_a_large_cell(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     write(path, pa.array(["x" * 2**25]))

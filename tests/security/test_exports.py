@@ -2,18 +2,17 @@
 
 import concurrent.futures
 import functools
+import itertools
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import types
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import tensorflow as tf
 
 import albert_tf
 from albert_tf import bundle
@@ -25,40 +24,43 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import name_by_place
 
-_PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the a film plot is good bad"
 _TEXTS = ["the film is good", "bad", "a plot", "is the plot bad"]
 _ROUNDS = 6  # of the texts, in eight threads
-_FEATURES = {"input_ids": np.ones([1, 3], "int32")}
 
 
 @pytest.fixture(scope="module")
-def forms(tmp_path_factory):
-    """Writes two random models in every form; paths by form, of each two folders."""
-    folder = tmp_path_factory.mktemp("forms")
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text(_PIECES.replace(" ", "\n") + "\n")
-    tokenizer = albert_tf.load_tokenizer(vocabulary)
-    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
-    config = albert_tf.AlbertConfig(
-        vocab_size=tokenizer.vocab_size,
-        embedding_size=4,
-        num_hidden_layers=1,
-        max_position_embeddings=16,
-        initializer_range=0.5,
-        **sizes,
-    )
-    found = {}
-    for i in range(2):
-        model = albert_tf.AlbertForSequenceClassification(config, labels=["a", "b"])
-        for form in ("model_directory", "huggingface", "tf1"):
-            directory = folder / form / str(i)
-            model.save_pretrained(directory, tokenizer, format=form)
-            found.setdefault(form, []).append(directory)
-        for form in ("onnx", "saved_model"):
-            source, target = str(found["model_directory"][i]), str(folder / form / "m")
-            options = ExportOptions(source, target, format=form)
-            found.setdefault(form, []).append(export(options))
-    return types.SimpleNamespace(paths=found, model=model, tokenizer=tokenizer)
+def models(saved_model, opened, tmp_path_factory):
+    """The folders of two models of one kind, with other weights."""
+    other = tmp_path_factory.mktemp("other") / "model"
+    served = opened("classification")
+    for weights in served.model.trainable_variables:
+        weights.assign(-weights)
+    info = served.model.saved_task_info
+    served.model.save_pretrained(other, served.tokenizer, info)
+    return saved_model("classification"), other
+
+
+@pytest.fixture(scope="module")
+def forms(models, export_of, tmp_path_factory):
+    """Makes both models in a form; returns their folders."""
+
+    @functools.cache
+    def make(form):
+        folder = tmp_path_factory.mktemp("forms")
+        if form == "model_directory":
+            return models
+        if form in ("onnx", "tflite", "saved_model"):
+            options = {} if form == "saved_model" else {"format": form}
+            other = ExportOptions(str(models[1]), str(folder / "m"), **options)
+            return export_of("classification", **options), export(other)
+        for place, source in enumerate(models):
+            files = bundle.open(source)
+            files.model().save_pretrained(
+                folder / str(place), files.tokenizer(), format=form
+            )
+        return [folder / "0", folder / "1"]
+
+    return make
 
 
 def files_of(folder):
@@ -87,74 +89,41 @@ def truncate(folder, other):
         os.truncate(path, 0)
 
 
-def answers_at_once(answer, inputs):
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        return list(pool.map(answer, inputs * _ROUNDS))
+_FORMS = ("onnx", "tflite", "saved_model", "model_directory", "huggingface")
+_CHANGES = (replace, overwrite, remove, truncate)
+# A mapped file would end the process with two of these changes.
+_BY_DAY = {
+    *itertools.product(("onnx", "tflite"), (overwrite, truncate)),
+    ("onnx", replace),
+    ("onnx", remove),
+    ("saved_model", overwrite),
+    ("model_directory", truncate),
+}
 
 
-def opened(folder):
-    """Returns a function from a text to an array, of what `folder` holds."""
-    is_tf1 = (folder / "model.ckpt-best.index").exists()  # which names no labels
-    predictor = Predictor(folder, task="embedding" if is_tf1 else "auto")
-    name = "embedding" if is_tf1 else "probabilities"
-    return lambda text: predictor.arrays([text])[name][0]
-
-
-@functools.cache
-def answers_before(folder):
-    return [*map(opened(folder), _TEXTS)]
-
-
-@pytest.mark.parametrize("change", [replace, overwrite, remove, truncate])
+@pytest.mark.slow
+@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 @pytest.mark.parametrize(
-    "form",
+    ("form", "change"),
     [
-        "onnx",
-        *(
-            pytest.param(form, marks=pytest.mark.slow)
-            for form in ("saved_model", "model_directory", "huggingface", "tf1")
-        ),
+        pytest.param(*case, marks=() if case in _BY_DAY else pytest.mark.nightly)
+        for case in itertools.product(_FORMS, _CHANGES)
     ],
 )
 def test_files_that_change_after_loading(form, change, forms, tmp_path):
-    own, other = forms.paths[form]
+    own, other = forms(form)
     folder = pathlib.Path(shutil.copytree(own, tmp_path / "1"))
-    answer = opened(folder)
+    predictor = Predictor(folder)
+
+    def answer(text):
+        return predictor.arrays([text])["probabilities"][0]
+
+    before = [*map(answer, _TEXTS)]
+    assert np.abs(np.diff(before, axis=0)).max() > 1e-3
     change(folder, other)
-    found = answers_at_once(answer, _TEXTS)
-    expected = answers_before(own) * _ROUNDS
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-
-
-def lite_file(path, factor):
-    """Writes a TensorFlow Lite file that multiplies, with weights to map."""
-    weights = tf.constant(np.arange(2**16) % 7, tf.float32) * factor
-
-    @tf.function(input_signature=[tf.TensorSpec([1, 3], tf.int32, "input_ids")])
-    def compute(input_ids):
-        picked = tf.gather(weights, input_ids)
-        return {"probabilities": tf.cast(input_ids, tf.float32) * factor + picked}
-
-    module = tf.Module()
-    tf.saved_model.save(module, f"{path}.saved", signatures={"tokens": compute})
-    converter = tf.lite.TFLiteConverter.from_saved_model(
-        f"{path}.saved", signature_keys=["tokens"]
-    )
-    path.write_bytes(converter.convert())
-
-
-@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-@pytest.mark.parametrize("change", [replace, overwrite, remove, truncate])
-def test_a_lite_file_that_changes_after_loading(change, tmp_path):
-    """A mapped file would end the process with two of these changes."""
-    for name, factor in (("own", 2.0), ("other", 3.0)):
-        (tmp_path / name).mkdir()
-        lite_file(tmp_path / name / "model.tflite", factor)
-        shutil.rmtree(tmp_path / name / "model.tflite.saved")
-    file = TokenFile(tmp_path / "own" / "model.tflite")
-    change(tmp_path / "own", tmp_path / "other")
-    for found in answers_at_once(file, [_FEATURES]):
-        assert found["probabilities"].tolist() == [[4.0] * 3]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(answer, _TEXTS * _ROUNDS)]
+    np.testing.assert_allclose(found, before * _ROUNDS, rtol=0, atol=1e-6)
 
 
 _EXPORT = """
@@ -181,20 +150,18 @@ for form in forms:
     ],
     ids=["one", "all"],
 )
-def test_a_model_has_the_same_bytes_in_every_process(asked, forms, tmp_path):
-    source = str(forms.paths["model_directory"][0])
+def test_a_model_has_the_same_bytes_in_every_process(asked, models, tmp_path):
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", _EXPORT, source, str(tmp_path / seed), *asked],
+            [sys.executable, "-c", _EXPORT, models[0], tmp_path / seed, *asked],
             env={**os.environ, "PYTHONHASHSEED": seed},
         )
         for seed in ("1", "77")
     ]
     assert [process.wait() for process in running] == [0, 0]
     first, second = (
-        {path.relative_to(tmp_path / seed): path.read_bytes() for path in files}
-        for seed in ("1", "77")
-        for files in [files_of(tmp_path / seed)]
+        {path.relative_to(folder): path.read_bytes() for path in files_of(folder)}
+        for folder in tmp_path.iterdir()
     )
     assert first.keys() == second.keys()
     assert [path for path, data in first.items() if second[path] != data] == []
@@ -250,9 +217,10 @@ def test_a_file_of_the_wrong_checksum_is_not_opened(name, tmp_path):
         TokenFile(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_weights_in_other_files_are_refused(forms, tmp_path, monkeypatch):
     """ONNX Runtime would seek them in the current folder."""
-    shutil.copytree(forms.paths["onnx"][0], tmp_path / "1")
+    shutil.copytree(forms("onnx")[0], tmp_path / "1")
     (tmp_path / "1" / "SHA256SUMS").unlink()
     path = tmp_path / "1" / "model.onnx"
     model = onnx.load(path)
@@ -263,9 +231,10 @@ def test_weights_in_other_files_are_refused(forms, tmp_path, monkeypatch):
         Predictor(".")
 
 
-def test_a_folder_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_a_folder_that_is_replaced_while_it_is_read(models, tmp_path, monkeypatch):
     """Each file has its checksum, but they belong to two models."""
-    own, other = forms.paths["model_directory"]
+    own, other = models
     folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
     read = bundle.load_model_directory
 
@@ -278,8 +247,9 @@ def test_a_folder_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch
         albert_tf.AlbertForSequenceClassification.from_pretrained(folder)
 
 
+@pytest.mark.slow
 def test_a_version_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch):
-    own, other = forms.paths["onnx"]
+    own, other = forms("onnx")
     folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
 
     def after_replacing(path):
@@ -291,9 +261,9 @@ def test_a_version_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatc
         Predictor(folder)
 
 
-def test_a_classifier_learns_on_from_what_it_was_made_of(forms, tmp_path):
+def test_a_classifier_learns_on_from_what_it_was_made_of(models, tmp_path):
     """It reads the weights when it learns, the configuration before."""
-    own, other = forms.paths["model_directory"]
+    own, other = models
     folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
     classifier = albert_tf.TextClassifier(folder, labels=["c", "d"])
     replace(folder, other)

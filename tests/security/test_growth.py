@@ -39,9 +39,12 @@ from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.text.corpus import Reader
 from data_pipeline.text.corpus import split_sentences
+from tests.serving.answers import some_at_night
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 from tools.demo.docstrings import prose
+
+pytestmark = pytest.mark.slow
 
 _SHORT, _LONG_WORD, _TIMES = 1500, 6_000, 4
 _RATIO = 8  # 4 where time grows with the length, 16 where it grows with its square
@@ -99,6 +102,24 @@ UNITS = {
 }
 
 
+# By day, what takes graphs or several steps is tried on these alone.
+_SOME = (
+    "full stops, spaced",
+    "a letter",
+    "words",
+    "brackets of both kinds",
+    "marks of a letter",
+    "Chinese",
+    "almost added tokens",
+)
+
+
+@pytest.fixture(params=["some", pytest.param("all", marks=pytest.mark.nightly)])
+def units(request):
+    chosen = _SOME if request.param == "some" else UNITS
+    return {name: UNITS[name] for name in chosen}
+
+
 def text_of(unit, length):
     if callable(unit):
         return unit(length)
@@ -114,7 +135,7 @@ def seconds(read, text):
     return found
 
 
-def check_growth(read, short=_SHORT, units=UNITS):
+def check_growth(read, units=UNITS, short=_SHORT):
     """Checks a function from a str, on texts of several units."""
     wrong = []
     for name, unit in units.items():
@@ -176,26 +197,25 @@ TOKENIZERS = {
 }
 
 
-@pytest.fixture(scope="module", params=TOKENIZERS)
+_BY_DAY = ("sentencepiece cased", "wordpiece", "byte_bpe with tokens")
+
+
+@pytest.fixture(scope="module", params=some_at_night(TOKENIZERS, *_BY_DAY))
 def tokenizer(request):
     return TOKENIZERS[request.param]()
 
 
-@pytest.mark.slow
 def test_tokenizers(tokenizer):
     check_growth(tokenizer.encode)
     check_growth(tokenizer.encode_with_offsets)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["sentencepiece", "wordpiece", "byte_bpe with tokens"])
-def test_what_comes_before_and_behind_tokenizers(name):
-    tokenizer = TOKENIZERS[name]()
-    check_growth(tokenizer.prepare)
-    check_growth(tokenizer.fold)
-    check_growth(tokenizer.count_stripped)
-    check_growth(lambda text: tokenizer(text, special_tokens_in_text=True))
-    check_growth(lambda text: tokenizer.decode(tokenizer.encode(text)))
+def test_what_comes_before_and_behind_tokenizers(tokenizer, units):
+    check_growth(tokenizer.prepare, units)
+    check_growth(tokenizer.fold, units)
+    check_growth(tokenizer.count_stripped, units)
+    check_growth(lambda text: tokenizer(text, special_tokens_in_text=True), units)
+    check_growth(lambda text: tokenizer.decode(tokenizer.encode(text)), units)
 
 
 def compiled(function):
@@ -204,23 +224,20 @@ def compiled(function):
     return lambda text: function(tf.constant([text]))
 
 
-@pytest.mark.slow
-def test_tokenizers_in_a_graph(tokenizer):
-    tokens = InGraphTokenizer(tokenizer)
-    check_growth(compiled(tokens))
-    check_growth(compiled(tokens.with_offsets))
+def test_tokenizers_in_a_graph(tokenizer, units):
+    check_growth(compiled(InGraphTokenizer(tokenizer).with_offsets), units)
 
 
 def test_long_words_of_byte_bpe_in_a_graph():
-    units = {name: UNITS[name] for name in UNITS if "word" in name or "letter" in name}
-    check_growth(compiled(InGraphTokenizer(byte_bpe())), _LONG_WORD, units)
+    names = ("a word", "a letter behind another", "a run and a word")
+    units = {name: UNITS[name] for name in names}
+    check_growth(compiled(InGraphTokenizer(byte_bpe())), units, _LONG_WORD)
 
 
-@pytest.mark.slow
-def test_features_in_a_graph():
+def test_features_in_a_graph(units):
     tokenizer = TOKENIZERS["sentencepiece cased"]()
-    check_growth(compiled(InGraphTokenizer(tokenizer).prepare))
-    check_growth(compiled(MaskedTextFeatures(tokenizer, 64)))
+    check_growth(compiled(InGraphTokenizer(tokenizer).prepare), units)
+    check_growth(compiled(MaskedTextFeatures(tokenizer, 64)), units)
 
 
 @pytest.mark.parametrize("read", [split_sentences, prose, Reader([]).segments_of])
@@ -228,8 +245,7 @@ def test_cutting(read):
     check_growth(read)
 
 
-@pytest.mark.slow
-def test_tagged_words():
+def test_tagged_words(units):
     tokenizer = _wordpiece()
 
     def read(text):
@@ -247,12 +263,11 @@ def test_tagged_words():
         spans = [(a, b) for a, b in words]
         html_page.coloured(text, {"gold": spans, "predicted": spans[1:]})
 
-    without = {name: unit for name, unit in UNITS.items() if "\0" not in str(unit)}
-    check_growth(read, units=without)  # U+0000 is refused
+    without = {name: unit for name, unit in units.items() if "\0" not in str(unit)}
+    check_growth(read, without)  # U+0000 is refused
 
 
-@pytest.mark.slow
-def test_entities_in_a_graph():
+def test_entities_in_a_graph(units):
     features = RowFeatures(_wordpiece(), 64, 16)
 
     def compute(features):
@@ -260,14 +275,13 @@ def test_entities_in_a_graph():
         return {"logits": tf.random.stateless_uniform(shape, (1, 2))}
 
     task = Tagging(name="custom", labels=("O", "B-X", "I-X"), decoder="legal")
-    check_growth(compiled(Entities(features, compute, task)))
+    check_growth(compiled(Entities(features, compute, task)), units)
 
 
 _SIZES = WindowSizes(64, 16, 8)
 
 
-@pytest.mark.slow
-def test_questions():
+def test_questions(units):
     tokenizer = TOKENIZERS["byte_bpe with tokens"]()
 
     def read(text):
@@ -282,11 +296,10 @@ def test_questions():
             logits = np.random.default_rng(0).random([2, *shape], np.float32)
             predict(found[0], beams_of_logits(*logits, 5, found[0].lengths), 5)
 
-    check_growth(read)
+    check_growth(read, units)
 
 
-@pytest.mark.slow
-def test_answers_in_a_graph():
+def test_answers_in_a_graph(units):
     features = in_graph.WindowFeatures(_wordpiece(), _SIZES)
 
     def answer(text):
@@ -296,4 +309,4 @@ def test_answers_in_a_graph():
         beams = in_graph.beams_of_logits(logits, -logits, mask, 5)
         return in_graph.answers(*windows, beams, text, 5, 30, 3)
 
-    check_growth(compiled(answer))
+    check_growth(compiled(answer), units)

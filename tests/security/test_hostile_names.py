@@ -126,6 +126,7 @@ def moved(tiny_config, tmp_path):
     return tmp_path / "model"
 
 
+@pytest.mark.slow
 def test_the_state_of_a_checkpoint_is_read_relative_to_its_folder(moved, tmp_path):
     state, own = moved / "checkpoint", str(moved / "model.ckpt-5")
     for name in (

@@ -204,6 +204,7 @@ def test_a_reader_waits_for_a_writer_at_work(tmp_path, monkeypatch):
         writer.result()
 
 
+@pytest.mark.slow
 def test_two_writers_at_once_do_not_mix(tiny_config, tmp_path):
     sizes, folder = (37, 50), tmp_path / "model"
     models = [albert_tf.AlbertModel(tiny_config(vocab_size=size)) for size in sizes]

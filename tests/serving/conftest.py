@@ -1,117 +1,99 @@
-"""A tiny vocabulary, tiny models, and their served forms."""
+"""Tiny models with their exports, and exports that write no files."""
 
-import dataclasses
+import functools
 import json
 import types
 
 import pytest
 
-from albert_tf.config import AlbertConfig
-from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
-from albert_tf.tasks.registry import create_task
-from albert_tf.tokenization import load_tokenizer
-
-_PIECES = (
-    "[PAD] [UNK] [CLS] [SEP] [MASK] the a film plot was is and good bad very not it "
-    "one . , ##s ##ing"
-)
-_LENGTH = 24
+from albert_tf import bundle
+from albert_tf.serving import writing
+from albert_tf.serving.export import main
+from albert_tf.serving.inputs import outputs_of
+from albert_tf.serving.loading import build_module
+from albert_tf.serving.versions import numbered_versions
 
 
 @pytest.fixture(scope="session")
-def tiny_tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text(_PIECES.replace(" ", "\n") + "\n")
-    return load_tokenizer(path)
+def tiny_tokenizer(family_tokenizer):
+    return family_tokenizer("albert")
 
 
 @pytest.fixture(scope="session")
-def served_config():
-    """Makes the configuration of a tiny model with a tokenizer's vocabulary."""
+def exported(opened, export_of):
+    """Opens a tiny model with its export; see `saved_model`."""
 
-    def make(tokenizer, **changes):
-        sizes = {
-            "embedding_size": 8,
-            "hidden_size": 32,  # smaller weights are not quantized by TensorFlow Lite
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "intermediate_size": 64,
-            "max_position_embeddings": 32,
-        }
-        values = {"vocab_size": tokenizer.vocab_size, **sizes, **changes}
-        return AlbertConfig(**values)
+    @functools.cache
+    def load(kind, **options):
+        served = opened(kind)
+        served.version = export_of(kind, **options)
+        text = (served.version / "signature.json").read_text()
+        served.description = json.loads(text)
+        served.length = served.description["max_seq_length"]
+        return served
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def classifier(exported):
+    return exported("classification")
+
+
+@pytest.fixture(scope="session")
+def pair_classifier(exported):
+    return exported("pairs")
+
+
+@pytest.fixture(scope="session")
+def encoder(exported):
+    return exported("pretraining")
+
+
+@pytest.fixture(scope="session")
+def masked_lm(exported):
+    return exported("pretraining", task="masked_lm")
+
+
+@pytest.fixture(scope="session")
+def answering(saved_model):
+    """Makes a function from a list of texts to the arrays of a `ServingModule`.
+
+    It is built with options, as an export is, but not written and read again.
+    """
+
+    @functools.cache
+    def make(kind, family="albert", **options):
+        folder = saved_model(kind, family)
+        module, _, _ = build_module([bundle.open(folder)], **options)
+        signature = module.text_signature()
+
+        def answer(texts, batch_size=32):
+            columns = {"text": [text.encode() for text in texts]}
+            return outputs_of(signature, columns, batch_size)
+
+        return answer
 
     return make
 
 
-@pytest.fixture(scope="session")
-def exported(tmp_path_factory, served_config):
-    """Saves and exports a tiny random model: (model, tokenizer, task, directory)."""
+@pytest.fixture
+def planned(monkeypatch, tmp_path):
+    """Makes a function from flags to what the command would write, and where.
 
-    def build(tokenizer, task=None, serve="auto"):
-        # So that different inputs differ visibly.
-        config = served_config(tokenizer, num_hidden_layers=2, initializer_range=0.3)
-        info = {"max_seq_length": _LENGTH}
-        if task is None:
-            model = AlbertForPreTraining(config)
-        else:
-            model = AlbertForSequenceClassification(config, task.num_outputs)
-            info["task"] = task.to_dict()
-        directory = tmp_path_factory.mktemp("model")
-        model.save_pretrained(directory, tokenizer, info)
-        target = directory / "served"
-        version = export(ExportOptions(str(directory), str(target), task=serve))
-        return types.SimpleNamespace(
-            model=model,
-            tokenizer=tokenizer,
-            task=task,
-            length=_LENGTH,
-            model_dir=directory,
-            export_dir=target,
-            version=version,
-            description=json.loads((version / "signature.json").read_text()),
-        )
+    Returns a namespace of `module`, `served`, `facts` and `version`, an empty folder.
+    """
 
-    return build
+    def plan(model_dir, *flags):
+        def keep(folder, module, served, facts, compiled):
+            found.update(module=module, served=served, facts=facts)
 
+        found = {}
+        monkeypatch.setattr(writing, "_save", lambda *arguments: None)
+        monkeypatch.setattr(writing, "_describe", keep)
+        folder = tmp_path / "m"
+        main(["", f"--model_dir={model_dir}", f"--export_dir={folder}", *flags])
+        versions = numbered_versions(folder)
+        return types.SimpleNamespace(version=versions[max(versions)], **found)
 
-@pytest.fixture(scope="session")
-def exported_with(tmp_path_factory):
-    """Exports a model once more, with other options; each combination once."""
-    versions = {}
-
-    def build(served, **options):
-        key = (served.version, *sorted(options.items()))
-        if key not in versions:
-            target = tmp_path_factory.mktemp("exports") / "m"
-            chosen = ExportOptions(str(served.model_dir), str(target))
-            versions[key] = export(dataclasses.replace(chosen, **options))
-        return versions[key]
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def classifier(exported, tiny_tokenizer):
-    return exported(
-        tiny_tokenizer, create_task("single_label", "t", labels=("no", "yes"))
-    )
-
-
-@pytest.fixture(scope="session")
-def pair_classifier(exported, tiny_tokenizer):
-    task = create_task("single_label", "t", labels=("no", "so", "yes"), pair=True)
-    return exported(tiny_tokenizer, task)
-
-
-@pytest.fixture(scope="session")
-def encoder(exported, tiny_tokenizer):
-    return exported(tiny_tokenizer)
-
-
-@pytest.fixture(scope="session")
-def masked_lm(exported, tiny_tokenizer):
-    return exported(tiny_tokenizer, serve="masked_lm")
+    return plan

@@ -1,7 +1,6 @@
 """The served answers equal the Python path's, whatever the text."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -9,15 +8,13 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tokenization import load_tokenizer
 from tests.serving.answers import example
+
+pytestmark = pytest.mark.slow
 
 _TEXTS = [
     "the film was very good .",
@@ -28,54 +25,41 @@ _TEXTS = [
     b"bad \xff\xfe film \xc3",
     "films plotting über 电影 \u2028 \U0001f600",
 ]
-
-
-def _decoded(values):
-    values = [v if isinstance(v, bytes) else v.encode() for v in values]
-    return [v.decode("utf-8", "replace") for v in values]
+_DECODED = [t if isinstance(t, str) else t.decode("utf-8", "replace") for t in _TEXTS]
 
 
 def _python_path(served, texts, pairs=None):
     """Probabilities by the tokenizer and the model, no graph of serving involved."""
-    examples = tokenize_texts(
-        _decoded(texts),
-        None if pairs is None else _decoded(pairs),
-        served.tokenizer,
-        served.length,
-    )
+    examples = tokenize_texts(texts, pairs, served.tokenizer, served.length)
     logits = OutputsPredictor(served.model, 16, served.length)(examples)
     return served.task.probabilities(logits)
 
 
-@pytest.mark.slow
 def test_classification_of_strings(classifier):
-    texts = _TEXTS * 15
-    answers = Predictor(classifier.export_dir).arrays(texts)
-    expected = _python_path(classifier, texts)
+    answers = Predictor(classifier.version).arrays(_TEXTS * 15)
+    expected = _python_path(classifier, _DECODED * 15)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
     labels = answers["label"].tolist()
     assert labels == [classifier.task.labels[i] for i in expected.argmax(axis=1)]
 
 
-@pytest.mark.slow
 def test_pairs_are_truncated_as_in_training(pair_classifier):
     words = np.random.default_rng(0).choice(["good", "bad", "film"], (12, 40))
     texts = [" ".join(row[: 3 * i]) for i, row in enumerate(words)]
     pairs = [" ".join(row[: 40 - 3 * i]) for i, row in enumerate(words)]
-    answers = Predictor(pair_classifier.export_dir).arrays(texts, pairs)
+    answers = Predictor(pair_classifier.version).arrays(texts, pairs)
     expected = _python_path(pair_classifier, texts, pairs)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
 
 
 def test_the_model_is_in_the_file_once(classifier):
-    with (classifier.version / "saved_model.pb").open("rb") as file:
-        saved = saved_model_pb2.SavedModel.FromString(file.read())
+    data = (classifier.version / "saved_model.pb").read_bytes()
+    saved = saved_model_pb2.SavedModel.FromString(data)
     functions = saved.meta_graphs[0].graph_def.library.function
     with_products = [f for f in functions if any(n.op == "MatMul" for n in f.node_def)]
     assert len(with_products) == 1
 
 
-@pytest.mark.slow
 def test_three_signatures_give_the_same_answer(pair_classifier):
     served = pair_classifier
     signatures = tf.saved_model.load(str(served.version)).signatures
@@ -117,24 +101,18 @@ def _example(batch, row):
     return example(**{name: v[row].numpy().tolist() for name, v in batch.items()})
 
 
-@pytest.mark.slow
-def test_regression(exported, tiny_tokenizer):
-    served = exported(tiny_tokenizer, create_task("regression", "t"))
-    answers = Predictor(served.export_dir).arrays(_TEXTS)
-    expected = _python_path(served, _TEXTS)[:, 0]
+def test_regression(opened):
+    served = opened("regression")
+    answers = Predictor(served.model, served.tokenizer).arrays(_TEXTS)
+    expected = _python_path(served, _DECODED)[:, 0]
     np.testing.assert_allclose(answers["score"], expected, atol=1e-5)
-    answer = Predictor(served.model_dir)(_TEXTS[0])
-    assert answer == {"score": pytest.approx(expected[0], abs=1e-5)}
 
 
-@pytest.mark.slow
-def test_multi_label(exported, tiny_tokenizer):
-    labels = ("好", "坏", "plain")
-    task = create_task("multi_label", "t", labels=labels)
-    served = exported(tiny_tokenizer, task)
-    predictor = Predictor(served.export_dir)
+def test_multi_label(opened):
+    served = opened("multi_label")
+    predictor, labels = Predictor(served.folder), served.task.labels
     answers = predictor.arrays(_TEXTS)
-    expected = _python_path(served, _TEXTS)
+    expected = _python_path(served, _DECODED)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
     names = np.where(expected > 0.5, labels, "")
     np.testing.assert_array_equal(answers["labels"], names)
@@ -143,13 +121,9 @@ def test_multi_label(exported, tiny_tokenizer):
     assert tuple(answer["probabilities"]) == labels
 
 
-@pytest.mark.slow
 def test_encoder(encoder):
-    answers = Predictor(encoder.export_dir).arrays(_TEXTS, batch_size=3)
-    decoded = [
-        t if isinstance(t, str) else t.decode("utf-8", "replace") for t in _TEXTS
-    ]
-    examples = tokenize_texts(decoded, None, encoder.tokenizer, encoder.length)
+    answers = Predictor(encoder.version).arrays(_TEXTS, batch_size=3)
+    examples = tokenize_texts(_DECODED, None, encoder.tokenizer, encoder.length)
     batch = next(iter(evaluation_dataset(examples, 16, encoder.length, True)))
     width = answers["input_ids"].shape[1]
     np.testing.assert_array_equal(answers["input_ids"], batch["input_ids"][:, :width])
@@ -164,10 +138,10 @@ def test_encoder(encoder):
     )
 
 
-@pytest.mark.slow
 def test_masked_lm(masked_lm):
     texts = ["the [MASK] was [MASK]", "good", "a [MASK]film"]
-    answers = Predictor(masked_lm.export_dir).arrays(texts)
+    predictor = Predictor(masked_lm.version)
+    answers = predictor.arrays(texts)
     positions = [[2, 4], [0, 0], [2, 0]]
     np.testing.assert_array_equal(answers["masked_lm_positions"], positions)
     tokenizer = masked_lm.tokenizer
@@ -182,86 +156,18 @@ def test_masked_lm(masked_lm):
     assert [t[0] for t in answers["tokens"][0]] == [tokenizer.pieces[i] for i in best]
     assert set(answers["tokens"][1].ravel()) == {""}
     assert answers["probabilities"][2, 1].tolist() == [0.0] * 5
+    of_texts = predictor(texts)
+    assert [len(answer["masks"]) for answer in of_texts] == [2, 0, 1]
+    guess = of_texts[0]["masks"][1][0]
+    assert guess["token"] == answers["tokens"][0, 1, 0]
+    assert guess["token"] == tokenizer.pieces[guess["token_id"]]
+    assert guess["probability"] == pytest.approx(answers["probabilities"][0, 1, 0])
 
 
-def _golden_texts(shared, golden, corpus):
-    """The golden tokenization texts, and lines of a corpus."""
-    lines = shared(f"fixtures/tokenization/{golden}").read_text().splitlines()
-    texts = [json.loads(line)["text"] for line in lines]
-    for path in sorted(shared(f"data/{corpus}").glob("*.txt")):
-        texts += path.read_text(encoding="utf-8").split("\n")[:1000]
-    assert len(texts) > 1000
-    return texts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("vocabulary", "golden", "corpus"),
-    [
-        (
-            "albert_en_30k/30k-clean.model",
-            "sentencepiece_30k.jsonl",
-            "text_en/wikipedia_squad",
-        ),
-        pytest.param(
-            "bert_chinese/vocab.txt",
-            "wordpiece_chinese.jsonl",
-            "text_zh/classics",
-            marks=pytest.mark.nightly,
-        ),
-    ],
-)
-def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
-    """Ids and probabilities with the vocabularies of the released models."""
-    tokenizer = load_tokenizer(shared(f"data/vocab/{vocabulary}"))
-    texts = _golden_texts(shared, golden, corpus)
-    served = exported(tokenizer, create_task("single_label", "t", labels=("no", "yes")))
-    answers = Predictor(served.export_dir).arrays(texts, batch_size=100)
-    expected = _python_path(served, texts)
-    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
-    # As an encoder it shows the ids; what follows the ids in a graph is tested above.
-    encoder = Predictor(served.model_dir, task="encoder")
-    ids = encoder.arrays(texts, batch_size=100)["input_ids"]
-    examples = tokenize_texts(texts, None, tokenizer, served.length)
-    rows = np.split(examples.ids, examples.starts[1:])
-    assert [row[row > 0].tolist() for row in ids] == [row.tolist() for row in rows]
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_masked_lm_on_golden_texts(exported, shared):
-    tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
-    texts = _golden_texts(shared, "sentencepiece_30k.jsonl", "text_en/wikipedia_squad")
-    texts = [text for text in texts if "[MASK]" not in text]
-    served = exported(tokenizer, serve="masked_lm")
-    answers = Predictor(served.export_dir).arrays(
-        [f"[MASK] {text}" for text in texts], batch_size=100
-    )
-    assert (answers["masked_lm_positions"] == [[1]]).all()
-    ids = np.zeros([len(texts), served.length], "int32")
-    for row, text in zip(ids, texts, strict=True):
-        kept = tokenizer.encode(text)[: served.length - 3]
-        whole = [tokenizer.cls_id, tokenizer.mask_id, *kept, tokenizer.sep_id]
-        row[: len(whole)] = whole
-    features = {
-        "input_ids": ids,
-        "input_mask": (ids > 0).astype("int32"),
-        "masked_lm_positions": np.ones([len(texts), 1], "int32"),
-    }
-    logits = served.model(features)["masked_lm_logits"][:, 0]
-    expected, _ = tf.math.top_k(tf.nn.softmax(logits), 5)
-    np.testing.assert_allclose(answers["probabilities"][:, 0], expected, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_smaller_vocabulary_than_the_model_s_has_a_piece_for_each_guess(
-    masked_lm, tmp_path
-):
+def test_a_smaller_vocabulary_than_the_model_s_has_a_piece_for_each_guess(masked_lm):
     """A configuration may round its vocab_size up."""
     config = dataclasses.replace(masked_lm.model.config, vocab_size=60)
     model = AlbertForPreTraining(config)
-    model.save_pretrained(tmp_path, masked_lm.tokenizer, {"max_seq_length": 24})
-    options = ExportOptions(str(tmp_path), str(tmp_path / "served"), task="masked_lm")
-    export(options)
-    answers = Predictor(tmp_path / "served").arrays(["the [MASK] was [MASK]"] * 2)
+    predictor = Predictor(model, masked_lm.tokenizer, task="masked_lm")
+    answers = predictor.arrays(["the [MASK] was [MASK]"] * 2)
     assert answers["token_ids"].max() < masked_lm.tokenizer.vocab_size < 60

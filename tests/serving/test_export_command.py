@@ -8,7 +8,6 @@ from albert_tf.errors import UserError
 from albert_tf.serving import export as export_command
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.token_files import WRITERS
 
@@ -18,55 +17,83 @@ def test_the_flags_offer_what_there_is():
     assert tuple(OPTIMIZATIONS) == export_command.OPTIMIZATIONS
 
 
-@pytest.mark.slow
-def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
-    options = ExportOptions(str(classifier.model_dir), str(tmp_path / "m"))
+def test_next_version_and_no_remains_of_a_failure(
+    planned, saved_model, tmp_path, monkeypatch
+):
+    folder = saved_model("classification")
     (tmp_path / "m" / "4").mkdir(parents=True)
-    assert export(options).name == "5"
+    plan = planned(folder, "--max_seq_length=6", "--task=encoder")
+    assert plan.version.name == "5"
+    assert (plan.facts["name"], plan.facts["serves"]) == ("m", "encoder")
+    assert plan.module.text_features(["good " * 50])["input_ids"].shape == (1, 6)
 
     def fail(*arguments):
         raise OSError("disk full")
 
-    monkeypatch.setattr("albert_tf.serving.writing.write_warmup_requests", fail)
+    monkeypatch.setattr("albert_tf.serving.writing._write_checksums", fail)
     with pytest.raises(OSError, match="disk full"):
-        export(options)
+        export(ExportOptions(str(folder), str(tmp_path / "m")))
     assert sorted(p.name for p in (tmp_path / "m").iterdir()) == ["4", "5"]
 
 
-@pytest.mark.slow
-def test_shorter_length_is_honoured(encoder, tmp_path):
-    options = ExportOptions(
-        str(encoder.model_dir), str(tmp_path / "m"), max_seq_length=6
-    )
-    export(options)
-    answers = Predictor(tmp_path / "m").arrays(["good " * 50])
-    assert answers["input_ids"].shape == (1, 6)
-
-
-def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
-    target = str(tmp_path / "m")
-    with pytest.raises(UserError, match="task=classification does not fit"):
-        export(ExportOptions(str(encoder.model_dir), target, task="classification"))
-    with pytest.raises(UserError, match="max_seq_length=33: expected 5 to 32"):
-        export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))
-    with pytest.raises(UserError, match="max_seq_length=0: expected 5 to 32"):
-        export(ExportOptions(str(classifier.model_dir), target, max_seq_length=0))
-    with pytest.raises(UserError, match="--export_dir=ram://a is not on a disk"):
-        export(ExportOptions(str(classifier.model_dir), "ram://a"))
-    with pytest.raises(UserError, match="no file or folder .*nothing; correct"):
-        export(ExportOptions(str(tmp_path / "nothing"), target))
-    other = tmp_path / "other"
-    shutil.copytree(classifier.model_dir, other)
-    with open(other / "vocab.txt", "a", encoding="utf-8") as file:
+@pytest.mark.parametrize(
+    ("left_out", "message"),
+    [
+        (("SHA256SUMS",), "pieces, but the model's vocab_size is"),
+        (("SHA256SUMS", "tokenizer_config.json", "vocab.txt"), "found none"),
+    ],
+)
+def test_a_tokenizer_that_does_not_fit(saved_model, tmp_path, left_out, message):
+    folder = tmp_path / "model"
+    shutil.copytree(saved_model("classification"), folder)
+    with open(folder / "vocab.txt", "a", encoding="utf-8") as file:
         file.write("more\n")
-    (other / "SHA256SUMS").unlink()
-    with pytest.raises(UserError, match="pieces, but the model's vocab_size is"):
-        export(ExportOptions(str(other), target))
-    bare = tmp_path / "bare"
-    shutil.copytree(classifier.model_dir, bare)
-    (bare / "vocab.txt").unlink()
-    (bare / "tokenizer_config.json").unlink()
-    (bare / "SHA256SUMS").unlink()
-    with pytest.raises(UserError, match="found none"):
-        export(ExportOptions(str(bare), target))
+    for name in left_out:
+        (folder / name).unlink()
+    with pytest.raises(UserError, match=message):
+        export(ExportOptions(str(folder), str(tmp_path / "m")))
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"variables_dtype": "float16"}, "float16 does not go with"),
+        ({"optimize_for": "latency"}, "latency does not go .* with XLA"),
+        ({"format": "onnx"}, "needs --format=saved_model, not onnx"),
+        ({"compute_dtype": "int8", "format": "tflite"}, "--format=onnx, not tflite"),
+        (
+            {
+                "compute_dtype": "float32",
+                "format": "onnx",
+                "variables_dtype": "float16",
+            },
+            "--variables_dtype=float16 is for --format=saved_model",
+        ),
+        ({"eval_file": "nowhere.tsv"}, "nowhere.tsv"),
+        (
+            {"eval_file": "x.tsv", "text_pair_column": "b"},
+            "takes single texts; leave out --text_pair_column",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(saved_model, tmp_path, options, message):
+    options = {"compute_dtype": "bfloat16", **options}
+    folder = saved_model("classification")
+    with pytest.raises(UserError, match=message):
+        export(ExportOptions(str(folder), str(tmp_path / "m"), **options))
+    assert not list(tmp_path.glob("m/*"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("encoder", "needs one fine-tuned model, but this export is enc"),
+        ("question_answering", "--eval_file compares models that take"),
+    ],
+)
+@pytest.mark.parametrize("other", [{"format": "tflite"}, {"compute_dtype": "bfloat16"}])
+def test_eval_file_needs_a_classifier(saved_model, tmp_path, kind, message, other):
+    asked = {"export_dir": str(tmp_path), "eval_file": "dev.tsv", **other}
+    with pytest.raises(UserError, match=message):
+        export(ExportOptions(str(saved_model(kind)), **asked))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf import bundle
 from albert_tf.errors import UserError
@@ -19,56 +20,66 @@ _TASKS = {
 }
 
 
-@pytest.fixture
-def model_dirs(classifier, tiny_tokenizer, tmp_path):
-    """Two heads on the encoder of the classifier."""
-    encoder = classifier.model.albert
+@pytest.fixture(scope="module")
+def models(opened, tmp_path_factory):
+    """Two models of one encoder by the folders in which run_classifier saves them."""
+    source, folder = opened("encoder"), tmp_path_factory.mktemp("heads")
+    found = {}
     for name, task in _TASKS.items():
-        model = AlbertForSequenceClassification(encoder.config, task.num_outputs)
-        for ours, theirs in zip(
-            model.albert.official_variables().values(),
-            encoder.official_variables().values(),
-            strict=True,
-        ):
-            ours.assign(theirs)
+        model = AlbertForSequenceClassification.from_pretrained(
+            source.folder, num_labels=task.num_outputs
+        )
         info = {"task": task.to_dict(), "max_seq_length": 24}
         # As run_classifier lays it out: the run is named, not the folder in it.
-        model.save_pretrained(tmp_path / name / "model", tiny_tokenizer, info)
-    return [str(tmp_path / name / "model") for name in _TASKS]
+        found[folder / name / "model"] = model
+        model.save_pretrained(folder / name / "model", source.tokenizer, info)
+    return found
 
 
 @pytest.mark.slow
-def test_one_pass_gives_the_answers_of_each_model(model_dirs, classifier, tmp_path):
-    options = ExportOptions(",".join(model_dirs), str(tmp_path / "served"))
+def test_one_pass_gives_the_answers_of_each_model(models, tiny_tokenizer, tmp_path):
+    options = ExportOptions(",".join(map(str, models)), str(tmp_path / "served"))
     version = export(options)
-    answers = Predictor(tmp_path / "served").arrays(_TEXTS)
-    assert set(answers) == {"mood_label", "mood_probabilities", "stars_score"}
-    for name, directory in zip(_TASKS, model_dirs, strict=True):
-        alone = Predictor(directory).arrays(_TEXTS)
-        for key in alone.keys() - {"label"}:
-            np.testing.assert_allclose(answers[f"{name}_{key}"], alone[key], atol=1e-5)
-    sizes = [
-        sum(f.stat().st_size for f in (path / "variables").iterdir())
-        for path in (version, classifier.version)
-    ]
-    assert sizes[0] < 1.2 * sizes[1]  # one encoder
+    predictor = Predictor(version)
+    features = tiny_tokenizer(_TEXTS, padding=True)
+    mood, stars = (model(features) for model in models.values())
+    found = predictor.arrays(_TEXTS)
+    expected = {
+        "mood_probabilities": tf.nn.softmax(mood),
+        "stars_score": stars[:, 0],
+    }
+    assert found.keys() == {"mood_label", *expected}
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-5)
+    answer = predictor(_TEXTS[0])
+    assert answer["mood"]["label"] == found["mood_label"][0]
+    assert answer["stars"] == {"score": pytest.approx(found["stars_score"][0])}
+    saved = tf.train.list_variables(str(version / "variables/variables"))
+    numbers = sum(np.prod(shape) for _, shape in saved)
+    first, _ = models.values()
+    assert numbers < 1.2 * first.count_params()  # one encoder
+    card = (version / "model_card.md").read_text()
+    assert "stars: " in card
 
 
 @pytest.mark.slow
 def test_models_that_do_not_belong_together(
-    model_dirs, classifier, pair_classifier, encoder, tmp_path
+    models, saved_model, tiny_tokenizer, tmp_path
 ):
     def together(*directories):
         build_module([*map(bundle.open, directories)])
 
-    with pytest.raises(UserError, match="have different encoders"):
-        together(model_dirs[0], pair_classifier.model_dir)
-    with pytest.raises(UserError, match="was not fine-tuned"):
-        together(model_dirs[0], encoder.model_dir)
+    mood = next(iter(models))
+    for kind, message in (
+        ("pairs", "have different encoders"),
+        ("encoder", "was not fine-tuned"),
+        ("question_answering", "cannot share its encoder"),
+    ):
+        with pytest.raises(UserError, match=message):
+            together(mood, saved_model(kind))
     with pytest.raises(UserError, match="Two models of --model_dir are called 'mood'"):
-        together(model_dirs[0], model_dirs[0])
+        together(mood, mood)
     info = {"task": {**_TASKS["mood"].to_dict(), "pair": True}}
-    other = tmp_path / "pairs"
-    classifier.model.save_pretrained(other, classifier.tokenizer, info)
+    models[mood].save_pretrained(tmp_path / "pairs", tiny_tokenizer, info)
     with pytest.raises(UserError, match="take different inputs"):
-        together(model_dirs[0], other)
+        together(mood, tmp_path / "pairs")

@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,17 +9,15 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.description import WARMUP_FILE
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import metrics
 from albert_tf.tasks.multiple_choice.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from tests import memory
+from tests.serving.answers import some_at_night
 
 _LENGTH = 20
 _QUESTIONS = [
@@ -32,37 +29,18 @@ _QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory, served_config):
-    """Makes a random model: (its directory, its task, the model); each once."""
-    made = {}
-
-    def save(tokenizer, with_info=True):
-        key = tokenizer.fingerprint(), with_info
-        if key not in made:
-            directory = tmp_path_factory.mktemp("choices") / "model"
-            made[key] = make(directory, tokenizer, with_info)
-        return made[key]
-
-    def make(directory, tokenizer, with_info):
-        task = create_task("multiple_choice", "race", max_qa_length=7)
-        config = served_config(tokenizer, initializer_range=0.2)
-        keras.utils.set_random_seed(5)
-        model = task.model_class(config)
-        weights = model.classifier.output_weights
-        weights.assign(weights * 100)  # so that different inputs differ visibly
-        info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
-        model.save_pretrained(directory, tokenizer, info if with_info else None)
-        return directory, task, model
-
-    return save
+def choices(opened):
+    return opened("multiple_choice")
 
 
-def expected(tokenizer, task, model):
+@pytest.fixture(scope="module")
+def probabilities(choices):
     """The probabilities that the command finds."""
     examples = ChoiceFile("questions", tuple(_QUESTIONS))
-    tokens = task.tokenize(examples, tokenizer, _LENGTH)
-    outputs = OutputsPredictor(model, 3, _LENGTH)(tokens)
-    return metrics.softmax(task.interpret(Prepared(examples, tokens), outputs))
+    tokens = choices.task.tokenize(examples, choices.tokenizer, _LENGTH)
+    outputs = OutputsPredictor(choices.model, 3, _LENGTH)(tokens)
+    scores = choices.task.interpret(Prepared(examples, tokens), outputs)
+    return metrics.softmax(scores)
 
 
 def request(questions=_QUESTIONS):
@@ -77,28 +55,13 @@ def request(questions=_QUESTIONS):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("vocabulary", "optimize_for"),
-    [
-        ("tiny", "throughput"),
-        pytest.param("tiny", None, marks=pytest.mark.nightly),
-        pytest.param("tiny", "latency", marks=pytest.mark.nightly),
-        ("english", None),
-    ],
+    "optimize_for", some_at_night([None, "latency", "throughput"], "throughput")
 )
-def test_answers_are_those_of_the_command(
-    vocabulary, optimize_for, tiny_tokenizer, saved, tmp_path, request_fixture
-):
-    tokenizer = tiny_tokenizer
-    if vocabulary == "english":
-        tokenizer = request_fixture("english")
-    directory, task, model = saved(tokenizer)
-    probabilities = expected(tokenizer, task, model)
-    export_dir = tmp_path / "served"
-    version = export(
-        ExportOptions(str(directory), str(export_dir), optimize_for=optimize_for)
-    )
-    loaded = tf.saved_model.load(str(version))
-    serve = loaded.signatures["serving_default"]
+def test_answers_are_those_of_the_command(optimize_for, probabilities, export_of):
+    version = export_of("multiple_choice", optimize_for=optimize_for)
+    signatures = tf.saved_model.load(str(version)).signatures
+    assert set(signatures) == {"serving_default", "tokens"}
+    serve = signatures["serving_default"]
     found = serve(**request())
     np.testing.assert_allclose(found["probabilities"], probabilities, atol=1e-5)
     assert found["choice"].numpy().tolist() == probabilities.argmax(axis=1).tolist()
@@ -110,22 +73,20 @@ def test_answers_are_those_of_the_command(
     assert (version / WARMUP_FILE).exists()
     card = (version / "model_card.md").read_text()
     assert "the place of the most probable option" in card
-    assert set(loaded.signatures) == {"serving_default", "tokens"}
-
-
-@pytest.fixture
-def request_fixture(request):
-    return request.getfixturevalue
 
 
 @pytest.fixture(scope="module")
-def module(saved, tiny_tokenizer):
-    directory, _, _ = saved(tiny_tokenizer)
-    return build_module([bundle.open(directory)])[0]
+def module(choices):
+    return build_module([bundle.open(choices.folder)])[0]
 
 
-def test_options_are_left_out_anywhere(module):
-    answer = module.text_signature()
+@pytest.fixture(scope="module")
+def answer(module):
+    return module.text_signature()
+
+
+@pytest.mark.slow
+def test_options_are_left_out_anywhere(answer):
     asked = request(_QUESTIONS[:1])
     whole = answer(**asked)["probabilities"].numpy()[0]
     options = tf.constant([["", "good", "", "bad", "it"]])
@@ -135,8 +96,8 @@ def test_options_are_left_out_anywhere(module):
     assert found["choice"].numpy()[0] == places.argmax()
 
 
-def test_requests_that_cannot_be_answered(module):
-    answer = module.text_signature()
+@pytest.mark.slow
+def test_requests_that_cannot_be_answered(answer):
     asked = request(_QUESTIONS[:2])
     for options in ([["good"], [""]], tf.zeros([2, 0], tf.string)):
         with pytest.raises(
@@ -154,7 +115,8 @@ def test_requests_that_cannot_be_answered(module):
         assert empty["choice"].shape == (0,)
 
 
-def test_long_questions_and_options(module, tiny_tokenizer):
+@pytest.mark.slow
+def test_long_questions_and_options(module, choices):
     """Only the last tokens count, of texts many times as long as what is read."""
     asked = [
         Question("1", "it is", "was it _ ? " + "very good . " * 400, ("good", "bad")),
@@ -164,8 +126,7 @@ def test_long_questions_and_options(module, tiny_tokenizer):
     ]
     features = module.text_features(**request(asked))
     examples = ChoiceFile("questions", tuple(asked))
-    task = create_task("multiple_choice", "race", max_qa_length=7)
-    tokens = task.tokenize(examples, tiny_tokenizer, _LENGTH)
+    tokens = choices.task.tokenize(examples, choices.tokenizer, _LENGTH)
     for place in np.ndindex(4, 2):
         start, length = tokens.starts[place], tokens.lengths[place]
         expected_ids = tokens.ids[start : start + length]
@@ -173,6 +134,7 @@ def test_long_questions_and_options(module, tiny_tokenizer):
         np.testing.assert_array_equal(row[:length], expected_ids)
 
 
+@pytest.mark.slow
 def test_a_question_of_many_blanks_is_cheap(module):
     # All options in all blanks would be a gigabyte.
     long_text = request(
@@ -181,6 +143,7 @@ def test_a_question_of_many_blanks_is_cheap(module):
     assert module.text_features(**long_text)["input_ids"].shape[2] <= _LENGTH
 
 
+@pytest.mark.slow
 def test_a_long_question_with_many_options_is_cheap(module):
     options = ("good", "bad", "it") * 100
     asked = request([Question("1", "it is", "was it " * 140_000, options)])
@@ -191,10 +154,10 @@ def test_a_long_question_with_many_options_is_cheap(module):
 
 
 @pytest.mark.slow
-def test_token_ids(module):
-    answer = module.signatures()["tokens"]
+def test_token_ids(module, answer):
     features = module.text_features(**request())
-    strings = module.text_signature()(**request())
+    strings = answer(**request())
+    answer = module.signatures()["tokens"]
     found = answer(**features)
     np.testing.assert_allclose(
         found["probabilities"], strings["probabilities"], atol=1e-6
@@ -207,9 +170,10 @@ def test_token_ids(module):
         answer(**nothing)
 
 
-def test_a_model_without_a_task(saved, tiny_tokenizer):
-    directory, _, _ = saved(tiny_tokenizer, with_info=False)
-    module, served, facts = build_module([bundle.open(directory)])
+@pytest.mark.slow
+def test_a_model_without_a_task(choices, tmp_path):
+    choices.model.save_pretrained(tmp_path, choices.tokenizer, {})
+    module, served, facts = build_module([bundle.open(tmp_path)])
     assert served.task.serves == "multiple_choice"
     assert facts["max_seq_length"] == 32
     # Of 32 tokens, 28 may be a question's.
@@ -217,33 +181,26 @@ def test_a_model_without_a_task(saved, tiny_tokenizer):
     features = module.text_features(**request([long]))
     assert features["segment_ids"].numpy().sum(axis=2).tolist() == [[29, 29]]
     with pytest.raises(UserError, match="does not fit"):
-        build_module([bundle.open(directory)], task="classification")
+        build_module([bundle.open(tmp_path)], task="classification")
 
 
 @pytest.mark.slow
-def test_a_predictor_takes_any_number_of_options(saved, tiny_tokenizer, tmp_path):
-    directory, task, model = saved(tiny_tokenizer)
-    export_dir = tmp_path / "served"
-    export(ExportOptions(str(directory), str(export_dir)))
-    probabilities = expected(tiny_tokenizer, task, model)
+def test_a_predictor_takes_any_number_of_options(choices, probabilities):
     columns = [
         [question.text for question in _QUESTIONS],
         [question.context for question in _QUESTIONS],
         [question.options for question in _QUESTIONS],
     ]
-    in_memory = Predictor(model, tiny_tokenizer)
-    assert in_memory.inputs == ("question", "context", "options")
-    alone = in_memory("was it _ ?", "a film", ["good", "bad"])
+    predictor = Predictor(choices.folder)
+    assert predictor.inputs == ("question", "context", "options")
+    alone = predictor("was it _ ?", "a film", ["good", "bad"])
     assert len(alone["probabilities"]) == 2
-    for predictor in (Predictor(directory), Predictor(export_dir)):
-        answers = predictor(*columns, batch_size=3)
-        found = [answer["probabilities"] for answer in answers]
-        np.testing.assert_allclose(found, probabilities, atol=1e-5)
-        choices = [answer["choice"] for answer in answers]
-        assert choices == probabilities.argmax(axis=1).tolist()
-        json.dumps(answers)
-        last = predictor(*(column[-1] for column in columns))
-        assert last["choice"] == choices[-1]
-        for options in ([], ["", ""]):
-            with pytest.raises(UserError, match="options must hold at least one str"):
-                predictor("was it _ ?", "a film", options)
+    answers = predictor(*columns, batch_size=3)
+    found = [answer["probabilities"] for answer in answers]
+    np.testing.assert_allclose(found, probabilities, atol=1e-5)
+    places = [answer["choice"] for answer in answers]
+    assert places == probabilities.argmax(axis=1).tolist()
+    json.dumps(answers)
+    for options in ([], ["", ""]):
+        with pytest.raises(UserError, match="options must hold at least one str"):
+            predictor("was it _ ?", "a film", options)

@@ -1,7 +1,6 @@
 """Predictors in other processes: copies answer the same, or say why they cannot."""
 
 import copy
-import os
 import pickle
 import shutil
 
@@ -19,14 +18,7 @@ def twin(predictor):
     return pickle.loads(pickle.dumps(predictor))
 
 
-def copied(source, target):
-    """Copies the files of a model directory; returns the target."""
-    target.mkdir()
-    for path in filter(os.path.isfile, source.iterdir()):
-        shutil.copy(path, target)
-    return target
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [twin, copy.deepcopy])
 def test_of_an_export(make, classifier, tmp_path, monkeypatch):
     """The copy opens the version that the original has, wherever it starts."""
@@ -40,12 +32,12 @@ def test_of_an_export(make, classifier, tmp_path, monkeypatch):
     np.testing.assert_equal(again.arrays(_TEXTS), predictor.arrays(_TEXTS))
 
 
-def test_of_a_model_in_memory(classifier):
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        classifier.model_dir, initializer_range=0.1
-    )
+@pytest.mark.slow
+def test_of_a_model_in_memory(opened):
+    served = opened("classification")
+    model = served.model
     model.saved_task_info = {**model.saved_task_info, "max_seq_length": 9}
-    predictor = Predictor(model, classifier.tokenizer)
+    predictor = Predictor(model, served.tokenizer)
     again = twin(predictor)
     np.testing.assert_equal(again.arrays(_TEXTS), predictor.arrays(_TEXTS))
     model.classifier.output_bias.assign([50.0, 0.0])
@@ -54,9 +46,10 @@ def test_of_a_model_in_memory(classifier):
     assert found.max() < 0.999  # its weights are its own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_folder_that_changes_is_refused(listed, classifier, tmp_path):
-    folder = copied(classifier.model_dir, tmp_path / "m")
+    folder = shutil.copytree(classifier.folder, tmp_path / "m")
     if not listed:
         (folder / "SHA256SUMS").unlink()
     predictor = Predictor(folder, task="encoder")

@@ -26,8 +26,13 @@ def assert_same(answers, expected):
         )
 
 
-def test_order_is_kept_whatever_the_batches(classifier):
-    predictor = Predictor(classifier.export_dir)
+@pytest.fixture(scope="module")
+def predictor(classifier):
+    return Predictor(classifier.version.parent)
+
+
+@pytest.mark.slow
+def test_order_is_kept_whatever_the_batches(predictor):
     expected = predictor(_TEXTS)
     for batch_size in (1, 2):
         assert_same(predictor(_TEXTS, batch_size=batch_size), expected)
@@ -37,6 +42,7 @@ def test_order_is_kept_whatever_the_batches(classifier):
         predictor(_TEXTS, batch_size=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_damaged_export_is_one_sentence(classifier, tmp_path, listed):
     folder = shutil.copytree(classifier.version, tmp_path / "1")
@@ -50,24 +56,22 @@ def test_a_damaged_export_is_one_sentence(classifier, tmp_path, listed):
         Predictor(tmp_path)
 
 
-def test_one_label_is_that_of_the_model(classifier):
-    for source in (classifier.export_dir, classifier.model_dir):
-        answer = Predictor(source)(_TEXTS)[0]
-        logits = classifier.model(classifier.tokenizer(_TEXTS[:1]))[0]
-        shares = tf.nn.softmax(logits).numpy()
-        assert list(answer["probabilities"]) == ["no", "yes"]
-        found = [*answer["probabilities"].values()]
-        np.testing.assert_allclose(found, shares, atol=1e-5)
-        assert answer["label"] == ("no", "yes")[shares.argmax()]
-        json.dumps(answer)
+@pytest.mark.slow
+def test_one_label_is_that_of_the_model(classifier, predictor):
+    logits = classifier.model(classifier.tokenizer(_TEXTS[:1]))[0]
+    shares = tf.nn.softmax(logits).numpy()
+    answer = predictor(_TEXTS)[0]
+    assert list(answer["probabilities"]) == ["no", "yes"]
+    found = [*answer["probabilities"].values()]
+    np.testing.assert_allclose(found, shares, atol=1e-5)
+    assert answer["label"] == ("no", "yes")[shares.argmax()]
+    json.dumps(answer)
 
 
 @pytest.mark.slow
 def test_pairs_by_place_and_by_name(pair_classifier):
-    module, exported = (
-        Predictor(pair_classifier.model_dir),
-        Predictor(pair_classifier.export_dir),
-    )
+    module = Predictor(pair_classifier.folder)
+    exported = Predictor(pair_classifier.version)
     expected = exported(_TEXTS, _PAIRS)
     assert exported.inputs == ("text", "text_pair")
     assert_same(module(_TEXTS, _PAIRS), expected)
@@ -75,72 +79,54 @@ def test_pairs_by_place_and_by_name(pair_classifier):
     assert_same(exported(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
 
 
+@pytest.mark.slow
 def test_vectors_without_padding(encoder):
     expected = encoder.model.albert(encoder.tokenizer("bad"))
-    for source in (encoder.export_dir, encoder.model_dir):
-        _, answer = Predictor(source)(["a very good film", "bad"])
-        assert answer.keys() == {"pooled_output", "sequence_output", "input_ids"}
-        (ids,) = encoder.tokenizer("bad")["input_ids"].tolist()
-        assert answer["input_ids"].tolist() == ids
-        for name in ("pooled_output", "sequence_output"):
-            np.testing.assert_allclose(answer[name], expected[name][0], atol=1e-5)
+    _, answer = Predictor(encoder.version)(["a very good film", "bad"])
+    assert answer.keys() == {"pooled_output", "sequence_output", "input_ids"}
+    (ids,) = encoder.tokenizer("bad")["input_ids"].tolist()
+    assert answer["input_ids"].tolist() == ids
+    for name in ("pooled_output", "sequence_output"):
+        np.testing.assert_allclose(answer[name], expected[name][0], atol=1e-5)
 
 
 @pytest.mark.slow
-def test_guesses_for_each_mask(masked_lm):
-    exported = Predictor(masked_lm.export_dir)
-    module = Predictor(masked_lm.model_dir, task="masked_lm")
-    texts = ["the [MASK] was [MASK]", "a film", "[MASK]"]
-    expected = exported.arrays(texts)
-    for predictor in (exported, module):
-        answers = predictor(texts)
-        assert [len(answer["masks"]) for answer in answers] == [2, 0, 1]
-        best = answers[0]["masks"][1][0]
-        assert best["token"] == expected["tokens"][0, 1, 0]
-        assert best["token"] == masked_lm.tokenizer.pieces[best["token_id"]]
-        shares = [guess["probability"] for guess in answers[0]["masks"][1]]
-        np.testing.assert_allclose(shares, expected["probabilities"][0, 1], atol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_model_in_memory_answers_with_the_weights_it_has(classifier):
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        classifier.model_dir
-    )
-    predictor = Predictor(model, classifier.tokenizer)
-    assert_same(predictor(_TEXTS), Predictor(classifier.model_dir)(_TEXTS))
-    model.classifier.output_bias.assign([50.0, 0.0])
-    assert {answer["label"] for answer in predictor(_TEXTS)} == {"no"}
-    vectors = Predictor(model, classifier.tokenizer, task="encoder")("bad")
-    assert vectors["pooled_output"].shape == (32,)
+def test_a_model_in_memory_answers_with_the_weights_it_has(opened, predictor):
+    served = opened("classification")
+    in_memory = Predictor(served.model, served.tokenizer)
+    assert_same(in_memory(_TEXTS), predictor(_TEXTS))
+    served.model.classifier.output_bias.assign([50.0, 0.0])
+    assert {answer["label"] for answer in in_memory(_TEXTS)} == {"no"}
 
 
 @pytest.mark.slow
 def test_labels_are_enough_and_pairs_are_free(classifier, tmp_path):
     """Nobody has said whether such a model was trained on pairs."""
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        classifier.model_dir, labels=["sad", "glad"]
+        classifier.folder, labels=["sad", "glad"]
     )
     model.save_pretrained(tmp_path, classifier.tokenizer)
-    for predictor in (Predictor(model, classifier.tokenizer), Predictor(tmp_path)):
-        for given in (_TEXTS[:1], (_TEXTS[0], _PAIRS[0])):
-            logits = model(classifier.tokenizer(*given))[0].numpy()
-            assert predictor(*given)["label"] == ("sad", "glad")[logits.argmax()]
-            share = predictor(*given)["probabilities"]["glad"]
-            assert share == pytest.approx(float(tf.nn.softmax(logits)[1]), abs=1e-5)
+    predictor = Predictor(tmp_path)
+    for given in (_TEXTS[:1], (_TEXTS[0], _PAIRS[0])):
+        logits = model(classifier.tokenizer(*given))[0].numpy()
+        assert predictor(*given)["label"] == ("sad", "glad")[logits.argmax()]
+        share = predictor(*given)["probabilities"]["glad"]
+        assert share == pytest.approx(float(tf.nn.softmax(logits)[1]), abs=1e-5)
 
 
-def test_a_tokenizer_for_a_directory_without_one(classifier, tmp_path):
+@pytest.mark.slow
+def test_a_tokenizer_for_a_directory_without_one(classifier, predictor, tmp_path):
     left_out = ("tokenizer_config.json", "vocab.txt", "SHA256SUMS")
-    for path in classifier.model_dir.iterdir():
-        if path.is_file() and path.name not in left_out:
+    for path in classifier.folder.iterdir():
+        if path.name not in left_out:
             shutil.copy(path, tmp_path)
     with pytest.raises(UserError, match="Expected one tokenizer"):
         Predictor(tmp_path)
     answer = Predictor(tmp_path, classifier.tokenizer)("bad")
-    assert_same(answer, Predictor(classifier.model_dir)("bad"))
+    assert_same(answer, predictor("bad"))
 
 
+@pytest.mark.slow
 def test_without_its_description_an_export_answers_as_it_is(pair_classifier, tmp_path):
     shutil.copytree(pair_classifier.version, tmp_path / "1")
     for name in ("signature.json", "SHA256SUMS"):
@@ -153,6 +139,7 @@ def test_without_its_description_an_export_answers_as_it_is(pair_classifier, tmp
     assert answer["probabilities"].shape == (3,)
 
 
+@pytest.mark.slow
 def test_a_task_of_another_version_answers_as_it_is(classifier, tmp_path):
     shutil.copytree(classifier.version, tmp_path / "1")
     description = json.loads((tmp_path / "1" / "signature.json").read_text())
@@ -162,6 +149,7 @@ def test_a_task_of_another_version_answers_as_it_is(classifier, tmp_path):
     assert Predictor(tmp_path)("good")["probabilities"].shape == (2,)
 
 
+@pytest.mark.slow
 def test_what_is_no_model(classifier, tmp_path):
     with pytest.raises(UserError, match="holds no checkpoint: expected a model dir"):
         Predictor(tmp_path)
@@ -172,15 +160,16 @@ def test_what_is_no_model(classifier, tmp_path):
     with pytest.raises(UserError, match="A model in memory needs its tokenizer"):
         Predictor(classifier.model)
     with pytest.raises(UserError, match="is an exported model, which brings its own"):
-        Predictor(classifier.export_dir, task="encoder")
+        Predictor(classifier.version, task="encoder")
     classifier.model.export(tmp_path / "keras", verbose=False)
     with pytest.raises(UserError, match="takes no strings; export the model directory"):
         Predictor(tmp_path / "keras")
 
 
+@pytest.mark.slow
 def test_a_classifier_without_labels_says_so(classifier, tmp_path):
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        classifier.model_dir, num_labels=3
+        classifier.folder, num_labels=3
     )
     message = "does not say what its outputs mean; fine-tune it with labels"
     with pytest.raises(UserError, match=f"^This AlbertForSeq.* {message}"):
@@ -200,9 +189,8 @@ def test_nan_is_no_answer(classifier, tmp_path):
     model = model_class(classifier.model.config, labels=["no", "yes"])
     predictor = Predictor(model, classifier.tokenizer)
     model.official_variables()["output_bias"].assign([np.nan, 0.0])
-    for answer in (predictor, predictor.arrays):
-        with pytest.raises(UserError, match="answers NaN to input 1: its weights"):
-            answer(_TEXTS)
+    with pytest.raises(UserError, match="answers NaN to input 1: its weights"):
+        predictor(_TEXTS)
     model.save_pretrained(tmp_path / "model", classifier.tokenizer)
     options = ExportOptions(str(tmp_path / "model"), str(tmp_path / "served"))
     for read in (Predictor, lambda path: export(options)):

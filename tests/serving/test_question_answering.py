@@ -1,30 +1,25 @@
 """Strings to answers in a SavedModel, as run_squad.py, whatever the lengths."""
 
-import functools
 import json
-import pathlib
-import shutil
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf import bundle
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.serving.description import WARMUP_FILE
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import QuestionFile
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from tests import memory
+from tests.serving.answers import some_at_night
+
+pytestmark = pytest.mark.slow
 
 _LENGTH = 20
 _QUESTIONS = ["is it good ?", "", "what film was it and was the plot good ?", "not ?"]
@@ -34,54 +29,33 @@ _CONTEXTS = [
     "a film , not good . it is a bad one . " * 20,  # more windows than a group has
     "a very   BAD plot\u2028 and the film",
 ]
-_SETTINGS = {
-    "squad_v1": {"n_best_size": 6, "max_answer_length": 4},
-    "squad_v2": {"start_n_top": 4, "end_n_top": 6, "n_best_size": 8},
-}
 
 
 @pytest.fixture(scope="module")
-def squad(tmp_path_factory, tiny_tokenizer):
-    """Makes a random model of a kind: (directory, model, task); each once."""
-
-    @functools.cache
-    def make(kind):
-        return saved(tmp_path_factory.mktemp(kind), tiny_tokenizer, kind)
-
-    return make
+def v1(opened):
+    return opened("question_answering")
 
 
-def saved(folder, tokenizer, kind, with_info=True):
-    task = create_task(
-        kind, "squad", doc_stride=5, max_query_length=6, **_SETTINGS[kind]
-    )
-    config = AlbertConfig(
-        vocab_size=tokenizer.vocab_size,
-        embedding_size=8,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=32,
-        initializer_range=0.5,
-    )
-    keras.utils.set_random_seed(5)
-    model = task.model_class(config, **task.model_arguments())
-    info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
-    info["dev"] = {"null_score_diff_threshold": -1.25}
-    model.save_pretrained(folder / "model", tokenizer, info if with_info else None)
-    return folder / "model", model, task
+@pytest.fixture(scope="module")
+def v2(opened):
+    return opened("answerable_questions")
 
 
-def predictions(model, task, tokenizer):
+@pytest.fixture(scope="module")
+def predictor(v1):
+    return Predictor(v1.folder)
+
+
+def predictions(served):
     """Predicts as the command does."""
+    task = served.task
     paragraphs = tuple(
         Paragraph(context, (Question(str(i), question),))
         for i, (question, context) in enumerate(zip(_QUESTIONS, _CONTEXTS, strict=True))
     )
     examples = QuestionFile("questions", paragraphs)
-    tokens = task.tokenize(examples, tokenizer, _LENGTH)
-    outputs = OutputsPredictor(model, 4, _LENGTH, task.min_tokens)(tokens)
+    tokens = task.tokenize(examples, served.tokenizer, _LENGTH)
+    outputs = OutputsPredictor(served.model, 4, _LENGTH, task.min_tokens)(tokens)
     return task.interpret(Prepared(examples, tokens), outputs)
 
 
@@ -103,80 +77,76 @@ def check(found, expected):
             assert _CONTEXTS[row][start:end] == answer
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "optimize_for"),
-    [
-        ("squad_v1", None),
-        ("squad_v2", "latency"),
-        pytest.param("squad_v2", "throughput", marks=pytest.mark.nightly),
-    ],
-)
-def test_answers_are_those_of_the_command(
-    kind, optimize_for, squad, tiny_tokenizer, tmp_path
-):
-    directory, model, task = squad(kind)
-    expected = predictions(model, task, tiny_tokenizer)
-    version = export(
-        ExportOptions(
-            str(directory), str(tmp_path / "served"), optimize_for=optimize_for
-        )
-    )
-    predictor = Predictor(tmp_path / "served")
+def check_odds(found, expected):
+    odds = [prediction.null_odds for prediction in expected]
+    np.testing.assert_allclose(found["no_answer_score"], odds, rtol=1e-3)
+
+
+@pytest.mark.parametrize("optimize_for", some_at_night([None, "latency"], None))
+def test_answers_are_those_of_the_command(optimize_for, v1, export_of):
+    expected = predictions(v1)
+    version = export_of("question_answering", optimize_for=optimize_for)
+    predictor = Predictor(version)
     for batch_size in (1, 4):
         found = predictor.arrays(_QUESTIONS, _CONTEXTS, batch_size=batch_size)
         check(found, expected)
-        if kind == "squad_v2":
-            odds = [prediction.null_odds for prediction in expected]
-            np.testing.assert_allclose(found["no_answer_score"], odds, rtol=1e-3)
     assert sum(bool(answer) for answer in found["answers"][:, 0]) >= 2
-
-    # Token ids give what the model returns, and few of them are enough.
-    loaded = tf.saved_model.load(str(version))
-    ids = tf.constant([[2, 9, 3, 3]])
-    segments = tf.constant([[0, 0, 0, 1]])
-    tokens = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": segments}
-    outputs = loaded.signatures["tokens"](**tokens)
-    width = 4 if kind == "squad_v1" else 6
-    padded = {n: tf.pad(v, [[0, 0], [0, width - 4]]) for n, v in tokens.items()}
-    for name, value in model(padded).items():
-        np.testing.assert_allclose(outputs[name], value, atol=1e-4)
-
     description = json.loads((version / "signature.json").read_text())
     assert description["serves"] == "question_answering"
     default = description["signatures"]["serving_default"]
     assert set(default["inputs"]) == {"question", "context"}
-    meaning = default["outputs"]["no_answer_score"]["meaning"]
-    assert ("-1.25" in meaning) == (kind == "squad_v2")
-    requests = tf.data.TFRecordDataset(str(pathlib.Path(version) / WARMUP_FILE))
+    requests = tf.data.TFRecordDataset(str(version / WARMUP_FILE))
     first = next(iter(requests)).numpy()
     assert b"question" in first
     assert b"context" in first
 
 
-def test_a_model_without_a_task_answers_with_the_official_defaults(
-    tiny_tokenizer, tmp_path
-):
-    for kind in ("squad_v1", "squad_v2"):
-        place = tmp_path / kind
-        directory, _, _ = saved(place, tiny_tokenizer, kind, with_info=False)
-        with pytest.raises(UserError, match="no room for a paragraph beside"):
-            # 32 positions, but questions of 64 tokens
-            build_module([bundle.open(directory)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("optimize_for", ["latency", "throughput"])
+def test_exports_that_may_find_no_answer(optimize_for, v2, export_of):
+    expected = predictions(v2)
+    version = export_of("answerable_questions", optimize_for=optimize_for)
+    found = Predictor(version).arrays(_QUESTIONS, _CONTEXTS)
+    check(found, expected)
+    check_odds(found, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["v1", "v2"])
+def test_token_ids_give_what_the_model_returns(kind, request):
+    """Few of them are enough."""
+    served = request.getfixturevalue(kind)
+    module, _, _ = build_module([bundle.open(served.folder)])
+    ids = tf.constant([[2, 9, 3, 3]])
+    segments = tf.constant([[0, 0, 0, 1]])
+    tokens = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": segments}
+    outputs = module.signatures()["tokens"](**tokens)
+    padding = [[0, 0], [0, 2 if kind == "v2" else 0]]
+    padded = {n: tf.pad(v, padding) for n, v in tokens.items()}
+    for name, value in served.model(padded).items():
+        np.testing.assert_allclose(outputs[name], value, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["v1", "v2"])
+def test_a_model_without_a_task_has_the_official_defaults(kind, request, tmp_path):
+    served = request.getfixturevalue(kind)
+    served.model.save_pretrained(tmp_path, served.tokenizer, {})
+    with pytest.raises(UserError, match="no room for a paragraph beside"):
+        # 32 positions, but questions of 64 tokens
+        build_module([bundle.open(tmp_path)])
+
+
 @pytest.mark.parametrize(("threshold", "is_answered"), [(None, True), (-1e6, False)])
-def test_one_question_and_its_threshold(
-    threshold, is_answered, squad, tiny_tokenizer, tmp_path
-):
-    _, model, task = squad("squad_v2")
-    info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
+def test_one_question_and_its_threshold(threshold, is_answered, v2, tmp_path):
+    info = {"max_seq_length": _LENGTH, "task": v2.task.to_dict()}
     info["dev"] = {"null_score_diff_threshold": threshold} if threshold else {}
-    model.save_pretrained(tmp_path, tiny_tokenizer, info)
+    v2.model.save_pretrained(tmp_path, v2.tokenizer, info)
+    _, served, _ = build_module([bundle.open(tmp_path)])
+    assert (str(threshold) in served.task.meaning()["no_answer_score"]) != is_answered
     predictor = Predictor(tmp_path)
     assert predictor.inputs == ("question", "context")
-    arrays = predictor.arrays(_QUESTIONS, _CONTEXTS)
+    arrays, expected = predictor.arrays(_QUESTIONS, _CONTEXTS), predictions(v2)
+    check(arrays, expected)
+    check_odds(arrays, expected)
     row = int(np.argmax(arrays["answers"][:, 0] != ""))
     found = predictor(context=_CONTEXTS[row], question=_QUESTIONS[row])
     best = found["answers"][0]
@@ -190,24 +160,16 @@ def test_one_question_and_its_threshold(
     json.dumps(found)
 
 
-@pytest.mark.slow
-def test_an_empty_batch(squad):
-    directory, _, _ = squad("squad_v1")
-    module, served, _ = build_module(
-        [bundle.open(directory)], task="question_answering"
-    )
-    assert served.task.serves == "question_answering"
+def test_an_empty_batch(predictor):
     empty = tf.constant([], tf.string)
-    assert module.text_signature()(question=empty, context=empty)["answers"].shape == (
-        0,
-        3,
-    )
+    answers = predictor.signature(question=empty, context=empty)["answers"]
+    assert answers.shape == (0, 3)
 
 
-def test_contexts_that_are_too_long(squad, monkeypatch):
+def test_contexts_that_are_too_long(v1, monkeypatch):
     for place in ("requests", "inputs"):
         monkeypatch.setattr(f"albert_tf.serving.{place}.MOST_CHARACTERS", 60)
-    predictor = Predictor(squad("squad_v1")[0])
+    predictor = Predictor(v1.folder)
     # A limit of what is read at once, not of what a call takes.
     found = predictor(["is it good ?"] * 5, ["the film was very good ."] * 5)
     assert len({answer["answer"] for answer in found}) == 1
@@ -219,22 +181,9 @@ def test_contexts_that_are_too_long(squad, monkeypatch):
     )
 
 
-@pytest.mark.slow
-def test_memory_of_a_long_context(squad):
-    predictor = Predictor(squad("squad_v1")[0])
+@pytest.mark.nightly
+def test_memory_of_a_long_context(predictor):
     predictor("not ?", "the film .")
     columns = ["not ?"] * 8, ["the film ."] * 7 + [_CONTEXTS[0] * 1600]
     # A copy for each candidate is a gigabyte.
     assert memory.added(lambda: predictor.arrays(*columns)) < 300
-
-
-def test_a_head_shared_with_classifiers_is_refused(squad, tmp_path):
-    source = squad("squad_v1")[0]
-    both = [shutil.copytree(source, tmp_path / name) for name in ("one", "two")]
-    with pytest.raises(UserError, match="cannot share its encoder"):
-        build_module([*map(bundle.open, both)])
-    options = ExportOptions(
-        str(source), str(tmp_path / "m"), format="tflite", eval_file="dev.json"
-    )
-    with pytest.raises(UserError, match="--eval_file compares models that take"):
-        export(options)

@@ -8,6 +8,8 @@ from albert_tf import bundle
 from albert_tf.serving.loading import build_module
 from tests.serving.answers import example
 
+pytestmark = pytest.mark.slow
+
 IDS = [[2, 5, 6, 3], [2, 7, 3, 0]]
 GOOD = {
     "input_ids": IDS,
@@ -17,12 +19,10 @@ GOOD = {
 
 
 @pytest.fixture(scope="module", params=[None, "latency", "throughput"])
-def signatures(request, classifier, exported_with):
+def signatures(request, saved_model):
     """The signatures of an export with each optimization."""
-    version = classifier.version
-    if request.param:
-        version = exported_with(classifier, optimize_for=request.param)
-    return tf.saved_model.load(str(version)).signatures
+    files = bundle.open(saved_model("classification"))
+    return build_module([files], optimize_for=request.param)[0].signatures()
 
 
 def refused(signature, message, **inputs):
@@ -42,7 +42,6 @@ BAD = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value", "message"), BAD)
 def test_values_out_of_range(signatures, name, value, message):
     for rows in (1, 2):
@@ -105,7 +104,6 @@ def test_an_empty_batch_has_an_empty_answer(signatures):
         assert answer["label"].shape == (0,)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pair_classifier", "encoder", "masked_lm"])
 def test_empty_batches_of_other_models(name, request):
     served = request.getfixturevalue(name)
@@ -128,31 +126,38 @@ def test_as_many_texts_as_pairs(pair_classifier):
     refused(signatures["serving_default"], message, text=["a", "b"], text_pair=["a"])
 
 
-@pytest.mark.parametrize("position", [-1, 4, 2**32])
-def test_masked_positions(masked_lm, position):
+def test_masked_positions(masked_lm):
     signatures = tf.saved_model.load(str(masked_lm.version)).signatures
     message = "masked_lm_positions must be less than the tokens of a row"
-    if position < 2**31:
+    for position in (-1, 4):
         positions = {"masked_lm_positions": [[1], [position]]}
         refused(signatures["tokens"], message, **GOOD, **positions)
-    made = [example(input_ids=[2, 5, 6, 3], masked_lm_positions=[1, position])]
-    refused(signatures["examples"], message, examples=made)
+    for position in (-1, 4, 2**32):
+        made = [example(input_ids=[2, 5, 6, 3], masked_lm_positions=[1, position])]
+        refused(signatures["examples"], message, examples=made)
 
 
-@pytest.mark.parametrize("task", ["auto", "masked_lm"])
-def test_a_text_of_megabytes_is_not_tokenized_whole(encoder, task):
-    module, _, facts = build_module([bundle.open(str(encoder.model_dir))], task)
-    tokenize = module.text_features.tokenizer
+@pytest.fixture(scope="module", params=["auto", "masked_lm"])
+def features(request, saved_model):
+    """The features of texts, and how many tokens each has at most."""
+    files = bundle.open(saved_model("pretraining"))
+    module, _, facts = build_module([files], request.param)
+    return module.text_features, facts["max_seq_length"]
+
+
+def test_a_text_of_megabytes_is_not_tokenized_whole(features):
+    features, most = features
     text = tf.constant(["a film . " * 200_000 + "[MASK]"])
-    assert tokenize(text).row_lengths()[0] < 256 * facts["max_seq_length"]
-    ids = module.text_features(text)["input_ids"]
+    assert features.tokenizer(text).row_lengths()[0] < 256 * most
     words = tf.constant(["a film . " * 20])
-    np.testing.assert_array_equal(ids, module.text_features(words)["input_ids"])
+    np.testing.assert_array_equal(
+        features(text)["input_ids"], features(words)["input_ids"]
+    )
 
 
-def test_only_as_many_marks_as_fit_are_read(masked_lm):
-    module, _, _ = build_module([bundle.open(str(masked_lm.model_dir))], "masked_lm")
-    few = module.text_features(tf.constant(["[MASK] a" * 30]))
-    many = module.text_features(tf.constant(["[MASK] a" * 100_000]))
+def test_only_as_many_marks_as_fit_are_read(features):
+    features, _ = features
+    few = features(tf.constant(["[MASK] a" * 30]))
+    many = features(tf.constant(["[MASK] a" * 100_000]))
     for name, values in few.items():
         np.testing.assert_array_equal(values, many[name])

@@ -205,10 +205,7 @@ def test_too_many_rows_wait():
     assert "more than 2 rows wait" in refused[0]
 
 
-def test_what_the_command_refuses(tmp_path, monkeypatch):
-    for options in ({}, {"model_dir": "a", "export_dir": "b"}):
-        with pytest.raises(UserError, match="either --model_dir or --export_dir"):
-            serve.serve(serve.ServeOptions(**options))
+def test_a_server_without_its_packages(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UserError, match=r"uvicorn: pip install 'albert-tf\[serve\]'"):
         serve.serve(serve.ServeOptions(model_dir=str(tmp_path)))

@@ -26,16 +26,11 @@ from tests.serving.answers import labelled_file
 from tests.serving.answers import signature
 
 
-def tokens_of(served, text="it is not a bad plot ."):
-    ids = [2, *served.tokenizer.encode(text), 3]
+def check_tokens(served, version, file_name, tolerance):
+    ids = [2, *served.tokenizer.encode("it is not a bad plot ."), 3]
     features = {"input_ids": np.array([ids, ids[:4] + [0] * (len(ids) - 4)], "int32")}
     features["input_mask"] = (features["input_ids"] > 0).astype("int32")
     features["segment_ids"] = np.zeros_like(features["input_ids"])
-    return features
-
-
-def check_tokens(served, version, file_name, tolerance):
-    features = tokens_of(served)
     expected = signature(served.version, "tokens")
     expected = expected(**{k: tf.constant(v) for k, v in features.items()})
     numbers = TokenFile(version / file_name)(features)
@@ -48,9 +43,9 @@ def check_tokens(served, version, file_name, tolerance):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-def test_tflite(exported_with, classifier, tmp_path, capfd):
+def test_tflite(export_of, classifier, tmp_path, capfd):
     eval_file = labelled_file(tmp_path / "dev.tsv")
-    version = exported_with(classifier, format="tflite", eval_file=eval_file)
+    version = export_of("classification", format="tflite", eval_file=eval_file)
     described = check_tokens(classifier, version, "model.tflite", 0.05)
     assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
     printed = capfd.readouterr().out
@@ -62,12 +57,10 @@ def test_tflite(exported_with, classifier, tmp_path, capfd):
     assert np.int8 in kinds
 
 
-def test_onnx(exported_with, classifier, tmp_path):
-    eval_file = labelled_file(tmp_path / "dev.tsv")
-    version = exported_with(classifier, format="onnx", eval_file=eval_file)
+@pytest.mark.slow
+def test_onnx(export_of, classifier):
+    version = export_of("classification", format="onnx")
     described = check_tokens(classifier, version, "model.onnx", 1e-5)
-    scores = described["eval"]["accuracy"]
-    assert scores["original"] == scores["onnx"]
     assert described["opened_with"].startswith("onnxruntime ")
     assert described["distance"] < 1e-5
     assert_same(
@@ -89,42 +82,33 @@ def other_answers(module, served, directory):
     return write_onnx(Other(), served, directory)
 
 
-def no_file(module, served, directory):
+def no_file(directory):
     path = directory / "model.onnx"
     path.write_bytes(b"nothing")
     return path
 
 
-@pytest.mark.parametrize(
-    ("writer", "dtype", "message"),
-    [
-        (no_file, "float32", "removed, because it does not run: .*PROTOBUF"),
-        (other_answers, "int8", "answers otherwise .* 0.0[3-9][0-9]* of"),
-    ],
-)
-def test_a_file_that_is_wrong_is_refused(
-    writer, dtype, message, classifier, tmp_path, monkeypatch
-):
+@pytest.mark.slow
+def test_a_file_that_answers_otherwise_is_refused(saved_model, tmp_path, monkeypatch):
     """No rounding hides another function: it is refused before it is rounded."""
-    monkeypatch.setitem(WRITERS, "onnx", writer)
-    target = tmp_path / "m"
-    options = ExportOptions(
-        str(classifier.model_dir), str(target), format="onnx", compute_dtype=dtype
-    )
-    with pytest.raises(UserError, match=message):
+    monkeypatch.setitem(WRITERS, "onnx", other_answers)
+    target, folder = tmp_path / "m", str(saved_model("classification"))
+    options = ExportOptions(folder, str(target), format="onnx", compute_dtype="int8")
+    with pytest.raises(UserError, match="answers otherwise .* 0.0[3-9][0-9]* of"):
         export(options)
     assert not list(target.rglob("model.onnx"))
 
 
 def test_a_wrong_file_is_removed(tmp_path):
-    path = no_file(None, None, tmp_path)
-    with pytest.raises(UserError, match="does not run"):
+    path = no_file(tmp_path)
+    message = "removed, because it does not run: .*PROTOBUF"
+    with pytest.raises(UserError, match=message):
         check_token_file(path, None, {})
     assert not path.exists()
 
 
 def test_a_file_stays_closed_without_its_runtime(tmp_path, monkeypatch, caplog):
-    path = no_file(None, None, tmp_path)
+    path = no_file(tmp_path)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert check_token_file(path, None, {}) == {}
     assert "model.onnx was not opened. " in caplog.text
@@ -148,7 +132,7 @@ def test_calls_at_the_same_time_take_a_core_each(tmp_path, monkeypatch):
             return [np.zeros(2, "float32")]
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    file = TokenFile(no_file(None, None, tmp_path))
+    file = TokenFile(no_file(tmp_path))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(file, [{"input_ids": [[1]]}] * 2))
     assert sorted(used) == [0, 1]  # 0 threads are all that there are

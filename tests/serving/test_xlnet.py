@@ -14,35 +14,30 @@ from albert_tf.serving.serving_module import OPTIMIZATIONS
 from tests.serving.answers import example
 
 _TEXTS = ["good film", "the plot was bad and not very good", "it"]
-_LABELS = ["no", "so", "yes"]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def folder(xlnet_tokenizer, xlnet_config, tmp_path_factory):
-    config = xlnet_config(initializer_range=0.5)
-    model = albert_tf.XLNetForSequenceClassification(config, labels=_LABELS)
-    path = tmp_path_factory.mktemp("xlnet")
-    model.save_pretrained(path, xlnet_tokenizer)
-    return path
+def served(opened):
+    return opened("classification", "xlnet")
 
 
 @pytest.fixture(scope="module")
-def expected(folder, xlnet_tokenizer):
+def expected(served):
     """Features and probabilities of the texts, each by itself."""
-    model = albert_tf.XLNetForSequenceClassification.from_pretrained(folder)
-    rows = [xlnet_tokenizer(text) for text in _TEXTS]
+    rows = [served.tokenizer(text) for text in _TEXTS]
     assert all((row["input_mask"] == 1).all() for row in rows)
-    logits = np.concatenate([model(row) for row in rows])
+    logits = np.concatenate([served.model(row) for row in rows])
     return rows, tf.nn.softmax(logits).numpy()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "optimize_for", [pytest.param(None, marks=pytest.mark.nightly), *OPTIMIZATIONS]
 )
-def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
-    module, _, facts = build_module([bundle.open(folder)], optimize_for=optimize_for)
-    assert (facts["max_seq_length"], facts["row_layout"]) == (512, "cls_last")
+def test_padding_does_not_show(served, expected, optimize_for):
+    files = bundle.open(served.folder)
+    module, _, facts = build_module([files], optimize_for=optimize_for)
+    assert facts["row_layout"] == "cls_last"
     signatures = module.signatures()
     rows, probabilities = expected
 
@@ -54,7 +49,7 @@ def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
     many = tf.constant([*_TEXTS, *_TEXTS[-1:] * GROUP])
     check(signatures["serving_default"](many), [0, 1, *[2] * (GROUP + 1)])
     check(signatures["serving_default"](tf.constant(_TEXTS[:1])), slice(1))
-    tokens = {name: tf.constant(v) for name, v in xlnet_tokenizer(_TEXTS).items()}
+    tokens = {name: tf.constant(v) for name, v in served.tokenizer(_TEXTS).items()}
     check(signatures["tokens"](**tokens))
     # Examples have no padding of their own; the server adds it.
     serialized = [example(**{n: v[0].tolist() for n, v in r.items()}) for r in rows]
@@ -67,21 +62,19 @@ def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
         signatures["tokens"](**turned)
 
 
-@pytest.mark.slow
-def test_the_model_decides_the_layout(folder, vocabulary, tmp_path):
+def test_the_model_decides_the_layout(served, vocabulary, tmp_path):
     """An XLNet that was pretrained with a vocabulary of ALBERT's special pieces."""
-    model = albert_tf.XLNetForSequenceClassification.from_pretrained(folder)
     (tmp_path / "vocab.txt").write_text(vocabulary(["good", "film", "bad"]))
     tokenizer = albert_tf.load_tokenizer(tmp_path / "vocab.txt")
+    model = served.model
     assert tokenizer("good")["input_ids"][0, 0] == tokenizer.cls_id
-    model.save_pretrained(tmp_path / "kept", tokenizer)
+    model.save_pretrained(tmp_path / "kept", tokenizer, model.saved_task_info)
     row = albert_tf.load_tokenizer(tmp_path / "kept")("good film")
     assert row["input_ids"][0, -1] == tokenizer.cls_id
     shares = tf.nn.softmax(model(row))[0].numpy()
-    for place in (model, tmp_path / "kept"):
-        answer = albert_tf.Predictor(place, tokenizer)("good film")
-        found = answer["probabilities"].values()
-        np.testing.assert_allclose(list(found), shares, atol=1e-5)
+    answer = albert_tf.Predictor(tmp_path / "kept", tokenizer)("good film")
+    found = answer["probabilities"].values()
+    np.testing.assert_allclose(list(found), shares, atol=1e-5)
 
 
 def test_it_answers_as_hugging_face(shared, xlnet_pieces, tmp_path):
