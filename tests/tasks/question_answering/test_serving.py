@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answers import beams_of_logits
 from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
@@ -155,12 +154,6 @@ def test_no_answer_score_of_version_1(letters):
     assert found["answers"][0, 0] == b"b"
     # [CLS] begins and ends with 1, "b" with 4.
     assert found["no_answer_score"].numpy().tolist() == [2.0 - 8.0]
-
-
-@pytest.mark.parametrize("top_k", [0, 21])
-def test_top_k(top_k, letters):
-    with pytest.raises(UserError, match=f"top_k={top_k}: expected 1 to n_best_size=20"):
-        Answering(WindowFeatures(letters, WindowSizes()), version_1, top_k=top_k)
 
 
 @pytest.mark.parametrize("compute", [version_1, version_2])
