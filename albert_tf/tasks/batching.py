@@ -2,9 +2,9 @@
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph.features import features_of
 from albert_tf.tokenization.in_graph.features import is_token
 from albert_tf.tokenization.in_graph.features import numbers
-from albert_tf.tokenization.in_graph.features import segments
 
 TEACHER_LOGITS = "teacher_logits"
 """Batch feature: float32 `[B, …]`, the result of `Task.distilled`."""
@@ -169,13 +169,9 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
         real = is_token(number, own_lengths)  # [B, T] or [B, C, T]
         place = of_rows(starts) + tf.cast(number, tf.int64)
         place = tf.where(real, place, 0)
-        batch = {
-            "input_ids": tf.where(real, tf.gather(ids, place), examples.pad_id),
-            "input_mask": tf.cast(real, tf.int32),
-            "segment_ids": segments(
-                number, own_lengths, of_rows(first_lengths), layout
-            ),
-        }
+        sizes = own_lengths, of_rows(first_lengths)
+        own_ids, pad_id = tf.gather(ids, place), examples.pad_id
+        batch = features_of(own_ids, number, *sizes, layout, pad_id)
         return {**batch, **targets(rows, place, real)}
 
     return batches.map(gather, num_parallel_calls=2).prefetch(2)

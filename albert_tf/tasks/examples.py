@@ -97,8 +97,8 @@ def good_ones(found, skip_bad_rows):
             skipped += 1
         else:
             raise UserError(
-                f"{where}: {example}; correct it, or leave bad rows out with "
-                "--skip_bad_rows."
+                f"{where}: {example!s:.400}; correct the row, or leave bad rows out "
+                "with --skip_bad_rows."
             ) from example
     return good, skipped
 

@@ -18,6 +18,8 @@ from albert_tf.io.files import parse_json
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.examples import Table
+from albert_tf.tasks.examples import good_ones
+from albert_tf.tasks.examples import or_error
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _HIDDEN = ("", "-1")  # placeholders for hidden labels
@@ -92,20 +94,19 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
             or more columns than the header, a NUL byte, invalid UTF-8, an invalid
             label, or an empty text (unlabelled files may have empty texts).
     """
-    found = dict(_examples(path, columns, parse_label, skip_bad_rows))
-    good = {row: example for row, example in found.items() if example is not None}
+    good, skipped = good_ones(_examples(path, columns, parse_label), skip_bad_rows)
     if not good:
         raise UserError(f"{path} holds no usable row; expected one example per row.")
-    texts, pairs, labels, negatives = map(list, zip(*good.values(), strict=True))
+    rows, texts, pairs, labels, negatives = map(list, zip(*good, strict=True))
     return Table(
         path=str(path),
         texts=texts,
         text_pairs=None if columns.text_pair is None else pairs,
         labels=None if columns.label is None else _stack(labels),
-        rows=np.array([*good], np.int32),
+        rows=np.array(rows, np.int32),
         negatives=None if columns.negative is None else negatives,
         role=role,
-        num_skipped=len(found) - len(good),
+        num_skipped=skipped,
     )
 
 
@@ -122,8 +123,8 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
     Raises:
         UserError: see `read_table`; or each row has both of the labels 0 and 1.
     """
-    rows = _examples(path, columns, label_names, skip_bad_rows)
-    names = [example[2] for _, example in rows if example is not None]
+    good, _ = good_ones(_examples(path, columns, label_names), skip_bad_rows)
+    names = [example[3] for example in good]
     if names and all(sorted(own) == ["0", "1"] for own in names):
         raise UserError(
             f"The column {columns.label!r} of {path} has vectors of 0 and 1; name the "
@@ -183,23 +184,14 @@ def has_labels(path, column):
     return False
 
 
-def _examples(path, columns, parse_label, skip_bad_rows):
-    """Yields (row number, example), None for a skipped row; see `_check`."""
+def _examples(path, columns, parse_label):
+    """Yields (where, example or ValueError) of each row; see `_check`."""
     for row, (where, fields) in enumerate(_records(path, columns)):
-        try:
-            example = _check(fields, columns, parse_label)
-        except ValueError as error:
-            if not skip_bad_rows:
-                raise UserError(
-                    f"{where}: {error!s:.400}; correct the row, or leave bad rows out "
-                    "with --skip_bad_rows."
-                ) from error
-            example = None
-        yield row, example
+        yield where, or_error(_check, row, fields, columns, parse_label)
 
 
-def _check(fields, columns, parse_label):
-    """Returns (text, pair, label, negative); raises ValueError if one is invalid."""
+def _check(row, fields, columns, parse_label):
+    """Returns (row, text, pair, label, negative); raises ValueError for a bad row."""
     if isinstance(fields, ValueError):
         raise fields
     label = fields[2]
@@ -211,7 +203,7 @@ def _check(fields, columns, parse_label):
     may_be_empty = not is_labelled if may_be_empty is None else may_be_empty
     if not may_be_empty and not all(value.strip() for value in texts):
         raise ValueError("a text is empty")
-    return text, pair, parse_label(label) if is_labelled else 0, negative
+    return row, text, pair, parse_label(label) if is_labelled else 0, negative
 
 
 def _text(value):

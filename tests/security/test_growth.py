@@ -306,7 +306,7 @@ def test_answers_in_a_graph(units):
         rows, *windows = features.windows(tf.constant(["ab?"]), text)
         mask = rows["input_mask"]
         logits = tf.random.stateless_uniform(tf.shape(mask), (1, 2))
-        beams = in_graph.beams_of_logits(logits, -logits, mask, 5)
+        *beams, _ = beams_of_logits(logits, -logits, 5, tf.reduce_sum(mask, axis=1))
         return in_graph.answers(*windows, beams, text, 5, 30, 3)
 
     check_growth(compiled(answer), units)

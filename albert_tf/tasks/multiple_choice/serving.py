@@ -3,13 +3,13 @@
 import tensorflow as tf
 
 from albert_tf.tasks.multiple_choice.rows import BLANK
-from albert_tf.tokenization.in_graph.features import dense_features
+from albert_tf.tokenization.in_graph.features import RowsOfTexts
 from albert_tf.tokenization.in_graph.features import kept_tokens
 from albert_tf.tokenization.in_graph.tokenizer import CHARACTERS_OF_A_TOKEN
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
-class ChoiceFeatures(tf.Module):
+class ChoiceFeatures(RowsOfTexts):
     """Maps questions, contexts and options to the features of fine-tuning.
 
     This is the in-graph twin of `tokenize_questions`.
@@ -26,16 +26,13 @@ class ChoiceFeatures(tf.Module):
     """
 
     def __init__(self, tokenizer, max_seq_length, max_qa_length):
-        super().__init__()
-        self.ends = tokenizer.rules.keeps_ends
+        super().__init__(tokenizer)
         self.tokenizer = InGraphTokenizer(
             tokenizer, None if self.ends else max_seq_length
         )
         self.ending_tokenizer = InGraphTokenizer(tokenizer)
         # Only the last tokens count, so keep as many characters as they may have.
         self._most = max_qa_length * CHARACTERS_OF_A_TOKEN
-        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
         self.max_seq_length = max_seq_length
         self.max_qa_length = max_qa_length
 
@@ -52,16 +49,9 @@ class ChoiceFeatures(tf.Module):
             self.ending_tokenizer.prepare(tf.gather_nd(options, places)),
         )
         first = tf.gather(self.tokenizer(context), row)  # [rows, (tokens)]
-        layout = self.layout
-        room = self.max_seq_length - layout.special(True) - second.row_lengths()
+        room = self.max_seq_length - self.layout.special(True) - second.row_lengths()
         first = kept_tokens(first, tf.minimum(first.row_lengths(), room), self.ends)
-        special = tf.ones_like(room, tf.int32)[:, None]  # [rows, 1]
-        cls, sep = special * self.cls_id, special * self.sep_id
-        parts = [first, *[sep] * layout.between, second, sep]
-        parts = [*parts, cls] if layout.cls_last else [cls, *parts]
-        rows = tf.concat(parts, axis=1)
-        head = layout.before + first.row_lengths() + layout.between
-        features = dense_features(rows, head, layout, self.pad_id)  # [rows, T]
+        features = self.rows(first, second)  # [rows, T]
         width = tf.shape(features["input_ids"], tf.int64)[1:]
         shape = tf.concat([tf.shape(options, tf.int64), width], axis=0)
         return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}

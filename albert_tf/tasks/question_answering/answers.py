@@ -8,6 +8,7 @@ import dataclasses
 import math
 
 import numpy as np
+import tensorflow as tf
 
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
@@ -23,7 +24,8 @@ _PADDING = -1e30
 def beams_of_logits(start_logits, end_logits, n_best_size, lengths=None):
     """Ranks the beams of a model that scores starts and ends apart, the best first.
 
-    Of equal logits, the earlier token ranks higher.
+    Of equal logits, the earlier token ranks higher. Arguments are arrays, or tensors in
+    a graph.
 
     Args:
         start_logits, end_logits: float32 `[W, T]`.
@@ -41,12 +43,12 @@ def beams_of_logits(start_logits, end_logits, n_best_size, lengths=None):
             that always answers.
     """
     found = []
-    for logits in (start_logits, end_logits):
+    for logits in map(tf.convert_to_tensor, (start_logits, end_logits)):
+        width = tf.shape(logits)[1]
         if lengths is not None:
-            padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
-            logits = np.where(padding, np.float32(_PADDING), logits)
-        places = np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
-        found.append((places, np.take_along_axis(logits, places, axis=1)))
+            logits = tf.where(tf.sequence_mask(lengths, width), logits, _PADDING)
+        scores, places = tf.math.top_k(logits, tf.minimum(n_best_size, width))
+        found.append((places, scores))
     starts, ends = found
     return *(v[:, :, None] for v in starts), *(v[:, None, :] for v in ends), None
 
@@ -60,15 +62,15 @@ def beams_of_outputs(outputs):
             the first start first, and `cls_logits` `[W]`.
 
     Returns:
-        The five arrays of `beams_of_logits`.
+        The five tensors of `beams_of_logits`.
     """
     starts = outputs["start_top_index"]
-    grid = (*starts.shape, -1)
+    grid = tf.concat([tf.shape(starts), [-1]], axis=0)
     return (
         starts[:, :, None],
         outputs["start_top_log_probs"][:, :, None],
-        outputs["end_top_index"].reshape(grid),
-        outputs["end_top_log_probs"].reshape(grid),
+        tf.reshape(outputs["end_top_index"], grid),
+        tf.reshape(outputs["end_top_log_probs"], grid),
         outputs["cls_logits"],
     )
 
@@ -131,14 +133,14 @@ def predict(windows, beams, n_best_size=20, max_answer_length=30):
 
     Args:
         windows: `Windows`, all of each of its questions.
-        beams: the arrays of `beams_of_logits`, of these windows.
+        beams: the result of `beams_of_logits`, of these windows.
         n_best_size: candidates of a question at most.
         max_answer_length: tokens of an answer at most.
 
     Returns:
         A `Prediction` for each of `windows.questions`, even without windows.
     """
-    *spans, null_scores = beams
+    *spans, null_scores = (None if v is None else np.asarray(v) for v in beams)
     question_index, *stretches = _stretches(windows, *spans, max_answer_length)
     numbers = np.arange(len(windows.questions) + 1)
     bounds = np.searchsorted(question_index, numbers)

@@ -8,6 +8,7 @@ import math
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph.features import RowsOfTexts
 from albert_tf.tokenization.in_graph.origins import pair_numbers
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.origins import text_numbers
@@ -21,7 +22,7 @@ _MASKED = -1e30
 _BLANKS = list(map(ord, WHITE_SPACE))
 
 
-class WindowFeatures(tf.Module):
+class WindowFeatures(RowsOfTexts):
     """Maps strings to windows.
 
     Args:
@@ -34,10 +35,8 @@ class WindowFeatures(tf.Module):
     """
 
     def __init__(self, tokenizer, sizes, min_tokens=1):
-        super().__init__()
+        super().__init__(tokenizer, tokenizer.layout.padded_after)
         self.tokenizer = InGraphTokenizer(tokenizer, max(sizes.max_query_length, 1))
-        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = tokenizer.layout.padded_after, tokenizer.pad_id
         self.sizes = sizes
         self.min_tokens = min_tokens
 
@@ -86,25 +85,6 @@ class WindowFeatures(tf.Module):
         return features, layout, *places
 
 
-def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
-    """Finds the best starts and ends of each window: `[W, n, 1]` and `[W, 1, n]`.
-
-    Padding is not ranked: answers do not depend on the lengths of other texts.
-
-    Returns:
-        starts, start scores, ends, end scores.
-    """
-    found = []
-    for logits in (start_logits, end_logits):
-        logits = tf.where(input_mask > 0, logits, _MASKED)
-        scores, index = tf.math.top_k(
-            logits, tf.minimum(n_best_size, tf.shape(logits)[1])
-        )
-        found.append((index, scores))
-    starts, ends = found
-    return *(v[:, :, None] for v in starts), *(v[:, None, :] for v in ends)
-
-
 def answers(
     layout, starts, ends, beams, context, n_best_size, max_answer_length, top_k
 ):
@@ -112,7 +92,7 @@ def answers(
 
     Args:
         layout, starts, ends: see `WindowFeatures.windows`.
-        beams: starts, their scores, ends, their scores; see `beams_of_logits`.
+        beams: the first four tensors of `answers.beams_of_logits`.
         context: string `[B]`, valid UTF-8.
         n_best_size: number of distinct candidates in the softmax.
         max_answer_length: maximum number of tokens in an answer.

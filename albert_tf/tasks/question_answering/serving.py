@@ -2,15 +2,9 @@
 
 import tensorflow as tf
 
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import in_graph
-
-_BEAMS = (
-    "start_top_index",
-    "start_top_log_probs",
-    "end_top_index",
-    "end_top_log_probs",
-)
+from albert_tf.tasks.question_answering.answers import beams_of_logits
+from albert_tf.tasks.question_answering.answers import beams_of_outputs
 
 
 class Answering(tf.Module):
@@ -32,19 +26,12 @@ class Answering(tf.Module):
         no_answer_score: float32 `[batch]`, the evidence for no answer: in SQuAD 2.0
             the null odds, to compare with `null_score_diff_threshold`; in SQuAD 1.1
             the score of [CLS] as start and end minus the best answer's score
-
-    Raises:
-        UserError: `top_k` is not from 1 to `n_best_size`.
     """
 
     def __init__(
         self, text_features, compute, n_best_size=20, max_answer_length=30, top_k=3
     ):
         super().__init__()
-        if not 1 <= top_k <= n_best_size:
-            raise UserError(
-                f"top_k={top_k}: expected 1 to n_best_size={n_best_size} answers."
-            )
         self._text_features = text_features
         self._compute = compute
         self._limits = n_best_size, max_answer_length, top_k
@@ -57,16 +44,12 @@ class Answering(tf.Module):
         outputs = self._compute(features)
         always_answers = "start_logits" in outputs
         if always_answers:
-            beams = in_graph.beams_of_logits(
-                outputs["start_logits"],
-                outputs["end_logits"],
-                features["input_mask"],
-                self._limits[0],
-            )
-            logits = outputs["start_logits"] + outputs["end_logits"]
-            null = tf.gather(logits, layout.cls_positions, batch_dims=1)
+            logits = outputs["start_logits"], outputs["end_logits"]
+            lengths = tf.reduce_sum(features["input_mask"], axis=1)
+            *beams, _ = beams_of_logits(*logits, self._limits[0], lengths)
+            null = tf.gather(tf.add(*logits), layout.cls_positions, batch_dims=1)
         else:
-            beams, null = _beams(outputs), outputs["cls_logits"]
+            *beams, null = beams_of_outputs(outputs)
         found = in_graph.answers(layout, *characters, beams, context, *self._limits)
         count = tf.size(context, tf.int64)
         null = tf.math.unsorted_segment_min(null, layout.text, count)
@@ -74,14 +57,3 @@ class Answering(tf.Module):
         if always_answers:
             null -= best
         return {**found, "no_answer_score": null}
-
-
-def _beams(outputs):
-    starts, start_scores, ends, end_scores = (outputs[name] for name in _BEAMS)
-    grid = tf.concat([tf.shape(starts), [-1]], axis=0)
-    return (
-        starts[:, :, None],
-        start_scores[:, :, None],
-        tf.reshape(ends, grid),
-        tf.reshape(end_scores, grid),
-    )

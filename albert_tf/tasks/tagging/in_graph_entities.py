@@ -10,6 +10,7 @@ from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
+from albert_tf.tokenization.in_graph.features import RowsOfTexts
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.in_graph.windows import InGraphLayout
@@ -20,7 +21,7 @@ from albert_tf.tokenization.normalization import is_punctuation
 _PADDED_WORDS = 1 << 18  # words decoded at once, including padding
 
 
-class RowFeatures(tf.Module):
+class RowFeatures(RowsOfTexts):
     """Maps strings to windows.
 
     Args:
@@ -32,10 +33,8 @@ class RowFeatures(tf.Module):
     """
 
     def __init__(self, tokenizer, max_seq_length, doc_stride):
-        super().__init__()
+        super().__init__(tokenizer, tokenizer.layout.padded_after)
         self.tokenizer = InGraphTokenizer(tokenizer)
-        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = tokenizer.layout.padded_after, tokenizer.pad_id
         self.max_seq_length = max_seq_length
         self.doc_stride = doc_stride
 

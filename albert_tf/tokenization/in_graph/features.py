@@ -8,7 +8,45 @@ from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 MASK_MARK = "[MASK]"
 
 
-class TextFeatures(tf.Module):
+class RowsOfTexts(tf.Module):
+    """Assembles rows of one or two texts, as `tokenized_examples.assemble_rows` does.
+
+    Args:
+        tokenizer: a `Tokenizer`.
+        layout: the `RowLayout` of the rows; by default the tokenizer's.
+    """
+
+    def __init__(self, tokenizer, layout=None):
+        super().__init__()
+        self.ends = tokenizer.rules.keeps_ends
+        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.layout, self.pad_id = layout or tokenizer.layout, tokenizer.pad_id
+
+    def rows(self, first, second=None):
+        """Makes the features of texts from their ids, ragged `[B, (tokens)]`."""
+        layout = self.layout
+        special = tf.ones_like(first.row_lengths(), tf.int32)[:, None]  # of each row
+        cls, sep = special * self.cls_id, special * self.sep_id
+        parts, between = [first, sep], 1
+        if second is not None:
+            between = layout.between
+            parts = [first, *[sep] * between, second, sep]
+        parts = [*parts, cls] if layout.cls_last else [cls, *parts]
+        first_lengths = layout.before + first.row_lengths() + between
+        rows = tf.concat(parts, axis=1)
+        input_ids = rows.to_tensor(self.pad_id)  # [B, T]
+        # Without rows there is no length, but the model reads a token.
+        missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)
+        input_ids = tf.pad(input_ids, [[0, 0], [0, missing]])
+        lengths = rows.row_lengths()[:, None]  # [B, 1]
+        if layout.pads_left:
+            input_ids = moved_right(input_ids, lengths)
+        number = numbers(tf.shape(input_ids, tf.int64)[1], lengths, layout)
+        sizes = lengths, first_lengths[:, None]
+        return features_of(input_ids, number, *sizes, layout, self.pad_id)
+
+
+class TextFeatures(RowsOfTexts):
     """Maps texts, or pairs of texts, to the features of fine-tuning.
 
     It truncates texts like `features.truncated_lengths`, and pads the batch to its
@@ -21,11 +59,8 @@ class TextFeatures(tf.Module):
     """
 
     def __init__(self, tokenizer, max_length, layout=None):
-        super().__init__()
-        self._ends = tokenizer.rules.keeps_ends
-        self.tokenizer = InGraphTokenizer(tokenizer, None if self._ends else max_length)
-        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = layout or tokenizer.layout, tokenizer.pad_id
+        super().__init__(tokenizer, layout)
+        self.tokenizer = InGraphTokenizer(tokenizer, None if self.ends else max_length)
         self._max_length = max_length
 
     def __call__(self, text, text_pair=None):
@@ -35,41 +70,34 @@ class TextFeatures(tf.Module):
 
     def _features(self, first, second=None):
         """Makes the features of texts from their ids, ragged `[B, (tokens)]`."""
-        layout, lengths = self.layout, first.row_lengths()
-        special = tf.ones_like(lengths, tf.int32)[:, None]  # of each row
-        cls, sep = special * self.cls_id, special * self.sep_id
-        room = self._max_length - layout.special(second is not None)
+        lengths = first.row_lengths()
+        room = self._max_length - self.layout.special(second is not None)
         if second is None:
-            between = 1
-            parts = [kept_tokens(first, tf.minimum(lengths, room), self._ends), sep]
-        else:
-            between, others = layout.between, second.row_lengths()
-            half = (room + 1) // 2
-            left = tf.minimum(lengths, tf.maximum(room - others, half))
-            parts = [kept_tokens(first, left, self._ends), *[sep] * between]
-            left = tf.minimum(others, room - left)
-            parts += [kept_tokens(second, left, self._ends), sep]
-        first_lengths = parts[0].row_lengths() + layout.before + between
-        rows = [*parts, cls] if layout.cls_last else [cls, *parts]
-        return dense_features(
-            tf.concat(rows, axis=1), first_lengths, layout, self.pad_id
-        )
+            kept = kept_tokens(first, tf.minimum(lengths, room), self.ends)
+            return self.rows(kept)
+        others, half = second.row_lengths(), (room + 1) // 2
+        left = tf.minimum(lengths, tf.maximum(room - others, half))
+        first = kept_tokens(first, left, self.ends)
+        left = tf.minimum(others, room - left)
+        return self.rows(first, kept_tokens(second, left, self.ends))
 
 
-def dense_features(rows, first_lengths, layout, pad_id):
-    """Pads ragged rows of ids `[B, (tokens)]`; B begins at `first_lengths`."""
-    input_ids = rows.to_tensor(pad_id)  # [B, T]
-    # Without rows there is no length, but the model reads a token.
-    missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)
-    input_ids = tf.pad(input_ids, [[0, 0], [0, missing]])
-    lengths = rows.row_lengths()[:, None]  # [B, 1]
-    if layout.pads_left:
-        input_ids = moved_right(input_ids, lengths)
-    number = numbers(tf.shape(input_ids, tf.int64)[1], lengths, layout)
+def features_of(input_ids, number, lengths, first_lengths, layout, pad_id):
+    """Makes a model's inputs by official name, int32 `[B, T]`.
+
+    Args:
+        input_ids: int32 `[B, T]`; padding in it may be anything.
+        number: the result of `numbers`.
+        lengths: `[B, 1]`, the rows' lengths.
+        first_lengths: `[B, 1]`, tokens before the second text.
+        layout: the `RowLayout`.
+        pad_id: the id of padding.
+    """
+    real = is_token(number, lengths)
     return {
-        "input_ids": input_ids,
-        "input_mask": tf.cast(is_token(number, lengths), tf.int32),
-        "segment_ids": segments(number, lengths, first_lengths[:, None], layout),
+        "input_ids": tf.where(real, input_ids, pad_id),
+        "input_mask": tf.cast(real, tf.int32),
+        "segment_ids": segments(number, lengths, first_lengths, layout),
     }
 
 

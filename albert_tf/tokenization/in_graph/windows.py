@@ -5,8 +5,7 @@ B texts, W windows, T tokens of a window.
 
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph.features import is_token
-from albert_tf.tokenization.in_graph.features import segments
+from albert_tf.tokenization.in_graph.features import features_of
 
 
 class InGraphLayout:
@@ -79,15 +78,8 @@ class InGraphLayout:
             first_lengths: int64 `[W]`, tokens before the second text.
             pad_id: of padding.
         """
-        length = self.length[:, None]
-        real = is_token(self.position, length)
-        return {
-            "input_ids": tf.where(real, input_ids, pad_id),
-            "input_mask": tf.cast(real, tf.int32),
-            "segment_ids": segments(
-                self.position, length, first_lengths[:, None], self.row_layout
-            ),
-        }
+        sizes = self.length[:, None], first_lengths[:, None]
+        return features_of(input_ids, self.position, *sizes, self.row_layout, pad_id)
 
     def max_context(self):
         """Marks the best windows of tokens, bool `[W, T]`; see `Layout.max_context`."""

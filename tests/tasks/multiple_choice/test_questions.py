@@ -179,10 +179,13 @@ def test_jsonl(write_jsonl):
     [
         ({"label": 2}, "train.jsonl, line 2: the label is 2, .* from 0 to 1"),
         ({"label": -2}, "the label is -2, expected"),
-        ({"label": -1}, "line 2: the question has no label; correct it, or leave"),
+        ({"label": -1}, "line 2: the question has no label; correct the row, or leave"),
         ({"label": True}, "the label is True, expected the text of an option or"),
         ({"label": "c"}, "the answer 'c' is not one of the options"),
-        ({}, "line 2: the question has no label; correct it, or leave bad rows out"),
+        (
+            {},
+            "line 2: the question has no label; correct the row, or leave",
+        ),
         ({"options": []}, "the question has 0 option.s., expected 2 or more"),
         ({"options": ["a", ""]}, "an option is empty"),
         ({"options": ["a", 1]}, "the options are .'a', 1., not a list of texts"),

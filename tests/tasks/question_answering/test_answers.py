@@ -103,8 +103,8 @@ def test_padding_takes_no_rank():
     """However high its scores are: what is padded to decides nothing."""
     scores = np.array([[1.0, 2.0, 3.0, 9.0, 9.0], [5.0, 4.0, 3.0, 2.0, 9.0]], "f")
     starts, _, ends, *_ = beams_of_logits(scores, scores, 2, lengths=np.array([3, 4]))
-    assert starts[:, :, 0].tolist() == [[2, 1], [0, 1]]
-    assert ends[:, 0].tolist() == [[2, 1], [0, 1]]
+    assert starts.numpy()[:, :, 0].tolist() == [[2, 1], [0, 1]]
+    assert ends.numpy()[:, 0].tolist() == [[2, 1], [0, 1]]
 
 
 def test_padding_is_never_an_answer(windows):

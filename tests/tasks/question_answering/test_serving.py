@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answers import beams_of_logits
 from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
@@ -155,7 +155,11 @@ def test_no_answer_score_of_version_1(letters):
     assert found["no_answer_score"].numpy().tolist() == [2.0 - 8.0]
 
 
-@pytest.mark.parametrize("top_k", [0, 21])
-def test_top_k(top_k, letters):
-    with pytest.raises(UserError, match=f"top_k={top_k}: expected 1 to n_best_size=20"):
-        Answering(WindowFeatures(letters, WindowSizes()), version_1, top_k=top_k)
+def test_real_questions(english, shared):
+    paragraphs = list(read_paragraphs(shared("fixtures/official_squad/edge_dev.json")))
+    paragraphs += list(read_paragraphs(shared("fixtures/official_squad/v2_dev.json")))
+    pairs = [(q.text, p.context) for p in paragraphs for q in p.questions[:3]]
+    sizes = WindowSizes(96, 32, 16)
+    expected = predictions(pairs, english, sizes, version_2, 20, 30)
+    module = Answering(WindowFeatures(english, sizes, 20), version_2, top_k=20)
+    check(module(*strings(pairs)), expected, pairs, 20)
