@@ -103,8 +103,8 @@ def test_scores_are_kept_when_something_fails_after_them(flags, saved_model, tmp
 
 def test_an_empty_text_is_one():
     for asked in ({"input_text": ""}, {"input_file": "a.txt"}):
-        assert RawTextFlags(**asked).asks_raw_text
-    assert not RawTextFlags(input_file="").asks_raw_text
+        assert ClassifierOptions(output_dir="", **asked).asks_raw_text
+    assert not ClassifierOptions(output_dir="", input_file="").asks_raw_text
 
 
 def _read(path, data, pair=False):
