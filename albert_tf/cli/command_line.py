@@ -77,8 +77,8 @@ def option(
         may_change: whether the value may change when a run continues; or
             `engine.resumption.RESTART_DATA`, the name of the flag that permits it.
         aliases: other programs' names of the flag.
-        names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
-            anything else.
+        names: "model", "vocabulary" or "tables", for `hub.names.with_local_models`;
+            None for anything else.
     """
     metadata = {
         "help": help_text,

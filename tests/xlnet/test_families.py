@@ -7,7 +7,6 @@ from albert_tf.bundle import warm_start
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.commands.flags import StartFlags
-from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.xlnet.model import XLNetLMHeadModel
@@ -44,7 +43,7 @@ def test_tasks_take_it(kind, fields, name, theirs, vocabulary, tmp_path):
     pretrained.save_pretrained(tmp_path / "model", tokenizer)
     start = StartFlags(init_checkpoint=str(tmp_path / "model"), max_seq_length=8)
     task = create_task(kind, "t", **fields)
-    model, _ = initial_model(start, task)
+    model, _ = start.start.model(task)
     assert type(model).__name__ == f"XLNetFor{name}"
     assert task.model_arguments().items() <= model.head_config().items()
     found = model.transformer.embeddings.word_embeddings

@@ -79,6 +79,7 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
         "repository of tables.",
         None,
+        names="tables",
         may_change=True,  # its digest is a fact
     )
     do_predict: bool = altered(
