@@ -79,8 +79,8 @@ def option(
         may_change: whether the value may change when a run continues; or
             `engine.resumption.RESTART_DATA`, the name of the flag that permits it.
         aliases: other programs' names of the flag.
-        names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
-            anything else.
+        names: "model", "vocabulary" or "tables", for `hub.names.with_local_models`;
+            None for anything else.
         replaces: flags that mean the same in another way; those of a `--config` count
             as not given where this one is typed.
     """

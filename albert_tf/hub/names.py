@@ -88,17 +88,22 @@ def _with_known_scheme(path):
 
 
 def with_local_models(flags):
-    """Replaces the names of models and vocabularies in flags by local paths.
+    """Replaces the names of models, vocabularies and tables in flags by local paths.
 
     Args:
         flags: a frozen dataclass of flags; `option(names=…)` marks flags to resolve.
 
     Raises:
-        UserError: see `local_directory`.
+        UserError: see `local_directory` and `local_tables`.
     """
+    finders = {
+        "model": local_directory,
+        "vocabulary": functools.partial(local_directory, weights=False),
+        "tables": local_tables,
+    }
     kinds = {f.name: f.metadata["names"] for f in dataclasses.fields(flags)}
     paths = {
-        name: local_directory(getattr(flags, name), weights=kind == "model")
+        name: finders[kind](getattr(flags, name))
         for name, kind in kinds.items()
         if kind
     }

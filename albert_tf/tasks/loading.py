@@ -1,5 +1,6 @@
 """Loads initial and fine-tuned models, with their tokenizer and task."""
 
+import functools
 import os
 
 from absl import logging
@@ -21,64 +22,148 @@ MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory."""
 
 
-def initial_model(start, task, told_by=None):
-    """Loads the model that training starts from, and its tokenizer.
+class Start:
+    """The model and the vocabulary that training starts from.
 
     Args:
-        start: `StartFlags` whose model and vocabulary are local.
-        task: the `Task`.
-        told_by: function that maps the `Bundle` to additional constructor arguments.
+        flags: `StartFlags` whose model and vocabulary are local.
 
-    Returns:
-        The model with the checkpoint's weights, and the tokenizer: a flag's, or else
-        the checkpoint's.
+    Attributes:
+        flags: the argument.
+        opened: the `Bundle` with the initial weights; None for random weights.
+        tokenizer: the `Tokenizer`: a flag's, or else the model's.
 
     Raises:
-        UserError: there is no tokenizer; checkpoint, config and vocabulary do not
-            match; or there is neither a checkpoint nor --from_scratch.
+        UserError: flags contradict each other, there is no tokenizer, or there is
+            neither a checkpoint nor --from_scratch.
     """
-    _check_flags(start)
-    opened = start.opened
-    tokenizer, is_own = _initial_tokenizer(start, opened)
-    arguments = {**task.model_arguments(), **start.execution}
-    keeps_layers = not (start.from_scratch or start.init_layers)
-    if keeps_layers:
-        _ = opened.tensors  # may draw random weights: before seeding
-        if told_by is not None:
-            arguments |= told_by(opened)
-    kept = opened if keeps_layers else None
-    model_class, config = _class_and_config(start, task, kept)
-    _check_sizes(start, config, tokenizer, is_own)
-    # The head is new, or has another number of labels (after MNLI, say).
-    with seeded(start.random_seed):
+
+    def __init__(self, flags):
+        _check_flags(flags)
+        self.flags, self.opened = flags, flags.opened
+        read = read_tokenizer if self.opened is None else self.opened.tokenizer
+        self.tokenizer = read(flags.vocabulary, flags.do_lower_case)
+
+    @functools.cached_property
+    def digest(self):
+        """The fingerprint of the initial weights; None for random weights."""
+        return self.opened and self.opened.digest()
+
+    def model(self, task, told_by=None):
+        """Builds the model that training starts from.
+
+        Args:
+            task: the `Task`.
+            told_by: function that maps the `Bundle` to additional constructor
+                arguments.
+
+        Returns:
+            The model with the initial weights, and its tokenizer.
+
+        Raises:
+            UserError: checkpoint, config and vocabulary do not match.
+        """
+        arguments = {**task.model_arguments(), **self.flags.execution}
+        rule = self.flags.init_layers
+        kept = None if rule else self.opened
         if kept is not None:
-            model = build_model(model_class, kept, (), arguments, config=config)
-            logging.info("%s", model.load_report)
-        elif start.init_layers:
-            model, report = warm_start(
-                model_class, opened, config, start.init_layers, (), **arguments
-            )
-            logging.info("%s", "\n".join(report))
-        else:
-            model = model_class(config, **arguments)
-    return model, tokenizer.laid_out(config.row_layout)
+            _ = kept.tensors  # may draw random weights: before seeding
+            if told_by is not None:
+                arguments |= told_by(kept)
+        model_class, config = self._class_and_config(task, kept)
+        self._check_sizes(config)
+        # The head is new, or has another number of labels (after MNLI, say).
+        with seeded(self.flags.random_seed):
+            if kept is not None:
+                model = build_model(model_class, kept, (), arguments, config=config)
+                logging.info("%s", model.load_report)
+            elif rule:
+                model, report = warm_start(
+                    model_class, self.opened, config, rule, (), **arguments
+                )
+                logging.info("%s", "\n".join(report))
+            else:
+                model = model_class(config, **arguments)
+        return model, self.tokenizer.laid_out(config.row_layout)
 
+    def _class_and_config(self, task, kept):
+        """Returns the model class, and its config with the dropout asked for.
 
-def _initial_tokenizer(start, opened):
-    """Returns the tokenizer, and whether it comes from the model's folder."""
-    if start.from_scratch:
-        if not start.vocabulary:
+        The initial model determines the architecture, or else the config file.
+
+        Raises:
+            UserError: there is no config, or the class lacks a feature that the task
+                or the layers need.
+        """
+        flags, classes = self.flags, task.model_classes()
+        config = kept and kept.config
+        if flags.albert_config_file:
+            known = [family.config_class for family in classes]
+            known = known if config is None else [type(config)]
+            config = read_config(flags.albert_config_file, known)
+        if config is None:
             raise UserError(
-                "Name the vocabulary with --spm_model_file or --vocab_file."
+                f"No albert_config.json lies beside {self.opened.path}; name it "
+                "with --albert_config_file."
             )
-        return read_tokenizer(start.vocabulary, start.do_lower_case), True
-    if not start.init_checkpoint:
+        families = {family.config_class: family for family in classes}
+        family = kept and kept.family or families.get(type(config))
+        model_class = classes.get(family, task.model_class)
+        if kept is not None:
+            kept.check_family(model_class)
+        is_albert = model_class.family.config_class is AlbertConfig
+        asked = {
+            "init_layers": flags.init_layers and not is_albert,
+            "early_exit": task.early_exit and not hasattr(model_class, "leave_early"),
+        }
+        for flag, lacks in asked.items():
+            if lacks:
+                raise UserError(
+                    f"--{flag} is for ALBERT and its like, but "
+                    f"{flags.albert_config_file or self.opened.path} becomes an "
+                    f"{model_class.__name__}; leave the flag out."
+                )
+        if flags.albert_dropout_prob is not None:
+            config = config.with_dropout(flags.albert_dropout_prob)
+        return model_class, config
+
+    def _check_sizes(self, config):
+        size = self.tokenizer.vocab_size
+        # A model directory has its own vocabulary, and may have room for more pieces.
+        has_room = self.opened is None or self.opened.brings_tokenizer()
+        if size > config.vocab_size or not (has_room or size == config.vocab_size):
+            raise UserError(
+                f"The vocabulary has {size} pieces, but the model has "
+                f"{config.vocab_size}; give the vocabulary that the model was trained "
+                "with."
+            )
+        length = self.flags.max_seq_length
+        if config.longest_row(length) < length:
+            raise UserError(
+                f"--max_seq_length={length} is more than the model's "
+                f"{config.max_position_embeddings} positions; lower it."
+            )
+
+
+def _check_flags(flags):
+    """Refuses `StartFlags` of which one would be ignored, or one is missing."""
+    has_weights = flags.init_checkpoint or flags.init_layers
+    if flags.from_scratch and (has_weights or not flags.albert_config_file):
+        raise UserError(
+            "--from_scratch needs --albert_config_file and no --init_checkpoint or "
+            "--init_layers."
+        )
+    if flags.init_layers and not flags.albert_config_file:
+        raise UserError(
+            "--init_layers needs --albert_config_file, which describes the new layers."
+        )
+    if not (flags.from_scratch or flags.init_checkpoint):
         raise UserError(
             "--init_checkpoint is empty, so the model would start from random weights; "
             "name a checkpoint, or ask for that with --from_scratch."
         )
-    tokenizer = opened.tokenizer(start.vocabulary, start.do_lower_case)
-    return tokenizer, opened.brings_tokenizer()
+    if flags.from_scratch and not flags.vocabulary:
+        raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
 
 
 def fine_tuned(output_dir, start=None, asked=None, task_class=Task):
@@ -156,73 +241,3 @@ def load_fine_tuned(opened, task, named=None, do_lower_case=None):
         )
     tokenizer = opened.tokenizer(named, do_lower_case)
     return model, tokenizer_for_model(tokenizer, model.config, opened.path)
-
-
-def _class_and_config(start, task, opened):
-    """Returns the model class, and its config with the dropout of the flags.
-
-    The initial model determines the architecture, or else the config file of the flags.
-
-    Raises:
-        UserError: there is no config, or the class lacks a feature that the flags need.
-    """
-    config, classes = opened and opened.config, task.model_classes()
-    if start.albert_config_file:
-        known = [family.config_class for family in classes]
-        known = known if config is None else [type(config)]
-        config = read_config(start.albert_config_file, known)
-    if config is None:
-        raise UserError(
-            f"No albert_config.json lies beside {start.init_checkpoint}; name it "
-            "with --albert_config_file."
-        )
-    families = {family.config_class: family for family in classes}
-    family = opened and opened.family or families.get(type(config))
-    model_class = classes.get(family, task.model_class)
-    if opened is not None:
-        opened.check_family(model_class)
-    is_albert = model_class.family.config_class is AlbertConfig
-    asked = {
-        "init_layers": start.init_layers and not is_albert,
-        "early_exit": task.early_exit and not hasattr(model_class, "leave_early"),
-    }
-    for flag, lacks in asked.items():
-        if lacks:
-            raise UserError(
-                f"--{flag} is for ALBERT and its like, but "
-                f"{start.albert_config_file or start.init_checkpoint} becomes an "
-                f"{model_class.__name__}; leave the flag out."
-            )
-    if start.albert_dropout_prob is not None:
-        config = config.with_dropout(start.albert_dropout_prob)
-    return model_class, config
-
-
-def _check_flags(start):
-    """Refuses combinations of flags in which one would be ignored."""
-    has_weights = start.init_checkpoint or start.init_layers
-    if start.from_scratch and (has_weights or not start.albert_config_file):
-        raise UserError(
-            "--from_scratch needs --albert_config_file and no --init_checkpoint or "
-            "--init_layers."
-        )
-    if start.init_layers and not start.albert_config_file:
-        raise UserError(
-            "--init_layers needs --albert_config_file, which describes the new layers."
-        )
-
-
-def _check_sizes(start, config, tokenizer, is_own):
-    # A model directory has its own vocabulary, and may have room for more pieces.
-    too_large = tokenizer.vocab_size > config.vocab_size
-    if too_large or (not is_own and tokenizer.vocab_size != config.vocab_size):
-        raise UserError(
-            f"The vocabulary has {tokenizer.vocab_size} pieces, but the model has "
-            f"{config.vocab_size}; give the vocabulary that the model was trained "
-            "with."
-        )
-    if config.longest_row(start.max_seq_length) < start.max_seq_length:
-        raise UserError(
-            f"--max_seq_length={start.max_seq_length} is more than the model's "
-            f"{config.max_position_embeddings} positions; lower it."
-        )

@@ -190,9 +190,7 @@ class Task:
         """Writes files that help to understand the scores on the examples `name`."""
         return
 
-    def write_predicted(
-        self, output_dir, prefix, prepared, interpreted, submission=None
-    ):
+    def write_predicted(self, output_dir, prefix, prepared, interpreted):
         """Writes predictions to files.
 
         Args:
@@ -200,7 +198,6 @@ class Task:
             prefix: the prefix of file names.
             prepared: the `Prepared` examples.
             interpreted: the result of `interpret`.
-            submission: name of an additional file for a benchmark, or None.
         """
         raise NotImplementedError
 

@@ -34,7 +34,6 @@ from albert_tf.tasks.distillation import taught
 from albert_tf.tasks.distillation import with_teacher
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
-from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.task import Prepared
@@ -45,68 +44,132 @@ from albert_tf.tokenization.tokenizer import UNRECORDED
 _EARLIER_FLAGS = "flags.json"
 
 
-def fine_tune(task, examples, options, strategy, identity):
-    """Trains on the examples with the role "train".
-
-    `model/` in the output directory becomes the checkpoint with the best dev score. An
-    interrupted run resumes exactly where it stopped; a finished run does nothing.
+class FineTuning:
+    """Trains a model for a task with the training engine.
 
     Args:
         task: the `Task`.
-        examples: the `Examples` by name, with the roles "train" and "dev".
-        options: `TaskOptions` whose models and vocabularies are local.
-        strategy: a `tf.distribute.Strategy`.
-        identity: the result of `run_identity`.
-
-    Returns:
-        Whether this process writes files.
-
-    Raises:
-        UserError: a checkpoint or flag does not fit, the best model was removed, or the
-            loss diverged.
-        SystemExit: the run was asked to stop and has saved its state.
+        start: the `Start`.
+        flags: the `TrainingFlags`.
     """
-    if writes_outputs(strategy):
-        finish(os.path.join(options.output_dir, MODEL_DIR))
-        _require_best_model(options.output_dir)
-    length, cache = options.max_seq_length, options.cache_dir
-    scored = of_role(examples, "dev")
-    with strategy.scope():
-        model, tokenizer = initial_model(options, task)
-    # Setting True would also train frozen variables such as XLNet's mask_emb.
-    if options.freeze_encoder:
-        model.encoder().trainable = False
-    train, *dev = (
-        prepare(task, name, examples[name], tokenizer, length, cache)
-        for name in ("train", *scored)
-    )
-    train, teacher = taught(
-        options.teacher_bundle, task, train, tokenizer, length, model.config, cache
-    )
-    about = "The fingerprint of the weights of --init_checkpoint"
-    started = IdentityEntry("init_weights", options.init_digest, about)
-    identity = (*identity, *model_identity(tokenizer, model.config), started, teacher)
-    if options.opened is not None:
-        options.opened.release()
-    # Epochs count examples, as in the official code; an example may have several rows.
-    count = len(train.examples)
-    trainer = _trainer(options, task, model, strategy, count, identity)
-    dataset = training_dataset(
-        train.tokens,
-        options.train_batch_size,
-        length,
-        options.random_seed,
-        options.pad_to_max_length or is_tpu(strategy),
-        BUCKETS if trainer.options.use_xla else FINE_BUCKETS,
-    )
-    save_best = best_model_saver(options, task, tokenizer, model)
-    stage = Stage(
-        dataset, trainer.options.num_train_steps, options.gradient_accumulation_steps
-    )
-    trainer.train([stage], dict(zip(scored, dev, strict=True)), save_best)
-    if trainer.writes_outputs:
-        _require_best_model(options.output_dir)
-    return trainer.writes_outputs
+
+    def __init__(self, task, start, flags):
+        self._task, self._start, self._flags = task, start, flags
+
+    def run(self, examples, strategy, identity):
+        """Trains on the examples with the role "train".
+
+        `model/` in the output directory becomes the checkpoint with the best dev score.
+        An interrupted run resumes exactly where it stopped; a finished run does
+        nothing.
+
+        Args:
+            examples: the `Examples` by name, with the roles "train" and "dev".
+            strategy: a `tf.distribute.Strategy`.
+            identity: the result of `run_identity`.
+
+        Returns:
+            Whether this process writes files.
+
+        Raises:
+            UserError: a checkpoint or flag does not fit, the best model was removed, or
+                the loss diverged.
+            SystemExit: the run was asked to stop and has saved its state.
+        """
+        task, start, flags = self._task, self._start, self._flags
+        if writes_outputs(strategy):
+            finish(os.path.join(flags.output_dir, MODEL_DIR))
+            _require_best_model(flags.output_dir)
+        length, cache = start.flags.max_seq_length, flags.cache_dir
+        scored = of_role(examples, "dev")
+        with strategy.scope():
+            model, tokenizer = start.model(task)
+        # Setting True would also train frozen variables such as XLNet's mask_emb.
+        if flags.freeze_encoder:
+            model.encoder().trainable = False
+        train, *dev = (
+            prepare(task, name, examples[name], tokenizer, length, cache)
+            for name in ("train", *scored)
+        )
+        train, teacher = taught(
+            flags.teacher_bundle, task, train, tokenizer, length, model.config, cache
+        )
+        own = model_identity(tokenizer, model.config, start.digest)
+        identity = (*identity, *own, teacher)
+        if start.opened is not None:
+            start.opened.release()
+        # Epochs count examples, as in the official code; one may have several rows.
+        trainer = self._trainer(model, strategy, len(train.examples), identity)
+        dataset = training_dataset(
+            train.tokens,
+            flags.train_batch_size,
+            length,
+            start.flags.random_seed,
+            flags.pad_to_max_length or is_tpu(strategy),
+            BUCKETS if trainer.options.use_xla else FINE_BUCKETS,
+        )
+        stage = Stage(
+            dataset, trainer.options.num_train_steps, flags.gradient_accumulation_steps
+        )
+        dev_sets = dict(zip(scored, dev, strict=True))
+        trainer.train([stage], dev_sets, self.saver(model, tokenizer))
+        if trainer.writes_outputs:
+            _require_best_model(flags.output_dir)
+        return trainer.writes_outputs
+
+    def _trainer(self, model, strategy, count, identity):
+        task, flags, seed = self._task, self._flags, self._start.flags.random_seed
+        steps, warmup = _steps(flags, count)
+        with strategy.scope():
+            optimizer = flags.create(
+                steps,
+                warmup,
+                **layer_decay(model.config, flags.layer_decay, flags.layer_decay_of),
+            )
+        warn_of_slow_bfloat16(strategy, model.compute_dtype)
+        use_xla = flags.use_xla
+        if use_xla is None:
+            use_xla = not is_cpu(strategy)
+        options = TrainerOptions(
+            **vars(group_of(TrainerFlags, flags)),
+            num_train_steps=steps,
+            eval_steps=flags.save_checkpoints_steps,
+            eval_at_start=False,  # so that training starts at once
+            best_metric=task.metrics[0],
+            patience=flags.early_stopping_patience,
+            identity=identity,
+            use_xla=use_xla,
+            seed=seed,
+        )
+        length = self._start.flags.max_seq_length
+        outputs = OutputsPredictor(
+            model, flags.eval_batch_size, length, task.min_tokens
+        )
+        evaluator = DevEvaluator(task, outputs)
+        objective = task.objective()
+        if flags.teacher:
+            objective = with_teacher(objective, task, flags)
+        return Trainer(model, objective, optimizer, strategy, options, evaluator)
+
+    def saver(self, model, tokenizer):
+        """Returns a function of a step and its dev scores that saves the model."""
+        used = versions()  # read before training, after which nothing may fail
+        start, directory = self._start, pathlib.Path(self._flags.output_dir)
+
+        def save_best(step, scores):
+            info = {
+                "task": self._task.to_dict(),
+                "max_seq_length": start.flags.max_seq_length,
+                "step": step,
+                "dev": scores,
+                "init_checkpoint": start.opened and start.opened.path,
+                "init_digest": start.digest,
+                "random_seed": start.flags.random_seed,
+                "versions": used,
+            }
+            model.save_pretrained(directory / MODEL_DIR, tokenizer, info)
+
+        return save_best
 
 
 def _require_best_model(output_dir):
@@ -132,70 +195,15 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
     return Prepared(examples, tokens)
 
 
-def _trainer(options, task, model, strategy, count, identity):
-    steps, warmup = _steps(options, count)
-    with strategy.scope():
-        optimizer = options.create(
-            steps,
-            warmup,
-            **layer_decay(model.config, options.layer_decay, options.layer_decay_of),
-        )
-    warn_of_slow_bfloat16(strategy, model.compute_dtype)
-    use_xla = options.use_xla
-    if use_xla is None:
-        use_xla = not is_cpu(strategy)
-    trainer_options = TrainerOptions(
-        **vars(group_of(TrainerFlags, options)),
-        num_train_steps=steps,
-        eval_steps=options.save_checkpoints_steps,
-        eval_at_start=False,  # so that training starts at once
-        best_metric=task.metrics[0],
-        patience=options.early_stopping_patience,
-        identity=identity,
-        use_xla=use_xla,
-        seed=options.random_seed,
-    )
-    outputs = OutputsPredictor(
-        model, options.eval_batch_size, options.max_seq_length, task.min_tokens
-    )
-    evaluator = DevEvaluator(task, outputs)
-    objective = task.objective()
-    if options.teacher:
-        objective = with_teacher(objective, task, options)
-    return Trainer(model, objective, optimizer, strategy, trainer_options, evaluator)
-
-
-def _steps(options, count):
+def _steps(flags, count):
     """Counts the steps of the run and of its warm-up, on `count` examples."""
-    steps, warmup = options.train_step, options.warmup_step
-    if options.num_train_epochs is not None:
-        epochs = options.num_train_epochs
-        steps = math.ceil(count * epochs / options.train_batch_size)
-    if options.warmup_proportion is not None:
-        warmup = int(steps * options.warmup_proportion)
+    steps, warmup = flags.train_step, flags.warmup_step
+    if flags.num_train_epochs is not None:
+        epochs = flags.num_train_epochs
+        steps = math.ceil(count * epochs / flags.train_batch_size)
+    if flags.warmup_proportion is not None:
+        warmup = int(steps * flags.warmup_proportion)
     return steps, warmup
-
-
-def best_model_saver(options, task, tokenizer, model):
-    """Returns a function of a step and its dev scores that saves the model."""
-    used = versions()  # read before training, after which nothing may fail
-
-    def save_best(step, scores):
-        info = {
-            "task": task.to_dict(),
-            "max_seq_length": options.max_seq_length,
-            "step": step,
-            "dev": scores,
-            "init_checkpoint": options.init_checkpoint,
-            "init_digest": options.init_digest,
-            "random_seed": options.random_seed,
-            "versions": used,
-        }
-        model.save_pretrained(
-            pathlib.Path(options.output_dir) / MODEL_DIR, tokenizer, info
-        )
-
-    return save_best
 
 
 def run_identity(options, examples):
@@ -222,8 +230,8 @@ def run_identity(options, examples):
     return (*flags, *files)
 
 
-def model_identity(tokenizer, config):
-    """Lists the `IdentityEntry`s of the vocabulary and the configuration."""
+def model_identity(tokenizer, config, init_digest):
+    """Lists the `IdentityEntry`s of vocabulary, configuration and initial weights."""
     fields = [
         IdentityEntry(f"config.{name}", value, f"{name} of the model's configuration")
         for name, value in config.to_dict().items()
@@ -234,4 +242,5 @@ def model_identity(tokenizer, config):
         "The vocabulary's fingerprint",
         earlier={tokenizer.earlier_fingerprint(): UNRECORDED},
     )
-    return (fingerprint, *fields)
+    about = "The fingerprint of the weights of --init_checkpoint"
+    return (fingerprint, *fields, IdentityEntry("init_weights", init_digest, about))

@@ -110,6 +110,7 @@ def test_what_a_task_starts_from_is_found_at_the_top(published):
 
 def test_tables_by_name(hub, tmp_path):
     from albert_tf.hub import names
+    from albert_tf.hub.names import with_local_models
     from albert_tf.tasks.classification.flags import ClassifierOptions
     from albert_tf.tasks.classification.run import check_flags
     from albert_tf.tasks.classification.run import read_tables
@@ -130,7 +131,7 @@ def test_tables_by_name(hub, tmp_path):
         do_train=True,
     )
     check_flags(options)
-    _, tables = read_tables(options, None, predict=False)
+    _, tables = read_tables(with_local_models(options), None, predict=False)
     assert hub.downloads() == ["dev.jsonl", "train.jsonl"]
     assert tables["train"].texts == ["a", "a"]
 
@@ -143,13 +144,14 @@ def test_tables_by_name(hub, tmp_path):
         r"\.jsonl, \.ndjson, \.jsonlines\).*files are at https://gluebenchmark\.com"
     )
     with pytest.raises(UserError, match=message):
-        read_tables(other, None, predict=False)
+        with_local_models(other)
     with pytest.raises(UserError, match="hf://no/such does not exist"):
-        read_tables(dataclasses.replace(other, data_dir="hf://no/such"), None, False)
+        with_local_models(dataclasses.replace(other, data_dir="hf://no/such"))
 
 
 def test_questions_by_name(hub, tmp_path):
     from albert_tf.hub import names
+    from albert_tf.hub.names import with_local_models
     from albert_tf.tasks.multiple_choice import run
     from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
@@ -165,7 +167,7 @@ def test_questions_by_name(hub, tmp_path):
         do_eval=True,
     )
     run.check_flags(options)
-    _, questions = run._read_folder(options)
+    _, questions = run._read_folder(with_local_models(options))
     assert len(questions["dev"]) == 1
 
 

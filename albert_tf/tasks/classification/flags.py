@@ -42,6 +42,7 @@ class ClassifierOptions(ColumnFlags, EarlyExitFlags, TaskOptions):
         "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
         "repository of tables.",
         None,
+        names="tables",
         may_change=True,  # its digest is a fact
     )
     label_kind: str = option(

@@ -6,7 +6,6 @@ import math
 import pathlib
 
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_tables
 from albert_tf.io.files import write_atomically
 from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import suffix_of
@@ -21,11 +20,10 @@ from albert_tf.tasks.commands.run import one_model_only
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import fine_tuned
-from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.tables import trimmed
-from albert_tf.tasks.training import best_model_saver
+from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import prepare
 
 _CUSTOM = "custom"
@@ -37,9 +35,8 @@ def train_and_apply(options):
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
-        tuned = None
-        if options.task_name == _CUSTOM and not options.do_train:
-            tuned = fine_tuned(options.output_dir, options.opened, task_class=TextTask)
+        is_custom = options.task_name == _CUSTOM
+        tuned = options.tuned(task_class=TextTask) if is_custom else None
         task, examples = read_tables(options, tuned, predict_splits)
         if asks_raw_text:
             # Read before training, and only once, since it may be a pipe.
@@ -55,10 +52,10 @@ def train_and_apply(options):
 
 
 def _train_few_shot(options, task, examples):
-    """Trains few-shot, in one go, in place of `tasks.training.fine_tune`."""
+    """Trains few-shot, in one go, in place of `FineTuning.run`."""
     length, held_out = options.max_seq_length, of_role(examples, "dev")
     told_by = functools.partial(few_shot_arguments, kind=task.kind)
-    model, tokenizer = initial_model(options, task, told_by)
+    model, tokenizer = options.start.model(task, told_by)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
         for name in ("train", *held_out)
@@ -75,7 +72,8 @@ def _train_few_shot(options, task, examples):
     )
     outputs = OutputsPredictor(model, options.eval_batch_size, length)
     scores = DevEvaluator(task, outputs).evaluate(dict(zip(held_out, dev, strict=True)))
-    save_best = best_model_saver(options, task, tokenizer, model)
+    tuning = FineTuning(task, options.start, options.training)
+    save_best = tuning.saver(model, tokenizer)
     save_best(history.params["steps"] * len(history.epoch), scores)
 
 
@@ -142,7 +140,7 @@ def read_tables(options, tuned, predict):
         tuned: the result of `fine_tuned` for custom tables, if nothing is trained.
         predict: whether to read unlabelled test tables.
     """
-    data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
+    data_dir, skips = options.data_dir, options.skip_bad_rows
     roles = {*options.needed_roles, *(("test",) if options.do_eval else ())}
     if options.task_name != _CUSTOM:
         return glue_examples(options.task_name, data_dir, skips, roles, predict)

@@ -196,7 +196,7 @@ class TextTask(Task):
         path = output_dir / f"{name}_errors.tsv"
         write_errors(path, self, prepared.examples, self.predictions(outputs))
 
-    def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
+    def write_predicted(self, output_dir, prefix, prepared, outputs):
         """Writes the probabilities (or the value) of each row, and its prediction.
 
         The second file has the format of the GLUE server.
@@ -207,7 +207,8 @@ class TextTask(Task):
         _write_lines(path, [["row", *self.output_names], *lines])
         labels = map(self.label_text, self.predictions(outputs))
         lines = [("index", "prediction"), *zip(rows, labels, strict=True)]
-        for name in filter(None, (f"{prefix}submit_results", submission)):
+        names = (f"{prefix}submit_results", prepared.examples.submission)
+        for name in filter(None, names):
             _write_lines(output_dir / f"{name}.tsv", lines)
 
     # Served outputs: a number by the name of the output.

@@ -90,15 +90,17 @@ class StartFlags(ExecutionFlags):
 
         return bundle.open(self.init_checkpoint) if self.init_checkpoint else None
 
-    @functools.cached_property
-    def init_digest(self):
-        """The fingerprint of the weights of `init_checkpoint`; None without one."""
-        return self.opened and self.opened.digest()
-
     @property
     def vocabulary(self):
         """The vocabulary file, if a flag names one."""
         return self.spm_model_file or self.vocab_file
+
+    @functools.cached_property
+    def start(self):
+        """The `Start` of training."""
+        from albert_tf.tasks.loading import Start
+
+        return Start(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -254,6 +256,19 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
     def completed(self):
         """Fills in the values that follow from other flags."""
         return self
+
+    @property
+    def training(self):
+        """The `TrainingFlags` alone."""
+        return group_of(TrainingFlags, self)
+
+    def tuned(self, **asked):
+        """Returns the result of `fine_tuned`; None if the command trains a model."""
+        from albert_tf.tasks.loading import fine_tuned
+
+        if self.do_train:
+            return None
+        return fine_tuned(self.output_dir, self.opened, **asked)
 
     def applied_to(self, task):
         """Returns the task as the flags have its model trained."""

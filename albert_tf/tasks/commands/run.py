@@ -34,7 +34,7 @@ from albert_tf.tasks.loading import load_fine_tuned
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.prediction import require_numbers
-from albert_tf.tasks.training import fine_tune
+from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import prepare
 from albert_tf.tasks.training import run_identity
 
@@ -182,15 +182,16 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
         identity = run_identity(options, examples)
         # Before any use of TensorFlow, since workers must be connected first.
         strategy = strategy_from(group_of(DeviceFlags, options))
-        if not fine_tune(task, examples, options, strategy, identity):
+        tuning = FineTuning(task, options.start, options.training)
+        if not tuning.run(examples, strategy, identity):
             return None
     if not (evaluates or predicts):
         return {}
     values, output_dir = {}, pathlib.Path(options.output_dir)
     with folder_lock(output_dir):
-        apply, opened = _applier(options, task, examples, tuned)
+        apply = _Applied(options, task, tuned)
         if evaluates:
-            values = _evaluate(output_dir, task, examples, apply, opened)
+            values = _evaluate(output_dir, task, examples, apply)
         if predicts:
             _predict(output_dir, task, examples, apply)
     return values
@@ -221,66 +222,76 @@ def _labelled(examples):
     return [name for name, own in scored.items() if own.is_labelled]
 
 
-def _applier(options, asked, examples, tuned):
-    """Opens the fine-tuned model.
+class _Applied:
+    """A fine-tuned model that is applied to the files of a command.
 
-    Returns:
-        A function that maps the name of examples to the `Prepared` examples, the result
-        of `Task.interpret` and the scores of early exits; and the model's `Bundle`.
+    Args:
+        options: `TaskOptions`.
+        asked: the `Task` of the files, whose flags control the answers.
+        tuned: the result of `fine_tuned`, if it is known.
+
+    Attributes:
+        opened: the model's `Bundle`.
+
+    Call: a name and its `Examples`. Returns the `Prepared` examples, the result of
+    `Task.interpret`, and the scores of early exits.
     """
-    opened, task = tuned or fine_tuned(options.output_dir, options.opened, asked)
-    task.check_fits(opened.path, asked)
-    # Without training info, the flags complete the task.
-    task = task if opened.facts else asked
-    model, tokenizer = load_fine_tuned(
-        opened, task, options.vocabulary, options.do_lower_case
-    )
-    # A model saved from Python may not record the length that it was trained with.
-    longest = model.config.longest_row(options.max_seq_length)
-    length = opened.info.get("max_seq_length", longest)
-    applied = {"max_seq_length": length}
-    wanted = {"max_seq_length": options.max_seq_length}
-    for name in task.row_settings:
-        applied[name], wanted[name] = getattr(task, name), getattr(asked, name)
-    if different := [
-        f"{name}={value} (not {wanted[name]})"
-        for name, value in applied.items()
-        if value != wanted[name]
-    ]:
-        what = ", ".join(different)
-        logging.info("%s is applied with its own %s.", opened.path, what)
 
-    def apply(name):
+    def __init__(self, options, asked, tuned):
+        opened, task = tuned or fine_tuned(options.output_dir, options.opened, asked)
+        task.check_fits(opened.path, asked)
+        # Without training info, the flags complete the task.
+        task = task if opened.facts else asked
+        model, tokenizer = load_fine_tuned(
+            opened, task, options.vocabulary, options.do_lower_case
+        )
+        # A model saved from Python may not record the length that it was trained with.
+        longest = model.config.longest_row(options.max_seq_length)
+        length = opened.info.get("max_seq_length", longest)
+        settings = {"max_seq_length": (length, options.max_seq_length)}
+        for name in task.row_settings:
+            settings[name] = getattr(task, name), getattr(asked, name)
+        if different := [
+            f"{name}={value} (not {wanted})"
+            for name, (value, wanted) in settings.items()
+            if value != wanted
+        ]:
+            what = ", ".join(different)
+            logging.info("%s is applied with its own %s.", opened.path, what)
+        self.opened, self._options = opened, options
+        self._task, self._asked = task, asked
+        self._model, self._tokenizer, self._length = model, tokenizer, length
+
+    def __call__(self, name, examples):
+        task, options, length = self._task, self._options, self._length
         batch_size = options.eval_batch_size
-        if examples[name].role == "test":
+        if examples.role == "test":
             batch_size = options.predict_batch_size
         prepared = prepare(
-            task, name, examples[name], tokenizer, length, options.cache_dir
+            task, name, examples, self._tokenizer, length, options.cache_dir
         )
-        predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
-        # The task of the files, since its flags control the answers.
+        predict = OutputsPredictor(self._model, batch_size, length, task.min_tokens)
         outputs = require_numbers(predict(prepared.tokens))
-        full, early = depths(asked, prepared, outputs, model)
-        return prepared, asked.interpret(prepared, full), early
-
-    return apply, opened
+        full, early = depths(self._asked, prepared, outputs, self._model)
+        return prepared, self._asked.interpret(prepared, full), early
 
 
-def _evaluate(output_dir, task, examples, apply, opened):
+def _evaluate(output_dir, task, examples, apply):
     """Scores the dev sets and the labelled test sets, and writes eval_results.txt.
 
     Metrics of sets other than the first dev set have the set's name as prefix. The file
     keeps the dev scores that an earlier command computed for the same model.
     """
-    values, kept, step = _last_scores(output_dir, task), {}, opened.facts.get("step")
+    values, kept = _last_scores(output_dir, task), {}
+    step, path = apply.opened.facts.get("step"), apply.opened.path
     official = next(iter(of_role(examples, "dev")), None)
     if step is not None:
         values["global_step"] = step
-        if official is None and pathlib.Path(opened.path) == output_dir / MODEL_DIR:
+        if official is None and pathlib.Path(path) == output_dir / MODEL_DIR:
             earlier = read_eval_results(str(output_dir / _RESULTS))
             kept = earlier if earlier.get("global_step") == str(step) else {}
     for name in _labelled(examples):
-        prepared, interpreted, early = apply(name)
+        prepared, interpreted, early = apply(name, examples[name])
         scores = {**task.score(prepared, interpreted), **early}
         for metric, value in scores.items():
             named = _OFFICIAL_NAMES.get(metric, metric)
@@ -305,5 +316,5 @@ def _predict(output_dir, task, examples, apply):
     """Predicts the test sets."""
     for place, (name, own) in enumerate(of_role(examples, "test").items()):
         prefix = f"{name}_" if place else ""
-        prepared, interpreted, _ = apply(name)
-        task.write_predicted(output_dir, prefix, prepared, interpreted, own.submission)
+        prepared, interpreted, _ = apply(name, own)
+        task.write_predicted(output_dir, prefix, prepared, interpreted)

@@ -56,6 +56,7 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
     data_dir: str | None = option(
         "Folder of the questions, or (custom) such a hf://owner/name.",
         None,
+        names="tables",
         may_change=True,  # its digest is a fact
     )
     high_only: bool = option(

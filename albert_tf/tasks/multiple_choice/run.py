@@ -1,7 +1,6 @@
 """Implements run_race.py."""
 
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.multiple_choice import questions
@@ -58,7 +57,7 @@ def _read(options, role):
     elif name == "c3":
         parts = questions.c3_parts(data_dir, role)
     else:
-        parts = questions.jsonl_parts(local_tables(data_dir), role)
+        parts = questions.jsonl_parts(data_dir, role)
     if not parts:
         raise UserError(
             f"--data_dir={data_dir} has no {_EXPECTED[name].format(role=role)}; name "

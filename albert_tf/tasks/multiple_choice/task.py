@@ -120,9 +120,7 @@ class MultipleChoice(OneLabel, Task):
         path, title = output_dir / f"{name}_errors.html", prepared.examples.path
         html_page.write_page(path, f"{self.name}: {title}", introduction, articles)
 
-    def write_predicted(
-        self, output_dir, prefix, prepared, interpreted, submission=None
-    ):
+    def write_predicted(self, output_dir, prefix, prepared, interpreted):
         """Writes a JSON line per question: id, choice, its text, probabilities."""
         lines, probabilities = [], metrics.softmax(interpreted)
         for question, row in zip(

@@ -3,7 +3,6 @@
 from albert_tf.errors import UserError
 from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.question_answering.questions import question_file
 from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.registry import create_task
@@ -14,9 +13,7 @@ _THRESHOLD = "null_score_diff_threshold"
 
 def train_and_apply(options):
     """Runs the command once; see `TaskOptions.command`."""
-    tuned = None
-    if not options.do_train:
-        tuned = fine_tuned(options.output_dir, options.opened)
+    tuned = options.tuned()
     task, examples = read_files(options, tuned)
     # The official --do_predict scores, too.
     evaluates = "dev" in examples and (options.do_eval or options.do_predict)

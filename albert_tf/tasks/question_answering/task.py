@@ -139,9 +139,7 @@ class SquadTask(Task):
             threshold,
         )
 
-    def write_predicted(
-        self, output_dir, prefix, prepared, interpreted, submission=None
-    ):
+    def write_predicted(self, output_dir, prefix, prepared, interpreted):
         answers.write_answers(output_dir, interpreted, self.null_score_diff_threshold)
 
     # Serving: answers on contexts of any length; logits for token ids.

@@ -42,6 +42,7 @@ class SimilarityOptions(TaskOptions):
     data_dir: str | None = option(
         "Folder of train.*, dev.* and test.*, or such a hf://owner/name.",
         None,
+        names="tables",
         may_change=True,  # its digest is a fact
     )
     loss: str = option(

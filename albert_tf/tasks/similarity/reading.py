@@ -24,12 +24,11 @@ _SECOND = ("positive", "sentence2", "text_pair")
 _STS_B = 5.0  # the maximum score
 
 
-def read_pairs(options, data_dir, roles):
-    """Reads the `Table`s of a folder by role.
+def read_pairs(options, roles):
+    """Reads the `Table`s of --data_dir by role.
 
     Args:
         options: `SimilarityOptions`.
-        data_dir: the folder.
         roles: the required roles.
 
     Returns:
@@ -40,8 +39,8 @@ def read_pairs(options, data_dir, roles):
         UserError: a file is missing or bad, or does not fit the loss.
     """
     if options.task_name == "sts-b":
-        return _sts_b(options, data_dir, roles)
-    paths = files_by_role(data_dir, SUFFIXES, roles, SUFFIXES[:3])
+        return _sts_b(options, roles)
+    paths = files_by_role(options.data_dir, SUFFIXES, roles, SUFFIXES[:3])
     return {role: _read(options, paths[role], role) for role in roles}
 
 
@@ -150,10 +149,12 @@ def _numbered(table):
     return dataclasses.replace(table, labels=text_numbers(table)[0])
 
 
-def _sts_b(options, data_dir, roles):
+def _sts_b(options, roles):
     """Reads STS-B; for single texts, takes both sentences of each pair."""
     skips, largest = options.skip_bad_rows, options.max_score or _STS_B
-    _, examples = glue_examples("sts-b", data_dir, skips, roles, "test" in roles)
+    _, examples = glue_examples(
+        "sts-b", options.data_dir, skips, roles, "test" in roles
+    )
     if options.loss == OF_PAIRS and "train" in roles:
         raise UserError(
             "--task_name=sts-b has scores, of which --loss=info_nce makes no use; take "

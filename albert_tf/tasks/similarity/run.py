@@ -1,10 +1,8 @@
 """Implements run_similarity.py."""
 
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import TEACHER_DISTANCES
@@ -14,15 +12,11 @@ from albert_tf.tasks.similarity.task import Similarity
 
 def train_and_apply(options):
     """Runs the command once; see `TaskOptions.command`."""
-    data_dir = local_tables(options.data_dir)
-    examples = read_pairs(options, data_dir, options.needed_roles)
+    examples = read_pairs(options, options.needed_roles)
     held_out = examples.get("dev") or examples.get("test")
     scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
-    if options.do_train:
-        task, tuned = _learned(options, scored), None
-    else:
-        tuned = fine_tuned(options.output_dir, options.opened, task_class=Similarity)
-        task = tuned[1]
+    tuned = options.tuned(task_class=Similarity)
+    task = tuned[1] if tuned else _learned(options, scored)
     applies = options.do_eval, options.do_predict
     return run_task(options, task, examples, *applies, tuned)
 

@@ -187,9 +187,7 @@ class Similarity(Task):
             return retrieval_scores(interpreted, labels)
         return correlations(labels, interpreted)
 
-    def write_predicted(
-        self, output_dir, prefix, prepared, interpreted, submission=None
-    ):
+    def write_predicted(self, output_dir, prefix, prepared, interpreted):
         rows = zip(prepared.examples.rows, _cosines(interpreted), strict=True)
         lines = ["index\tsimilarity", *(f"{row}\t{own:.4f}" for row, own in rows)]
         path = output_dir / f"{prefix}test_results.tsv"

@@ -40,6 +40,7 @@ class TaggingOptions(TagFileFlags, TaskOptions):
     data_dir: str | None = option(
         "Folder of train.*, dev.* and test.*, or such a hf://owner/name.",
         None,
+        names="tables",
         may_change=True,  # its digest is a fact
     )
     decoder: str | None = option(

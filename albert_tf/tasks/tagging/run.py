@@ -4,11 +4,9 @@ import dataclasses
 
 from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.examples import files_by_role
-from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags
@@ -20,9 +18,7 @@ from albert_tf.tasks.tagging.task import Tagging
 
 def train_and_apply(options):
     """Runs the command once; see `TaskOptions.command`."""
-    tuned = None
-    if not options.do_train:
-        tuned = fine_tuned(options.output_dir, options.opened, task_class=Tagging)
+    tuned = options.tuned(task_class=Tagging)
     task, examples = _read_folder(options, tuned and _as_asked(options, *tuned))
     applies = options.do_eval, options.do_predict
     return run_task(options, task, examples, *applies, tuned)
@@ -38,7 +34,7 @@ def _read_folder(options, tuned):
     flags, skips = group_of(TagFileFlags, options), options.skip_bad_rows
     if tuned and tuned.scheme == PLAIN:
         flags = dataclasses.replace(flags, scheme=PLAIN)
-    data_dir, roles = local_tables(options.data_dir), options.needed_roles
+    data_dir, roles = options.data_dir, options.needed_roles
     paths = files_by_role(data_dir, SUFFIXES, roles)
     examples = {r: read_tag_file(paths[r], flags, r, skips) for r in roles}
     task = tuned or _learned(options, examples["train"])

@@ -250,9 +250,7 @@ class Tagging(OneLabel, Task):
             wrong_only=self.scheme == schemes.PLAIN,
         )
 
-    def write_predicted(
-        self, output_dir, prefix, prepared, interpreted, submission=None
-    ):
+    def write_predicted(self, output_dir, prefix, prepared, interpreted):
         file = prepared.examples
         suffix = ".conll" if file.form == "conll" else ".jsonl"
         results.write_predictions(

@@ -8,7 +8,6 @@ from albert_tf.engine import compilation
 from albert_tf.optimizers.adam import LAMB
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
 
 
@@ -61,7 +60,7 @@ def test_case_is_kept_on_demand(command_line, tmp_path):
     def tokenizer(*more):
         argv = ["run_classifier.py", *command_line(do_train=True), *more]
         start = parse(ClassifierOptions, argv)
-        return initial_model(start, create_task("regression", "t"))[1]
+        return start.start.model(create_task("regression", "t"))[1]
 
     assert tokenizer().tokenize("GOOD") == ["good"]
     assert tokenizer("--nodo_lower_case").tokenize("GOOD") == ["[UNK]"]

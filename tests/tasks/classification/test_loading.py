@@ -11,7 +11,6 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.commands.flags import StartFlags
-from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
@@ -32,7 +31,7 @@ def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
         albert_dropout_prob=0.1,
     )
     task = create_task("single_label", "t", labels=("no", "yes"))
-    model, _ = initial_model(start, task)
+    model, _ = start.start.model(task)
     assert (model.num_labels, model.labels) == (2, ("no", "yes"))
     assert model.config.hidden_dropout_prob == 0.1
     found = model.albert.official_variables()
@@ -56,7 +55,7 @@ def test_official_checkpoints_are_starting_points(tmp_path):
             vocab_file=str(tmp_path / "vocab.txt"),
             max_seq_length=16,
         )
-        model, _ = initial_model(start, create_task("regression", "t"))
+        model, _ = start.start.model(create_task("regression", "t"))
         found = model.albert.embeddings.word_embeddings
         np.testing.assert_array_equal(found, encoder.embeddings.word_embeddings)
 
@@ -70,7 +69,7 @@ def test_a_new_head_does_not_depend_on_the_form_of_the_checkpoint(tmp_path):
     for name in ("model_directory", "huggingface"):
         encoder.save_pretrained(tmp_path / name, tokenizer, format=name)
         start = StartFlags(init_checkpoint=str(tmp_path / name), max_seq_length=16)
-        heads.append(initial_model(start, task)[0].classifier.output_weights.numpy())
+        heads.append(start.start.model(task)[0].classifier.output_weights.numpy())
     np.testing.assert_array_equal(*heads)
 
 
@@ -90,10 +89,10 @@ def test_layers_may_be_others_than_the_checkpoints(tmp_path):
     )
     task = create_task("regression", "t")
     with pytest.raises(UserError, match="two holds tensors that the model has"):
-        initial_model(start, task)
+        start.start.model(task)
     for rule, share in (("first", 0), ("mean", 0.5)):
         start = dataclasses.replace(start, init_layers=rule)
-        model, _ = initial_model(start, task)
+        model, _ = start.start.model(task)
         assert model.config == shared
         found, old = model.official_variables(), two.official_variables()
         first = f"{_FIRST_LAYER}/attention_1/self/query/kernel"
@@ -102,7 +101,7 @@ def test_layers_may_be_others_than_the_checkpoints(tmp_path):
         np.testing.assert_allclose(found[first], expected, atol=1e-6)
     start = dataclasses.replace(start, albert_config_file=None)
     with pytest.raises(UserError, match="--init_layers needs --albert_config_file"):
-        initial_model(start, task)
+        start.start.model(task)
 
 
 @pytest.mark.parametrize(
@@ -142,5 +141,5 @@ def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):
             vocab_file=reordered,
         )
     start = StartFlags(init_checkpoint=str(tmp_path / "pretrained"), max_seq_length=16)
-    _, found = initial_model(start, create_task("regression", "t"))  # brings its own
+    _, found = start.start.model(create_task("regression", "t"))  # brings its own
     assert found.fingerprint() == tokenizer.fingerprint()

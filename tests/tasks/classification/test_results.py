@@ -1,5 +1,6 @@
 """Scores and result files."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -53,8 +54,8 @@ def test_probabilities_of_each_kind():
 def test_result_files(tmp_path, monkeypatch):
     pictures = []
     monkeypatch.setattr(text_task, "write_plot", lambda path, *_: pictures.append(path))
-    prepared = _prepared(_TABLE)
-    _TASK.write_predicted(tmp_path / "new", "", prepared, _LOGITS, "named")
+    prepared = _prepared(dataclasses.replace(_TABLE, submission="named"))
+    _TASK.write_predicted(tmp_path / "new", "", prepared, _LOGITS)
     lines = (tmp_path / "new" / "test_results.tsv").read_text().splitlines()
     assert lines[0] == "row\tno\tyes"
     assert [line.split("\t")[0] for line in lines[1:]] == ["0", "1", "3", "4"]

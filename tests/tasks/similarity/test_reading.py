@@ -12,9 +12,9 @@ from albert_tf.tasks.similarity.reading import read_pairs
 @pytest.fixture
 def read(tmp_path):
     def read_role(role="train", **flags):
+        flags |= {"output_dir": "o", "data_dir": tmp_path / "data"}
         argv = [f"--{name}={value}" for name, value in flags.items()]
-        options = parse(SimilarityOptions, ["run", "--output_dir=o", *argv])
-        return read_pairs(options, tmp_path / "data", [role])[role]
+        return read_pairs(parse(SimilarityOptions, ["run", *argv]), [role])[role]
 
     return read_role
 
