@@ -120,8 +120,9 @@ def test_a_configuration(folder, data):
     assert AlbertConfig.from_json_file(path) == config
 
 
-@given_files(_THEIR_CONFIG)
+@given(data=json_files(_THEIR_CONFIG) | json_files(_THEIR_XLNET))
 @example(data=b'{"hidden_act": []}')
+@example(data=b'{"model_type": "xlnet", "n_head": 0}')
 def test_a_configuration_of_hugging_face(folder, data):
     result = read_or_refused(
         folder, "config.json", data, lambda: read_huggingface_config(folder)
@@ -129,19 +130,11 @@ def test_a_configuration_of_hugging_face(folder, data):
     if result is not None:
         values, (_, config, entries) = result
         assert entries == values or "NaN" in data.decode()
-        assert config.vocab_size == values["vocab_size"]
-
-
-@given_files(_THEIR_XLNET)
-@example(data=b'{"model_type": "xlnet", "n_head": 0}')
-def test_a_configuration_of_their_xlnet(folder, data):
-    result = read_or_refused(
-        folder, "config.json", data, lambda: read_huggingface_config(folder)
-    )
-    if result is not None and result[0].get("model_type") == "xlnet":
-        values, (_, config, _) = result
-        assert config.n_layer == values.get("n_layer", 24)
-        assert config.d_head == config.d_model // config.n_head
+        if values.get("model_type") == "xlnet":
+            assert config.n_layer == values.get("n_layer", 24)
+            assert config.d_head == config.d_model // config.n_head
+        else:
+            assert config.vocab_size == values["vocab_size"]
 
 
 @given(

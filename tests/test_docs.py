@@ -189,6 +189,7 @@ def test_the_python_of_the_readme_runs(project, demo_model):
     assert pathlib.Path("tuned", "model.weights.h5").exists()
 
 
+@pytest.mark.slow
 def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
     here = {"albert_base": "demo_output/pretrained"}
     here |= {"uncased_L-2_H-128_A-2": "demo_output/pretrained"}  # no BERT
@@ -198,6 +199,7 @@ def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
     assert "new in the model: output_weights" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "name", "shape"),
     [

@@ -20,6 +20,7 @@ from albert_tf.serving.predictor import Predictor
 from tools import golden
 
 _VERSIONS = sorted(golden.GOLDEN.glob("version_*.tar.*"))
+_LAST = f"training-{golden.LAST_STEP}"
 
 
 @pytest.fixture(params=_VERSIONS, ids=lambda path: path.name.partition(".")[0])
@@ -41,28 +42,35 @@ def expected(request, tmp_path, monkeypatch):
     return of
 
 
-def _assert_reached(run, expected):
-    reader = tf.train.load_checkpoint(f"{run}/checkpoints/training-{golden.LAST_STEP}")
-    assert len(expected) > 50
-    for name, array in expected.items():
+_TO_THE_END = f"{golden.PRETRAINING} --num_train_steps={golden.LAST_STEP}"
+_RUNS = (
+    ("pretrain", _TO_THE_END, "pretrained"),
+    ("classify", golden.FINE_TUNING, "tuned"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("expected", "command", "flags", "folder"),
+    [
+        pytest.param(version, *run, marks=[pytest.mark.nightly] * ((i + j) % 2))
+        for i, version in enumerate(_VERSIONS)
+        for j, run in enumerate(_RUNS)
+    ],
+    indirect=["expected"],
+)
+def test_its_runs_go_on(expected, lines, command, flags, folder):
+    golden.run(command, flags)
+    assert any(line.startswith("Continuing at step 2 from ") for line in lines)
+    reader = tf.train.load_checkpoint(f"{folder}/checkpoints/{_LAST}")
+    arrays = expected(folder)
+    assert len(arrays) > 50
+    for name, array in arrays.items():
         found = reader.get_tensor(name).ravel()[: array.size]
         np.testing.assert_allclose(found, array.ravel(), atol=2e-5, err_msg=name)
 
 
 @pytest.mark.slow
-def test_pretraining_goes_on(expected, lines):
-    golden.run("pretrain", f"{golden.PRETRAINING} --num_train_steps={golden.LAST_STEP}")
-    assert any(line.startswith("Continuing at step 2 from ") for line in lines)
-    _assert_reached("pretrained", expected("pretrained"))
-
-
-@pytest.mark.slow
-def test_fine_tuning_goes_on(expected, lines):
-    golden.run("classify", golden.FINE_TUNING)
-    assert any(line.startswith("Continuing at step 2 from ") for line in lines)
-    _assert_reached("tuned", expected("tuned"))
-
-
 def test_its_models_load_and_answer(expected):
     assert albert_tf.load_tokenizer("pretrained").vocab_size == 23
     albert_tf.AlbertForPreTraining.from_pretrained("pretrained")

@@ -9,7 +9,6 @@ import pytest
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from data_pipeline import beam
 
 _FOLDERS = ("albert_tf", "data_pipeline", "benchmarks", "tools", "docs")
 # Those who test this project install them with make.
@@ -36,11 +35,3 @@ def test_hugging_face_files_without_safetensors(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(UserError, match=r"pip install 'albert-tf\[convert\]'"):
         read_huggingface_tensors(str(path), registry.families()[0], [])
-
-
-def test_beam_explains_itself_without_beam(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "apache_beam", None)
-    with pytest.raises(SystemExit) as ended:
-        beam.main(["beam", "--help"])
-    assert ended.value.code == 0
-    assert "--beam_options" in capsys.readouterr().out

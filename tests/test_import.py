@@ -40,31 +40,22 @@ print(json.dumps([found, "tensorflow" in sys.modules]))
 """
 
 
-def changed(imported, before=""):
-    """Returns an import's changes in its process, and whether TensorFlow is there."""
-    code = _COMPARE.format(imported=imported, before=before)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
 @pytest.mark.parametrize("imported", ["import albert_tf", "import data_pipeline"])
 def test_importing_the_package_changes_nothing(imported):
-    assert changed(imported) == [{}, False]
+    code = _COMPARE.format(imported=imported, before="")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [{}, False]
 
 
-@pytest.mark.slow
-def test_using_it_changes_no_more_than_tensorflow_itself():
-    libraries = "import keras, tensorflow, tensorflow_text, sentencepiece"
-    used = "import albert_tf; albert_tf.AlbertModel; albert_tf.TextClassifier"
-    assert changed(used, before=libraries) == [{}, True]
-
-
-_WITHOUT_TENSORFLOW_TEXT = """
-import importlib, pkgutil, sys
+_LIBRARIES = """
+import keras, tensorflow, sentencepiece
 sys.modules["tensorflow_text"] = None  # not installed
-import albert_tf, data_pipeline
+"""
+_USED = "import albert_tf; albert_tf.AlbertModel; albert_tf.TextClassifier"
+_EVERY_MODULE = """
+import importlib, pkgutil
+import data_pipeline
 for package in (albert_tf, data_pipeline):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.endswith("__main__"):
@@ -81,14 +72,14 @@ except albert_tf.UserError as error:
 
 
 @pytest.mark.slow
-def test_only_text_in_graphs_needs_tensorflow_text(project, material):
+def test_using_it_changes_no_more_and_needs_tensorflow_text_for_graphs_alone(material):
     text = "the cat sat"
     vocabulary = str(material / "vocab.model")
-    command = [sys.executable, "-c", _WITHOUT_TENSORFLOW_TEXT, vocabulary, text]
-    done = subprocess.run(
-        command, cwd=project, capture_output=True, text=True, check=False
-    )
+    code = _COMPARE.format(imported=_USED, before=_LIBRARIES) + _EVERY_MODULE
+    command = [sys.executable, "-c", code, vocabulary, text]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    ids, sentence = done.stdout.splitlines()
+    found, ids, sentence = done.stdout.splitlines()
+    assert json.loads(found) == [{}, True]
     assert ids == str(albert_tf.load_tokenizer(vocabulary).encode(text))
     assert "pip install tensorflow-text" in sentence

@@ -1,6 +1,5 @@
 """run_pretraining.py through its public entry: train, stop, go on, evaluate, refuse."""
 
-import dataclasses
 import json
 import shlex
 import signal
@@ -128,6 +127,7 @@ def test_a_damaged_eval_file_is_named(flags, material, tmp_path):
         run(flags(eval_file=data, eval_batch_size=4))
 
 
+@pytest.mark.slow
 def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_path):
     """Files without a description, as the official script leaves them."""
     data = tmp_path / "official.tfrecord"
@@ -168,6 +168,7 @@ def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
     assert len(rates) == len(changes)
 
 
+@pytest.mark.slow
 def test_the_seed_and_the_optimizer_reach_the_trainer(flags, monkeypatch):
     trainers = []
     monkeypatch.setattr(
@@ -183,25 +184,3 @@ def test_the_seed_and_the_optimizer_reach_the_trainer(flags, monkeypatch):
     )
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
-
-
-def test_options_have_the_official_defaults():
-    fields = {f.name: f.default for f in dataclasses.fields(PretrainingOptions)}
-    official = {
-        "optimizer": "lamb",
-        "learning_rate": 0.00176,
-        "num_train_steps": 125000,
-        "num_warmup_steps": 3125,
-        "train_batch_size": 4096,
-        "eval_batch_size": 64,
-        "max_eval_steps": 100,
-        "save_checkpoints_steps": 5000,
-        "keep_checkpoint_max": 5,
-        "iterations_per_loop": 1000,
-        "do_train": True,
-        "do_eval": False,
-        "init_from_group0": False,
-        "start_warmup_step": 0,
-        "poly_power": 1.0,
-    }
-    assert official.items() <= fields.items()

@@ -128,6 +128,9 @@ def test_log_lines_push_the_bar_down(clock, monkeypatch):
         clock.now += 0.3
         shown.update(2)  # it may not be written yet
         assert terminal.getvalue().endswith("\r\033[K")
+        clock.now += 0.5
+        shown.update(3)
+        assert "] 3/4" in frames(terminal.getvalue())[-1]
     ended = terminal.getvalue()
     logging.get_absl_handler().handle(logging.ABSLLogger("x").makeRecord(*RECORD))
     assert terminal.getvalue() == ended
@@ -157,6 +160,7 @@ def window():
     os.close(ours)
 
 
+@pytest.mark.slow
 def test_something_moves_while_the_first_step_is_compiled_and_fits_the_window(window):
     file, read_until, resize = window
     with Progress(4, "steps", "training", stream=file) as shown:
