@@ -51,11 +51,3 @@ def test_text_without_a_pair(make_options, out, tmp_path):
 def test_bad_options(make_options, changes, message):
     with pytest.raises(UserError, match=message):
         make_options(**changes).check()
-
-
-def test_few_predictions_are_warned_of(make_options, caplog):
-    make_options(max_seq_length=512, max_predictions_per_seq=20).check()
-    assert "pass 77 to predict" in caplog.text
-    caplog.clear()
-    make_options(max_seq_length=512, max_predictions_per_seq=77).check()
-    assert not caplog.text

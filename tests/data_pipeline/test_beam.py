@@ -54,6 +54,7 @@ def test_two_processes_of_dask_write_the_same_files(
     assert len(writers) == 2 and str(os.getpid()) not in writers
 
 
+@pytest.mark.slow
 def test_an_unknown_runner_is_one_sentence(options):
     with pytest.raises(UserError, match="--beam_options=--runner=no.such.Runner: "):
         beam.create(beam.BeamOptions(**options, beam_options="--runner=no.such.Runner"))

@@ -48,13 +48,6 @@ def test_folders_are_searched_for_records(count, make_dataset, made, tmp_path):
     assert count(dataset) == info["counts"]["sequences"]
 
 
-def test_folder_without_records(make_dataset, tmp_path):
-    (tmp_path / "empty").mkdir()
-    for name, shown in (("empty", "empty'"), ("empt*", r"empt\*'")):
-        with pytest.raises(UserError, match=f"No pretraining data matches .*{shown}"):
-            make_dataset(input_file=str(tmp_path / name))
-
-
 def test_other_tokenizer_is_refused(make_dataset, model_file):
     model = pathlib.Path(model_file).read_bytes()
     accented = SentencePieceTokenizer(model, rules=TextRules(keep_accents=True))

@@ -85,12 +85,6 @@ def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
     assert train_tokenizer(TokenizerOptions(vocab_size=261, **common))["pieces"] == 261
 
 
-def test_text_of_another_encoding(train, caplog):
-    """One of 13 characters stands for a byte that is not UTF-8."""
-    train(b"the cat sat on the tree \xff\xff\n" * 99, vocab_size=24)
-    assert "7.7% of the characters stand for bytes" in caplog.text
-
-
 ACCENTED = "má mà мой мои क्या कया می\u200cروم می روم\n" * 20
 
 

@@ -43,21 +43,3 @@ def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
         write_atomically(f"{folder}/{name}", name)
     assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
     assert storage.matching(f"{folder}/missing", "*") == []
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        storage.exists,
-        storage.make_folder,
-        storage.names_in,
-        storage.remove_folder,
-        storage.read_bytes,
-        lambda path: storage.matching(path, "*"),
-        lambda path: write_atomically(path, "x"),
-        lambda path: storage.read_locally(path).__enter__(),
-    ],
-)
-def test_an_unknown_kind_of_bucket_is_an_os_error(call):
-    with pytest.raises(OSError, match="nowhere"):
-        call("nowhere://bucket/file")

@@ -56,8 +56,3 @@ def test_cr_alone_ends_no_line(tmp_path):
     with pytest.raises(UserError, match="a.txt ends its lines with CR alone, expected"):
         read_lines(path)
     assert read_text(path) == "one\rtwo\r"
-
-
-def test_a_file_that_is_missing(tmp_path):
-    with pytest.raises(UserError, match="a.txt cannot be read: No such file"):
-        read_lines(tmp_path / "a.txt")

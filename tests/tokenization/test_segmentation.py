@@ -96,6 +96,7 @@ def test_real_vocabularies(english, search):
     assert english.tokenize("rated eee") == ["▁rated", "▁", "ee", "e"]
 
 
+@pytest.mark.slow
 def test_the_sum_before_a_word_can_decide_its_cut(both):
     tokenizer, in_graph = both
     letters = random.Random(1)

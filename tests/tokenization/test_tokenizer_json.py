@@ -120,6 +120,7 @@ def test_albert(lowers, keeps, train_model, tmp_path):
 _OF_XLNET = "<unk> <s> </s> <cls> <sep> <pad> <mask> <eod> <eop>"
 
 
+@pytest.mark.slow
 def test_xlnet(train_model, tmp_path):
     special = [
         "<unk>",

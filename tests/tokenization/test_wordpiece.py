@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
-VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##aff ##able a , [ ] 中 ο ##ς e ##x"
+VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##aff ##able a , [ ] 中 ο ##ς e ##x ##a"
 
 
 def tokenizer(vocabulary=VOCABULARY, **arguments):

@@ -91,9 +91,3 @@ def test_without_a_vocabulary_ids_still_have_to_be_ids():
     features = {**STATIC, "input_ids": [2**31 - 1] * 6, "masked_lm_ids": [9, -1]}
     with pytest.raises(tf.errors.InvalidArgumentError, match="range masked_lm_ids 0"):
         read(features, None)
-
-
-def test_other_errors_are_none_of_ranges():
-    with pytest.raises(tf.errors.InvalidArgumentError) as error:
-        examples.parse_padded("static", [b"no example"], LENGTHS, VOCAB)
-    assert sentence_on("data", error.value) is None

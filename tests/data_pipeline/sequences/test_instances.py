@@ -75,12 +75,6 @@ def test_single_sentence_is_cut_between_words(word_every):
     assert abs(rows[:, 4].mean() - 0.5) < 0.1
 
 
-def test_single_word_makes_no_pair():
-    rows, counts = make_instances(window([[1], [1]]), options(), SEP, 1, seed=0)
-    assert rows.shape == (0, 5)
-    assert counts == {"chunks of a single word": 2}
-
-
 def test_official_sop_takes_a_random_document_for_a_single_sentence():
     text = window([[6]] * 20)
     rows, counts = make_instances(text, options(official_sop=True), SEP, 5, seed=0)

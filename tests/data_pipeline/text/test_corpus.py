@@ -150,22 +150,6 @@ def test_endless_document_is_cut(tmp_path, monkeypatch):
     assert max(map(len, segments)) == 8
 
 
-_COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode())
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (_COMPRESSED[:50] + b"\xff" * 60 + _COMPRESSED[110:], "Error -3 while"),
-        (b"plain text", "Not a gzipped file"),
-    ],
-)
-def test_file_that_cannot_be_read(tmp_path, data, reason):
-    (tmp_path / "a.txt.gz").write_bytes(data)
-    with pytest.raises(UserError, match=f"/a.txt.gz cannot be read: {reason}.*; mend"):
-        read(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("paragraph", "sentences"),
     [

@@ -79,15 +79,6 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
         assert "--max_seq_length=32; raise it, or split long sentences" in message
 
 
-def test_json_lines_without_text_are_told_of(make_options, tmp_path, caplog):
-    lines = [{"text": "the cat sat. on the mat."}] * 20 + [{"body": "x"}] * 3
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    create_pretraining_data(make_options(input_file=str(path), masking="dynamic"))
-    message = f"3 JSON lines without the field 'text' were left out (most in {path})"
-    assert message in caplog.text
-
-
 @pytest.mark.parametrize("objective", ["sop", "none"])
 def test_documents_of_one_sentence(create, caplog, objective):
     text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))

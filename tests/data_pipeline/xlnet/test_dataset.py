@@ -227,11 +227,3 @@ def test_data_for_the_other_objective_is_refused(
 def test_what_does_not_fit_is_refused(streams, read, changes, message):
     with pytest.raises(UserError, match=message):
         read(streams(), training=True, **changes)
-
-
-def test_streams_need_their_description(streams, read, tmp_path):
-    shutil.copytree(streams(), tmp_path / "alone")
-    (tmp_path / "alone" / "dataset_info.json").unlink()
-    (tmp_path / "alone" / "SHA256SUMS").unlink()
-    with pytest.raises(UserError, match="alone lacks a dataset_info.json, which"):
-        read(tmp_path / "alone")

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from data_pipeline.xlnet.streams import cut_stream
 from data_pipeline.xlnet.streams import lay_out
 from data_pipeline.xlnet.streams import split_texts
 
@@ -76,6 +77,13 @@ def test_records_are_the_official_ones(name, shared):
 def _special_places(texts):
     a_length, b_length = texts[1] - texts[0], texts[3] - texts[2]
     return [a_length, a_length + b_length + 1, a_length + b_length + 2]
+
+
+def test_each_segment_goes_on_where_the_first_half_of_the_last_ended():
+    rows = cut_stream([0, 3, 9, 10, 14, 20, 26, 31, 40], 16, random.Random(0))
+    assert rows[:, 0].tolist() == [0, 8, 16, 24]
+    assert (rows[:, 1] == rows[:, 0] + 8).all()
+    assert len(cut_stream([0, 4, 12], 16, random.Random(0))) == 0
 
 
 def test_texts_end_before_the_stream_does():

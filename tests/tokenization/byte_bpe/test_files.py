@@ -50,12 +50,13 @@ def test_transformers_reads_what_is_written(prefix, folder, tmp_path):
 def test_one_file_of_transformers(folder, tmp_path, small_bpe):
     save_for_others(small_bpe, tmp_path / "1", "huggingface")
     theirs = transformers.RobertaTokenizer.from_pretrained(tmp_path / "1")
-    theirs.add_tokens(["[E1]", transformers.AddedToken("[E2]", lstrip=True)])
+    added = ["[E1]", transformers.AddedToken("[E2]", lstrip=True), "new york"]
+    theirs.add_tokens(added)
     theirs.save_pretrained(tmp_path / "2")
     for name in ("vocab.json", "merges.txt"):
         (tmp_path / "2" / name).unlink(missing_ok=True)
     ours = load_tokenizer(tmp_path / "2")
-    text = f"{TEXT} [E1] a  [E2] b"
+    text = f"{TEXT} [E1] a  [E2] b new york new  york"
     assert ours.encode(text) == theirs(text, add_special_tokens=False)["input_ids"]
     spans = theirs(text, return_offsets_mapping=True, add_special_tokens=False)
     assert ours.encode_with_offsets(text)[1] == spans["offset_mapping"]
