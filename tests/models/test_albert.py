@@ -78,16 +78,18 @@ def test_a_graph_takes_any_shape(tiny_config, tiny_features):
 
 
 def test_groups_and_inner_groups_run_in_order(tiny_config, tiny_features):
-    config = tiny_config(num_hidden_layers=3, num_hidden_groups=2, inner_group_num=2)
-    albert = AlbertModel(config)
+    albert = AlbertModel(tiny_config(num_hidden_groups=3, inner_group_num=2))
     schedule = albert.transformer.layer_schedule
     assert [[a for a, _ in layer] for layer in schedule] == [
         ["0_0", "0_1"],
         ["0_0", "0_1"],
         ["1_0", "1_1"],
+        ["2_0", "2_1"],
     ]
-    assert len(albert(tiny_features)["hidden_states"]) == 6
-    assert len(albert.official_names()) == 25 + 3 * 16
+    assert len(albert(tiny_features)["hidden_states"]) == 8
+    names = albert.official_variables()
+    assert len(names) == 25 + 5 * 16
+    assert any("/group_2/inner_group_1/" in name for name in names)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.layers.attention_mask import attention_mask_of
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from tests.models.block_reference import MODERN
@@ -84,6 +85,15 @@ def test_every_state_equals_numpy(changes, config, features, packed):
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one[real], other[real], rtol=0, atol=2e-5)
+
+
+def test_rotary_positions_start_again_with_each_text(config, packed):
+    """No number but rounding would tell: attention reads distances alone."""
+    rotary = config(position_embedding_type="rotary")
+    mask = attention_mask_of(rotary, packed["input_mask"], packed["pair_ids"])
+    turns = np.array(mask.key_turns)[0]
+    for first, end in ((7, 10), (10, 15)):
+        np.testing.assert_array_equal(turns[first:end], turns[: end - first])
 
 
 @pytest.mark.slow
