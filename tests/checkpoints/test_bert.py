@@ -152,7 +152,7 @@ def test_what_is_no_bert_of_ours(directory, tensors):
             {"position_embedding_type": "relative_key"},
             "sets position_embedding_type",
         ),
-        ({"is_decoder": True}, "sets is_decoder to True, expected False"),
+        ({"model_type": "t5"}, "to 't5', expected 'albert' or 'xlnet' or 'bert'"),
         ({"hidden_act": "mish"}, "sets hidden_act to 'mish', expected one of gelu, "),
     ):
         with pytest.raises(UserError, match=message):

@@ -1,21 +1,17 @@
 """Weights that a disk cannot hold, or has changed, are never used and never silent."""
 
-import hashlib
 import json
-import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from albert_tf import bundle
 from albert_tf.checkpoints import model_directory
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.tokenization import load_tokenizer
 
 WEIGHTS = "model.weights.h5"
 
@@ -67,47 +63,26 @@ def test_a_full_disk_is_named_and_nothing_is_lost(saved, tmp_path):
     assert contents(other) == contents(tf1) == {}
 
 
-def test_the_checksums_are_those_of_sha256sum(saved, tmp_path):
-    folder = tmp_path / "model"
-    names = ["albert_config.json", "head.json", WEIGHTS]
-    lines = [
-        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
-        for name in names
-    ]
-    assert (folder / "SHA256SUMS").read_text() == "".join(lines)
-
-
 def flip(path, place):
     data = bytearray(path.read_bytes())
     data[place] ^= 1
     path.write_bytes(data)
 
 
-def place_of(path, variable):
-    """Finds the place of a variable's number in a file."""
-    return path.read_bytes().index(np.asarray(variable).tobytes())
-
-
 def test_one_flipped_bit_is_found(saved, tmp_path):
+    head = tmp_path / "model" / "head.json"
+    whole = head.read_text()
+    head.write_text(f"{whole} ")
+    with pytest.raises(UserError, match="head.json is damaged: its SHA-256 differs"):
+        AlbertModel.from_pretrained(tmp_path / "model")
+    head.write_text(whole)
     path = tmp_path / "model" / WEIGHTS
-    flip(path, place_of(path, saved.pooler.kernel) + 7)
+    flip(path, path.read_bytes().index(np.array(saved.pooler.kernel).tobytes()) + 7)
     for read in (AlbertModel, AlbertForPreTraining):
         with pytest.raises(UserError, match=r"model\.weights\.h5 is damaged: its SHA"):
             read.from_pretrained(tmp_path / "model")
     unchecked = AlbertModel.from_pretrained(tmp_path / "model", verify_checksum=False)
     assert np.sum(unchecked.pooler.kernel != saved.pooler.kernel) == 1
-    encoder = AlbertForPreTraining.from_pretrained(
-        tmp_path / "model", allow_missing="cls/", verify_checksum=False
-    )
-    assert np.sum(encoder.albert.pooler.kernel != saved.pooler.kernel) == 1
-
-
-@pytest.mark.parametrize("name", ["albert_config.json", "head.json"])
-def test_one_changed_letter_is_found(name, saved, tmp_path):
-    path = tmp_path / "model" / name
-    path.write_text(path.read_text() + " ")
-    with pytest.raises(UserError, match=f"{name} is damaged: its SHA-256 differs"):
-        AlbertModel.from_pretrained(tmp_path / "model")
 
 
 def test_a_kill_between_two_files_leaves_the_earlier_model(
@@ -144,23 +119,11 @@ def damaged(data):
     """Files that are none: cut, changed here and there, and something else."""
     rng = np.random.default_rng(0)
     yield from (b"", b"no", data[: len(data) // 2], data[:-1], b"\0" * len(data))
-    for _ in range(12):
+    for _ in range(6):
         changed = bytearray(data)
         for place in rng.integers(0, 3000, 3):
             changed[place] = rng.integers(256)
         yield bytes(changed)
-
-
-@pytest.mark.slow
-def test_damaged_weights_without_a_checksum(saved, tmp_path):
-    path = tmp_path / "model" / WEIGHTS
-    path.with_name("SHA256SUMS").unlink()
-    for data in damaged(path.read_bytes()):
-        path.write_bytes(data)
-        try:
-            AlbertModel.from_pretrained(tmp_path / "model")
-        except UserError as error:
-            assert f"{WEIGHTS} is damaged" in str(error)
 
 
 def header(entries, data=b""):
@@ -168,47 +131,36 @@ def header(entries, data=b""):
     return len(text).to_bytes(8, "little") + text + data
 
 
-def test_damaged_safetensors(saved, tmp_path):
-    folder = tmp_path / "hf"
-    save_huggingface(saved, folder)
-    path = folder / "model.safetensors"
-    whole = path.read_bytes()
-    (folder / "SHA256SUMS").unlink()
-    for data in damaged(whole):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("model_directory", WEIGHTS), ("huggingface", "model.safetensors")],
+)
+def test_damaged_weights_without_a_checksum(form, name, saved, tmp_path):
+    saved.save_pretrained(tmp_path / "own", format=form)
+    path = tmp_path / "own" / name
+    path.with_name("SHA256SUMS").unlink()
+    for data in damaged(path.read_bytes()):
         path.write_bytes(data)
         try:
-            AlbertModel.from_pretrained(folder)
+            AlbertModel.from_pretrained(path.parent)
         except UserError as error:
-            assert str(path) in str(error)
+            assert name in str(error)
+            assert str(path.parent) in str(error)
+
+
+def test_safetensors_of_other_numbers(saved, tmp_path):
+    saved.save_pretrained(tmp_path / "own", format="huggingface")
+    path = tmp_path / "own" / "model.safetensors"
+    path.with_name("SHA256SUMS").unlink()
     entry = {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}
-    for entries in (
-        {"pooler.weight": entry},
-        {"pooler.weight": {**entry, "dtype": "F128"}},
-        {"pooler.weight": {**entry, "dtype": "I32", "shape": [1]}},
-        {"pooler.weight": {**entry, "shape": [2**62, 4]}},
-        {"pooler.weight": {**entry, "dtype": "I64", "shape": [], "data_offsets": 3}},
+    for changes in (
         {},
+        {"dtype": "F128"},
+        {"dtype": "I32", "shape": [1]},
+        {"shape": [2**62, 4]},
+        {"dtype": "I64", "shape": [], "data_offsets": 3},
     ):
-        path.write_bytes(header(entries, b"\0" * 4))
+        path.write_bytes(header({"pooler.weight": entry | changes}, b"\0" * 4))
         with pytest.raises(UserError, match=r"model\.safetensors"):
-            AlbertModel.from_pretrained(folder)
-
-
-@pytest.mark.parametrize("form", ["tf1", "huggingface"])
-def test_a_folder_that_vanishes_during_a_conversion_is_named(
-    form, tiny_config, vocabulary, tmp_path, monkeypatch
-):
-    (tmp_path / "vocab.txt").write_text(vocabulary(["a"]))
-    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
-    place = tmp_path / "converted"
-    save = bundle.save_for_others
-
-    def vanish_and_save(*arguments):
-        shutil.rmtree(place)
-        save(*arguments)
-
-    monkeypatch.setattr(bundle, "save_for_others", vanish_and_save)
-    model = AlbertModel(tiny_config())
-    with pytest.raises(FileNotFoundError, match="it was removed while") as error:
-        model.save_pretrained(place, tokenizer, format=form)
-    assert error.value.filename.startswith(str(place))
+            AlbertModel.from_pretrained(path.parent)

@@ -7,12 +7,9 @@ import pytest
 import tensorflow as tf
 from safetensors import numpy as safetensors
 
-import albert_tf
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
-from albert_tf.families.albert_names import NAMES
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
@@ -57,36 +54,7 @@ def test_export_has_the_names_of_their_file(shared, tmp_path):
         assert our_config[name] == their_config[name]
 
 
-@pytest.mark.parametrize("model_name", ["bare", "pretraining", "classification"])
-def test_round_trip(model_name, tiny_config, tmp_path):
-    config = tiny_config(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu_erf")
-    model_class, arguments = {
-        "bare": (AlbertModel, {}),
-        "pretraining": (AlbertForPreTraining, {}),
-        "classification": (
-            AlbertForSequenceClassification,
-            {
-                "num_labels": 3,
-                "classifier_dropout_prob": 0.3,
-                "labels": ["no", "so", "yes"],
-            },
-        ),
-    }[model_name]
-    model = model_class(config, **arguments)
-    save_huggingface(model, tmp_path)
-    loaded = model_class.from_pretrained(tmp_path)
-    assert loaded.config == config
-    assert loaded.head_config() == model.head_config() == arguments
-    for name, variable in model.official_variables().items():
-        np.testing.assert_array_equal(loaded.official_variables()[name], variable)
-
-
-def test_names_translate_back(tiny_config):
-    for name in AlbertModel(tiny_config(num_hidden_groups=3)).official_variables():
-        assert NAMES.official(NAMES.theirs(name)) == name
-    assert NAMES.official("albert.encoder.something.weight") is None
-
-
+@pytest.mark.slow
 def test_equal_sizes_are_mapped_all_the_same(tiny_config, tiny_features, tmp_path):
     model = AlbertModel(tiny_config(embedding_size=12))
     save_huggingface(model, tmp_path)
@@ -102,6 +70,7 @@ def test_equal_sizes_are_mapped_all_the_same(tiny_config, tiny_features, tmp_pat
     assert AlbertModel.from_pretrained(tmp_path / "ours").config == loaded.config
 
 
+@pytest.mark.slow
 def test_real_weights_without_a_pooler(shared):
     folder = shared("fixtures/real_weights_kokoro")
     advice = r"lacks bert/pooler/dense/k.* --to=FOLDER --allow_missing=bert/pooler\)"
@@ -115,21 +84,7 @@ def test_real_weights_without_a_pooler(shared):
     )
 
 
-def test_released_files_lack_the_sentence_order_head(saved, tmp_path):
-    def drop_head(tensors):
-        for name in list(tensors):
-            if name.startswith("sop_classifier"):
-                del tensors[name]
-
-    rewrite(tmp_path, drop_head)
-    with pytest.raises(UserError, match="lacks cls/seq_relationship/output_weights"):
-        AlbertForPreTraining.from_pretrained(tmp_path)
-    model = AlbertForPreTraining.from_pretrained(
-        tmp_path, allow_missing=["cls/seq_relationship"]
-    )
-    assert len(model.load_report.missing) == 2
-
-
+@pytest.mark.slow
 def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
     def add_copies(tensors):
         table = tensors["albert.embeddings.word_embeddings.weight"]
@@ -148,30 +103,6 @@ def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
     rewrite(tmp_path, untie)
     with pytest.raises(UserError, match=r"decoder\.weight that differs from"):
         AlbertForPreTraining.from_pretrained(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"position_embedding_type": "relative_key"}, "expected 'absolute'"),
-        ({"model_type": "t5"}, "to 't5', expected 'albert' or 'xlnet' or 'bert'"),
-        ({"hidden_act": "mish"}, "hidden_act to 'mish', expected one of gelu"),
-        ({"num_hidden_groups": 9}, "num_hidden_groups"),
-    ],
-)
-def test_configs_of_another_function(saved, reconfigure, changes, message, tmp_path):
-    reconfigure(**changes)
-    with pytest.raises(UserError, match=message):
-        AlbertForPreTraining.from_pretrained(tmp_path)
-
-
-def test_damaged_and_absent_files(saved, tmp_path):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(UserError, match=r"model\.safetensors is damaged"):
-        AlbertForPreTraining.from_pretrained(tmp_path)
-    with pytest.raises(UserError, match="There is no file"):
-        albert_tf.load_huggingface_checkpoint(saved, tmp_path / "no")
 
 
 def test_weights_in_parts(tiny_config, tmp_path):

@@ -66,28 +66,19 @@ def test_official_file_round_trips_bit_for_bit(shared, tmp_path):
     }
 
 
-def test_groups_and_inner_groups(tiny_config, tmp_path):
-    config = tiny_config(num_hidden_groups=2, inner_group_num=2)
-    model = AlbertForPreTraining(config)
-    save_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
-    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
-    assert any("group_1/inner_group_1" in name for name in loaded.load_report.loaded)
-    for name, array in tensors_of(model).items():
-        np.testing.assert_array_equal(loaded.official_variables()[name], array)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("sharing", ["attention", "ffn", "none"])
 def test_partial_sharing_is_written_as_groups(
     sharing, tiny_config, tiny_features, tmp_path
 ):
     config = tiny_config(
-        parameter_sharing=sharing, num_hidden_groups=2, inner_group_num=2
+        parameter_sharing=sharing, num_hidden_layers=2, inner_group_num=2
     )
     model = AlbertModel(config)
     save_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
     loaded = AlbertModel.from_pretrained(tmp_path)
     assert loaded.config.parameter_sharing == "all"
-    assert loaded.config.num_hidden_groups == 4
+    assert loaded.config.num_hidden_groups == 2
     np.testing.assert_allclose(
         loaded(tiny_features)["sequence_output"],
         model(tiny_features)["sequence_output"],
@@ -128,6 +119,7 @@ def test_hub_variables(scope, tiny_config, tmp_path):
         np.testing.assert_array_equal(variable, tensors[name])
 
 
+@pytest.mark.slow
 def test_a_named_step_of_several(tiny_config, tmp_path):
     models = [AlbertModel(tiny_config()) for _ in range(2)]
     for step, model in enumerate(models):
@@ -139,53 +131,6 @@ def test_a_named_step_of_several(tiny_config, tmp_path):
     save_tf1_checkpoint(models[1], tmp_path / "model.ckpt-best")
     best = AlbertModel.from_pretrained(tmp_path)
     np.testing.assert_array_equal(best.pooler.kernel, models[1].pooler.kernel)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"num_hidden_groups": 2}, "lacks bert/encoder/transformer/group_1"),
-        ({"embedding_size": 8}, r"word_embeddings with shape \[37, 6\]"),
-        ({"vocab_size": 38}, r"the model needs \[38, 6\]"),
-        ({"embedding_size": 12}, "word_embeddings with shape"),
-    ],
-)
-def test_another_configuration_is_refused(change, message, tiny_config, tmp_path):
-    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "model.ckpt-best")
-    model = AlbertModel(tiny_config(**change))
-    before = [v.numpy() for v in model.trainable_variables]
-    with pytest.raises(UserError, match=message):
-        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
-    for array, variable in zip(before, model.trainable_variables, strict=True):
-        np.testing.assert_array_equal(array, variable)
-
-
-def test_more_groups_than_the_model_has(tiny_config, tmp_path):
-    prefix = tmp_path / "model.ckpt-best"
-    save_tf1_checkpoint(AlbertModel(tiny_config(num_hidden_groups=2)), prefix)
-    with pytest.raises(UserError, match="has no place for: .*group_1"):
-        albert_tf.load_tf1_checkpoint(AlbertModel(tiny_config()), prefix)
-
-
-def test_a_checkpoint_of_something_else(tiny_config, tmp_path):
-    write(tmp_path / "model.ckpt-1", {"dense/kernel": np.zeros((2, 2), "float32")})
-    with pytest.raises(UserError, match="holds no tensor that fits"):
-        albert_tf.load_tf1_checkpoint(
-            AlbertModel(tiny_config()), tmp_path / "model.ckpt-1", allow_missing=[""]
-        )
-
-
-def test_missing_and_damaged_files(tiny_config, tmp_path):
-    model = AlbertModel(tiny_config())
-    with pytest.raises(UserError, match="There is no checkpoint"):
-        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
-    save_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
-    (tmp_path / "model.ckpt-best.data-00000-of-00001").write_bytes(b"")
-    with pytest.raises(UserError, match="is damaged"):
-        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
-    (tmp_path / "model.ckpt-best.index").write_bytes(b"no index")
-    with pytest.raises(UserError, match="is damaged"):
-        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
 
 
 def test_a_checkpoint_file_that_names_another_directory(tiny_config, tmp_path):
@@ -205,9 +150,42 @@ def test_a_checkpoint_file_that_names_another_directory(tiny_config, tmp_path):
     assert find_tf1_prefix(str(folder)) is None
 
 
-def test_no_config_beside_it(tiny_config, tmp_path):
-    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "model.ckpt-best")
+@pytest.mark.parametrize(
+    ("saved", "changes", "message"),
+    [
+        ({}, {"num_hidden_groups": 2}, "lacks bert/encoder/transformer/group_1"),
+        ({}, {"embedding_size": 8}, r"word_embeddings with shape \[37, 6\]"),
+        ({}, {"vocab_size": 38}, r"the model needs \[38, 6\]"),
+        ({"num_hidden_groups": 2}, {}, "has no place for: .*group_1"),
+    ],
+)
+def test_another_configuration_is_refused(
+    saved, changes, message, tiny_config, tmp_path
+):
+    save_tf1_checkpoint(AlbertModel(tiny_config(**saved)), tmp_path / "model.ckpt-best")
+    model = AlbertModel(tiny_config(**changes))
+    before = [v.numpy() for v in model.trainable_variables]
+    with pytest.raises(UserError, match=message):
+        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    for array, variable in zip(before, model.trainable_variables, strict=True):
+        np.testing.assert_array_equal(array, variable)
+
+
+def test_what_is_no_checkpoint_of_the_model(tiny_config, tmp_path):
+    model, prefix = AlbertModel(tiny_config()), tmp_path / "model.ckpt-best"
+
+    def refused(message, **options):
+        with pytest.raises(UserError, match=message):
+            albert_tf.load_tf1_checkpoint(model, prefix, **options)
+
+    refused("There is no checkpoint")
+    write(prefix, {"dense/kernel": np.zeros((2, 2), "float32")})
+    refused("holds no tensor that fits", allow_missing=[""])
+    save_tf1_checkpoint(model, prefix)
     (tmp_path / "albert_config.json").unlink()
     (tmp_path / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match=r"no albert_config\.json beside it"):
         AlbertModel.from_pretrained(tmp_path)
+    for name in ("data-00000-of-00001", "index"):
+        (tmp_path / f"{prefix.name}.{name}").write_bytes(b"")
+        refused("is damaged")

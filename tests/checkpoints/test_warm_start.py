@@ -76,6 +76,7 @@ def test_layers_take_the_mean_of_those_they_stand_for(source, target, expected):
     assert moved(source, target, rule=MEAN) == (expected, expected)
 
 
+@pytest.mark.slow
 def test_the_mean_of_equal_layers_is_each_of_them(tiny_config, tiny_features, tmp_path):
     shared = AlbertForPreTraining(tiny_config())
     shared.save_pretrained(tmp_path / "a")
@@ -97,6 +98,7 @@ def test_sublayers_move_apart_where_only_one_is_shared():
     assert moved(source, target) == ([0, 0], [0, 2])
 
 
+@pytest.mark.slow
 def test_deeper_model_computes_with_the_weights_it_starts_from(
     tiny_config, tiny_features, tmp_path
 ):

@@ -1,13 +1,15 @@
 """Parameter counts: published ones, and the models' own."""
 
-import itertools
-
 import pytest
 
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.albert import backward_flops
+from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import encoder_parameters
+from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters
-from albert_tf.models.albert import AlbertModel
+from albert_tf.costs.albert import training_flops
+from albert_tf.costs.albert import training_memory
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
@@ -26,28 +28,18 @@ def test_released_sizes(name, encoder, pretraining):
     assert sum(pretraining_parameters(config).values()) == pretraining
 
 
-@pytest.mark.parametrize(
-    ("embedding_size", "sharing", "parameters", "millions"),
-    [
-        (128, "all", 11_683_584, 12),
-        (128, "attention", 63_647_232, 64),
-        (128, "ffn", 37_686_528, 38),
-        (128, "none", 89_650_176, 89),
-        (768, "all", 31_114_752, 31),
-        (768, "attention", 83_078_400, 83),
-        (768, "ffn", 57_117_696, 57),
-        (768, "none", 109_081_344, 108),
-    ],
-)
-def test_sharing_as_in_the_paper(embedding_size, sharing, parameters, millions):
-    # `millions` is table 4 of the paper, which counts now with, now without the
-    # pooler (0.59 M).
-    config = AlbertConfig.released(
-        "base_v2", embedding_size=embedding_size, parameter_sharing=sharing
-    )
-    count = sum(encoder_parameters(config).values())
-    assert count == parameters
-    assert abs(count / 1e6 - millions) < 1.1
+# Table 4 of the paper, whose numbers, in millions, are now with, now without the pooler
+# (0.59); the second ones are for embeddings as wide as the layers.
+_PAPER = {"all": (12, 31), "attention": (64, 83), "ffn": (38, 57), "none": (89, 108)}
+
+
+@pytest.mark.parametrize("sharing", _PAPER)
+def test_sharing_as_in_the_paper(sharing):
+    for width, millions in zip((128, 768), _PAPER[sharing], strict=True):
+        config = AlbertConfig.released(
+            "base_v2", embedding_size=width, parameter_sharing=sharing
+        )
+        assert abs(sum(encoder_parameters(config).values()) / 1e6 - millions) < 1.1
 
 
 def test_bert_is_one_config_away():
@@ -57,44 +49,72 @@ def test_bert_is_one_config_away():
     assert sum(encoder_parameters(config).values()) == 109_482_240  # BERT-base
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sharing", "embedding_size", "groups", "inner"),
-    [
-        *itertools.product(["all", "none"], [6, 12], [1, 2], [1]),
-        ("attention", 6, 2, 2),
-        ("ffn", 6, 3, 2),
-    ],
-)
-def test_counts_equal_the_model(tiny_config, sharing, embedding_size, groups, inner):
-    config = tiny_config(
-        parameter_sharing=sharing,
-        embedding_size=embedding_size,
-        num_hidden_groups=groups,
-        inner_group_num=inner,
-    )
-    for counts, model_class in (
-        (encoder_parameters, AlbertModel),
-        (pretraining_parameters, AlbertForPreTraining),
-    ):
-        assert sum(counts(config).values()) == model_class(config).count_params()
-
-
 @pytest.mark.parametrize(
     "changes",
     [
+        {"embedding_size": 12},
+        {"embedding_size": 12, "always_map_embeddings": True},
+        {"parameter_sharing": "none", "num_hidden_groups": 2},
+        {"parameter_sharing": "attention", "inner_group_num": 2},
+        {"parameter_sharing": "ffn", "num_hidden_groups": 3, "inner_group_num": 2},
         {"position_embedding_type": "rotary", "hidden_act": "swiglu"},
-        {"norm": "pre", "num_hidden_groups": 2},
         {"norm": "pre", "use_bias": False, "hidden_act": "geglu"},
+        {"depth_adapter_rank": 2},
+        {"padding_idx": 1},
     ],
 )
-def test_counts_of_blocks_of_today(tiny_config, changes):
+def test_counts_equal_the_model(changes, tiny_config):
     config = tiny_config(**changes)
-    count = sum(pretraining_parameters(config).values())
-    assert count == AlbertForPreTraining(config).count_params()
+    model = AlbertForPreTraining(config)
+    for counts, counted in (
+        (encoder_parameters, model.albert),
+        (pretraining_parameters, model),
+    ):
+        assert sum(counts(config).values()) == counted.count_params()
 
 
-def test_released_base_model():
-    model = AlbertModel(AlbertConfig.released("base_v2"))
-    assert model.count_params() == 11_683_584
-    assert len(model.official_names()) == 25
+def test_operations_counted_by_hand(tiny_config):
+    """Of two blocks, E = 6, H = 12, I = 20, 10 tokens, of which 2 are masked."""
+    forward = forward_flops(tiny_config(num_hidden_layers=2), 10, 2)
+    blocks = {
+        "attention projections": 4 * 2 * 12 * 12,
+        "attention scores": 2 * 2 * 10 * 12,  # and the context
+        "feed-forward": 2 * 2 * 12 * 20,
+    }
+    # The last block computes queries and all that follows for 3 tokens of 10.
+    last = 2 * 2 * 12 * 12 + 0.3 * (2 * 2 * 12 * 12 + 2 * 2 * 10 * 12 + 2 * 2 * 12 * 20)
+    assert forward == pytest.approx(
+        {
+            **blocks,
+            "embedding mapping": 2 * 6 * 12,
+            "last block": last,
+            "masked LM head": 0.2 * (2 * 12 * 6 + 2 * 6 * 37),
+            "pooler": 2 * 12 * 12 / 10,
+        }
+    )
+    total = sum(forward.values())
+    assert backward_flops(forward) == pytest.approx(2 * total)
+    # Once more all products of the blocks, and half of attention's own a third time.
+    again = sum(blocks.values()) + blocks["attention scores"] / 2 + last
+    assert training_flops(forward, rematerialize=True) == pytest.approx(
+        3 * total + again
+    )
+
+
+def test_memory_counted_by_hand(tiny_config):
+    config = tiny_config(num_hidden_layers=2)
+    sizes = {"batch_size": 3, "length": 10, "predictions": 2}
+    block = 8 * 12 + 20 + 3 * 10
+    assert block_values(config, 10) == block
+    whole, again = (
+        training_memory(config, **sizes, rematerialize=again, activation_bytes=2)
+        for again in (False, True)
+    )
+    weights = 4 * sum(pretraining_parameters(config).values())
+    assert (whole["weights"], whole["gradients"]) == (weights, weights)
+    assert whole["optimizer (up to two moments)"] == 2 * weights
+    assert whole["masked LM logits"] == 4 * 2 * 3 * 2 * 37
+    assert whole["activations"] == 2 * 30 * (2 * block + 3 * 6)
+    assert again["activations"] == 2 * 30 * (2 * 12 + block + 3 * 6)
+    parts = "gradients of each block"
+    assert whole[parts] == 2 * again[parts]

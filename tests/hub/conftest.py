@@ -2,8 +2,10 @@
 
 import hashlib
 import http.server
+import io
 import json
 import re
+import tarfile
 import threading
 import urllib.parse
 
@@ -131,6 +133,25 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture(autouse=True)
 def _own_cache(cache):
     """Every test here unpacks into a cache of its own."""
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Makes an archive of members {name: bytes, or a `TarInfo`}."""
+
+    def make(members, name="model.tar.gz"):
+        path = tmp_path / name
+        with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as tar:
+            for member, data in members.items():
+                if isinstance(data, tarfile.TarInfo):
+                    tar.addfile(data)
+                    continue
+                info = tarfile.TarInfo(member)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        return path
+
+    return make
 
 
 @pytest.fixture

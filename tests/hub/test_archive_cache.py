@@ -1,24 +1,12 @@
 """Damage of an archive, and of what the cache holds, is noticed."""
 
-import io
 import os
 import pathlib
-import tarfile
 
 import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
-
-
-def uncompressed(folder, names):
-    path = folder / "model.tar"
-    with tarfile.open(path, "w") as tar:
-        for name in names:
-            info = tarfile.TarInfo(name)
-            info.size = 5
-            tar.addfile(info, io.BytesIO(b"hello"))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -32,8 +20,8 @@ def uncompressed(folder, names):
         lambda data: data + data,
     ],
 )
-def test_a_damaged_header_is_no_end(tmp_path, leftovers, change):
-    path = uncompressed(tmp_path, "abc")
+def test_a_damaged_header_is_no_end(archive, leftovers, change):
+    path = archive(dict.fromkeys("abc", b"hello"), "model.tar")
     assert sorted(os.listdir(local_directory(path))) == ["a", "b", "c"]
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(UserError, match=r"model\.tar is damaged or not a tar archive"):
@@ -55,9 +43,9 @@ def added(path):
 
 @pytest.mark.parametrize("damage", [changed, removed, added])
 def test_what_is_damaged_in_the_cache_is_unpacked_again(
-    hub, tmp_path, monkeypatch, damage
+    hub, archive, monkeypatch, damage
 ):
-    path = uncompressed(tmp_path, "ab")
+    path = archive(dict.fromkeys("ab", b"hello"), "model.tar")
     hub.files["/m.tar"] = (path.read_bytes(), {})
     for source in (path, hub.address("/m.tar")):
         folder = pathlib.Path(local_directory(source))
@@ -71,8 +59,8 @@ def test_what_is_damaged_in_the_cache_is_unpacked_again(
         local_directory(hub.address("/m.tar"))
 
 
-def test_what_an_earlier_version_unpacked_gets_a_list(tmp_path):
-    path = uncompressed(tmp_path, "ab")
+def test_what_an_earlier_version_unpacked_gets_a_list(archive):
+    path = archive(dict.fromkeys("ab", b"hello"), "model.tar")
     folder = pathlib.Path(local_directory(path))
     list_of_files = folder.with_name(f"{folder.name}.json")
     list_of_files.unlink()

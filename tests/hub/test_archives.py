@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import io
 import os
 import pathlib
 import tarfile
@@ -18,25 +17,6 @@ from albert_tf.hub.names import local_directory
 
 
 @pytest.fixture
-def archive(tmp_path):
-    """Makes an archive of members {name: bytes, or a `TarInfo`}."""
-
-    def make(members, name="model.tar.gz"):
-        path = tmp_path / name
-        with tarfile.open(path, "w:gz") as tar:
-            for member, data in members.items():
-                if isinstance(data, tarfile.TarInfo):
-                    tar.addfile(data)
-                    continue
-                info = tarfile.TarInfo(member)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-        return path
-
-    return make
-
-
-@pytest.fixture
 def official(tmp_path, tiny_config, material, archive):
     """An archive laid out like albert_base_v2.tar.gz, and the model in it."""
     model = albert_tf.AlbertForPreTraining(tiny_config(vocab_size=36))
@@ -45,6 +25,23 @@ def official(tmp_path, tiny_config, material, archive):
     members = {f"albert_base/{p.name}": p.read_bytes() for p in folder.iterdir()}
     members["albert_base/30k-clean.model"] = (material / "vocab.model").read_bytes()
     return archive(members), model
+
+
+def test_a_url_is_asked_once(hub, official, monkeypatch):
+    path, _ = official
+    data = path.read_bytes()
+    md5 = base64.b64encode(hashlib.md5(data).digest()).decode()  # as Google's storage
+    headers = {"x-goog-hash": f"crc32c=AAAAAA==,md5={md5}"}
+    hub.files["/models/albert.tar.gz"] = (data, headers)
+    url = hub.address("/models/albert.tar.gz")
+    folder = local_directory(url)
+    assert os.path.isfile(os.path.join(folder, "albert_config.json"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert local_directory(url) == folder
+    assert len(hub.requests) == 1
+    assert local_directory(path) == folder  # the same hash
+    with pytest.raises(UserError, match="HF_HUB_OFFLINE forbids downloading it"):
+        local_directory(hub.address("/models/other.tar.gz"))
 
 
 def test_an_official_archive(official, cache, leftovers):
@@ -60,39 +57,7 @@ def test_an_official_archive(official, cache, leftovers):
     assert not leftovers()
 
 
-def test_a_tfhub_archive(tmp_path, tiny_config, material, archive):
-    model = albert_tf.AlbertModel(tiny_config(vocab_size=36))
-    save_tf1_checkpoint(model, tmp_path / "variables" / "variables")
-    folder = tmp_path / "variables"
-    config = (folder / "albert_config.json").read_bytes()
-    members = {
-        "./saved_model.pb": b"",
-        "./assets/albert_config.json": config,
-        "./assets/30k-clean.model": (material / "vocab.model").read_bytes(),
-    }
-    for path in folder.glob("variables.*"):
-        members[f"./variables/{path.name}"] = path.read_bytes()
-    path = archive(members)
-    loaded = albert_tf.AlbertModel.from_pretrained(path)
-    np.testing.assert_array_equal(loaded.pooler.kernel, model.pooler.kernel)
-    assert albert_tf.load_tokenizer(path).vocab_size == 36
-
-
-def test_a_url_is_asked_once(hub, official, monkeypatch):
-    path, _ = official
-    hub.files["/models/albert.tar.gz"] = (path.read_bytes(), {})
-    url = hub.address("/models/albert.tar.gz")
-    folder = local_directory(url)
-    assert os.path.isfile(os.path.join(folder, "albert_config.json"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert local_directory(url) == folder
-    assert len(hub.requests) == 1
-    assert local_directory(path) == folder  # the same hash
-    with pytest.raises(UserError, match="HF_HUB_OFFLINE forbids downloading it"):
-        local_directory(hub.address("/models/other.tar.gz"))
-
-
-@pytest.mark.parametrize("damage", [b"", b"{}", b'{"sha256": 5}', b'{"sha256": ".."}'])
+@pytest.mark.parametrize("damage", [b"{}", b'{"sha256": ".."}'])
 def test_a_damaged_note_on_a_url_is_made_again(hub, official, cache, damage):
     hub.files["/models/albert.tar.gz"] = (official[0].read_bytes(), {})
     url = hub.address("/models/albert.tar.gz")
@@ -120,37 +85,6 @@ def test_the_hash_of_a_url(hub, archive, cache, leftovers):
         local_directory(wrong)  # though it is in the cache
 
 
-def test_the_hash_of_googles_storage(hub, archive):
-    data = archive({"a": b"1"}).read_bytes()
-    for content, fits in ((data, True), (b"other", False)):
-        md5 = base64.b64encode(hashlib.md5(content).digest()).decode()
-        name = f"/{fits}.tar.gz"
-        hub.files[name] = (data, {"x-goog-hash": f"crc32c=AAAAAA==,md5={md5}"})
-        if fits:
-            local_directory(hub.address(name))
-            continue
-        with pytest.raises(UserError, match="arrived damaged: its MD5 hash differs"):
-            local_directory(hub.address(name))
-
-
-def test_downloads_that_fail(hub, archive, cache, leftovers):
-    with pytest.raises(
-        UserError, match=r"none\.tar\.gz could not be down.*: HTTP Error 404: Not"
-    ):
-        local_directory(hub.address("/none.tar.gz"))
-    with pytest.raises(UserError, match=r"downloaded: Connection refused; check the"):
-        local_directory("https://127.0.0.1:9/a.tar.gz")
-    data = archive({"a": bytes(5000)}).read_bytes()
-    hub.files["/short.tar.gz"] = (data[:-9], {"Content-Length": str(len(data))})
-    with pytest.raises(UserError, match=r"broke off after [\d,]+ of [\d,]+ bytes"):
-        local_directory(hub.address("/short.tar.gz"))
-    hub.files["/page"] = (b"<html>", {})
-    with pytest.raises(UserError, match="/page is damaged or not a tar archive"):
-        local_directory(hub.address("/page"))
-    assert not leftovers()
-    assert not (cache / "archives").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -171,8 +105,8 @@ def test_unsafe_archives(archive, cache, leftovers, tmp_path, name, message):
     assert not (cache / "archives").exists()
 
 
-def test_a_root_path_stays_in_the_cache(archive, cache):
-    folder = local_directory(archive({"/a": b"1", "b": b"2"}))
+def test_paths_from_the_root_stay_in_the_cache(archive, cache):
+    folder = local_directory(archive({"/a": b"1", "./b": b"2"}))
     assert sorted(os.listdir(folder)) == ["a", "b"]
     assert pathlib.Path(folder).parent == cache / "archives"
 

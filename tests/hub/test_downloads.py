@@ -47,7 +47,6 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
     ("answer", "message"),
     [
         (CHUNKED + b"400\r\nabc", "could not be downloaded: IncompleteRead"),
-        (OK + b"Content-Length: some\r\n\r\nabc", "not a tar archive"),
         (OK + b"Content-Length: -5\r\n\r\nabc", "not a tar archive"),
         (OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\nabc", "not a tar archive"),
         (OK + b"Content-Length: 9\r\n\r\nabc", "broke off after 3 of 9 bytes"),
@@ -77,18 +76,14 @@ def test_one_sentence_says_what_is_wrong(server, cache, answer, message):
     [
         "http://",
         "http://[::1/a.tar.gz",
-        "http://127.0.0.1:port/a.tar.gz",
         "http://127.0.0.1:99999/a.tar.gz",
-        "http://127.0.0.1:9/a b.tar.gz",
-        "http://127.0.0.1:9/é.tar.gz",
+        "http://127.0.0.1:9/é b.tar.gz",
         f"http://{'a' * 70}.invalid/a.tar.gz",
         "http://a..b/a.tar.gz",
         "HTTP://127.0.0.1:9/a.tar.gz",
         "https://:0/",
         "ftp://127.0.0.1/a.tar.gz",
-        "s4://bucket/model",
         "://x",
-        "a\0b",
         "http://127.0.0.1:9/a\0b",
     ],
 )

@@ -32,29 +32,27 @@ def _patience(predictions, same, threshold):
     return found
 
 
-@pytest.mark.parametrize("threshold", [1, 2])
-def test_patience_counts_layers_of_one_label(threshold):
-    expected = _patience(_LOGITS.argmax(-1), lambda a, b: a == b, threshold)
-    rule = ExitRule("patience", threshold)
-    np.testing.assert_array_equal(_left(_LOGITS, rule, "single_label"), expected)
+@pytest.mark.parametrize(
+    ("kind", "rule", "predictions", "same"),
+    [
+        ("single_label", ("patience", 1), _LOGITS.argmax(-1), np.equal),
+        ("single_label", ("patience", 2), _LOGITS.argmax(-1), np.equal),
+        ("multi_label", ("patience", 1), _LOGITS > 0, np.array_equal),
+        (
+            "regression",
+            ("patience", 1, 1.5),
+            _LOGITS[..., :1],
+            lambda a, b: abs(a - b) < 1.5,
+        ),
+    ],
+)
+def test_patience_counts_layers_of_one_answer(kind, rule, predictions, same):
+    logits = _LOGITS[..., :1] if kind == "regression" else _LOGITS
+    rule = ExitRule(*rule)
+    expected = _patience(predictions, same, rule.threshold)
+    np.testing.assert_array_equal(_left(logits, rule, kind), expected)
     assert expected.any()
     assert not expected.all()
-
-
-def test_patience_counts_layers_of_the_same_labels():
-    expected = _patience(_LOGITS > 0, np.array_equal, 1)
-    found = _left(_LOGITS, ExitRule("patience", 1), "multi_label")
-    np.testing.assert_array_equal(found, expected)
-    assert expected.any()
-
-
-@pytest.mark.parametrize("tolerance", [0.5, 1.5])
-def test_patience_counts_layers_of_almost_one_number(tolerance):
-    numbers = _LOGITS[..., :1]
-    expected = _patience(numbers, lambda a, b: abs(a - b) < tolerance, 1)
-    found = _left(numbers, ExitRule("patience", 1, tolerance), "regression")
-    np.testing.assert_array_equal(found, expected)
-    assert expected.any()
 
 
 def _shares(logits):

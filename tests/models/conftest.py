@@ -15,4 +15,4 @@ _MODELS = {
 def model(request, tiny_config):
     """A model with the smallest config, once of each class."""
     model_class = getattr(albert_tf, request.param)
-    return model_class(tiny_config(), **_MODELS[request.param])
+    return model_class(tiny_config(num_hidden_layers=1), **_MODELS[request.param])

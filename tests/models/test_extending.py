@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors import numpy as safetensors
 
 from albert_tf import bundle
 from albert_tf.commands.convert import main
@@ -17,9 +18,6 @@ from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import AlbertFamily
 from albert_tf.inference.loading import guessing_class
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import pretrained
 from albert_tf.tasks.registry import create_task
@@ -91,6 +89,9 @@ def test_it_is_converted_there_and_back(
     theirs = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert theirs["architectures"] == ["AlbertForTextLength"]
     assert theirs["length_scale"] == 2.5
+    tensors = safetensors.load_file(tmp_path / "theirs" / "model.safetensors")
+    kernel = np.transpose(saved.length_head.kernel)
+    np.testing.assert_array_equal(tensors["length.dense.weight"], kernel)
     back = text_length.from_pretrained(tmp_path / "back")
     assert_same_weights(back, saved)
     np.testing.assert_array_equal(back(tiny_features), saved(tiny_features))
@@ -98,16 +99,6 @@ def test_it_is_converted_there_and_back(
     assert_same_weights(again, saved)
     # Official checkpoints hold tensors and the encoder's config only.
     assert again.head_config() == {"num_bins": 5, "scale": 1.0}
-
-
-def test_hugging_face_gets_its_names(saved, tmp_path):
-    from safetensors import numpy as safetensors
-
-    convert(tmp_path, "model", "theirs", "--to_format=huggingface")
-    tensors = safetensors.load_file(tmp_path / "theirs" / "model.safetensors")
-    kernel = saved.length_head.kernel
-    np.testing.assert_array_equal(tensors["length.dense.weight"], np.transpose(kernel))
-    np.testing.assert_array_equal(tensors["length.dense.bias"], np.arange(5.0))
 
 
 def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
@@ -126,36 +117,23 @@ def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_it_is_served(saved, tmp_path):
-    export(ExportOptions(str(tmp_path / "model"), str(tmp_path / "served")))
-    answers = Predictor(tmp_path / "served").arrays(["a b c"])
-    ids = np.array([[2, 5, 6, 7, 3]])
-    expected = saved({"input_ids": ids})
-    np.testing.assert_allclose(answers["bins"], expected, atol=1e-5)
-    description = (tmp_path / "served" / "1" / "signature.json").read_text()
-    assert json.loads(description)["serves"] == "length"
-
-
-@pytest.mark.slow
-def test_the_documented_use(project, vocabulary, tiny_config, tmp_path, monkeypatch):
+def test_the_documented_use(
+    project, text_length, vocabulary, tiny_config, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vocab.txt").write_text(vocabulary("a"))
     AlbertModel(tiny_config()).save_pretrained("mine", load_tokenizer("vocab.txt"))
     exec(documented(project, "use of the model"), {})
     assert (tmp_path / "theirs" / "model.safetensors").exists()
-    assert Predictor("served/lengths")("a")["bins"].shape == (5,)
+    answers = Predictor("served/lengths").arrays(["a a"])
+    model = text_length.from_pretrained("lengths")
+    expected = model({"input_ids": np.array([[2, 5, 5, 3]])})
+    np.testing.assert_allclose(answers["bins"], expected, atol=1e-5)
+    description = json.loads((tmp_path / "served/lengths/1/signature.json").read_text())
+    assert description["serves"] == "length"
 
 
-def test_a_new_head_is_not_served(saved, tmp_path):
-    pretrained = AlbertForPreTraining(saved.config)
-    pretrained.save_pretrained(tmp_path / "other", load_tokenizer(tmp_path / "model"))
-    options = ExportOptions(str(tmp_path / "other"), str(tmp_path / "m"), task="length")
-    with pytest.raises(
-        UserError, match="=length does not fit .*from encoder, embedding, mask"
-    ):
-        export(options)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["model_directory", "tf1", "huggingface"])
 def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys):
     registry.register_model(OtherModel)

@@ -1,5 +1,7 @@
 """Features of models: names of this project and of others, and the ids alone."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -37,25 +39,20 @@ def test_their_names_mean_the_same(model, features):
     assert np.abs(without - expected).max() > 1e-3  # mask and segments matter
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
-def test_their_types_are_taken(model, features, dtype):
-    expected = first(model(features))
-    given = {k: v.astype("int64") for k, v in theirs(features).items()}
-    given["attention_mask"] = given["attention_mask"].astype(dtype)
-    np.testing.assert_allclose(first(model(given)), expected, atol=1e-6)
-
-
-def test_ids_alone(model, features):
+def test_ids_alone_and_other_types(model, features):
     ids = features["input_ids"]
     expected = first(model({"input_ids": ids}))
     for given in (ids, keras.ops.convert_to_tensor(ids)):
         np.testing.assert_array_equal(first(model(given)), expected)
-    np.testing.assert_allclose(
-        first(model.predict(ids, verbose=0)), expected, atol=1e-6
-    )
+    expected = first(model(features))
+    for dtype in ("bool", "int64", "float32"):
+        given = {k: v.astype("int64") for k, v in theirs(features).items()}
+        given["attention_mask"] = given["attention_mask"].astype(dtype)
+        np.testing.assert_allclose(first(model(given)), expected, atol=1e-6)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", ["AlbertModel"], indirect=True)
 def test_predict_and_symbolic_inputs(model, features):
     expected = first(model(features))
     for given in (features, theirs(features)):
@@ -85,30 +82,18 @@ def test_outputs_have_their_names(model, features):
         outputs.loss  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("attention_masks", "has no feature 'attention_masks'; did you mean 'attenti"),
-        ("position_ids", "has no feature 'position_ids'"),
-        ("x", "has no feature 'x'; it takes input_ids, input_mask, .*token_type_ids"),
-    ],
-)
-def test_unknown_names(model, features, name, message):
-    with pytest.raises(UserError, match=message):
-        model({**features, name: features["input_mask"]})
-    with pytest.raises(UserError, match=message):
-        model.predict({**features, name: features["input_mask"]}, verbose=0)
-
-
-def test_missing_and_doubled_names(model, features):
-    with pytest.raises(UserError, match="lack input_ids; got input_mask"):
-        model({"input_mask": features["input_mask"]})
+def test_names_that_are_wrong_missing_or_doubled(tiny_config, features):
+    model = albert_tf.AlbertModel(tiny_config())
     mask = features["input_mask"]
-    with pytest.raises(UserError, match="input_mask and attention_mask are the same"):
-        model({**features, "attention_mask": mask})
-
-
-def test_absent_features_and_labels():
+    for given, message in (
+        ({**features, "attention_masks": mask}, "'attention_masks'; did you mean 'att"),
+        ({**features, "x": mask}, "feature 'x'; it takes input_ids, .*token_type_ids"),
+        ({"input_mask": mask}, "lack input_ids; got input_mask"),
+        ({**features, "attention_mask": mask}, "input_mask and attention_mask are the"),
+    ):
+        for call in (model, functools.partial(model.predict, verbose=0)):
+            with pytest.raises(UserError, match=message):
+                call(given)
     assert named_features({"input_ids": 1, "token_type_ids": None}) == {"input_ids": 1}
     batch = {"input_ids": 1, "masked_lm_ids": 2, "labels": 3}
     assert named_features(batch) == batch

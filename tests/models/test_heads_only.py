@@ -8,109 +8,73 @@ import tensorflow as tf
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
+from tests.models.block_reference import MODERN
 
 SEED = tf.constant([5, 17], tf.int32)
 PAIR_IDS = np.array([[1, 1, 1, 2, 2, 2, 2]] * 2, "int32")
 CLS_POSITIONS = np.array([[0, 3]] * 2, "int32")
+_MODERN = {**MODERN, "num_attention_heads": 2, "num_hidden_layers": 2}
 _OTHERS = [
     ({}, {"depth_loop": True}),
     ({"parameter_sharing": "none", "num_hidden_layers": 2}, {"rematerialize": True}),
     ({"num_hidden_layers": 1}, {}),
+    ({**_MODERN, "num_hidden_layers": 1}, {}),
+    ({"num_hidden_groups": 2, "inner_group_num": 2}, {}),
 ]
 CASES = [
     ({}, {"depth_loop": True, "rematerialize": True}),
-    ({"num_hidden_groups": 2, "inner_group_num": 2}, {}),
+    (_MODERN, {}),
     *(pytest.param(*case, marks=pytest.mark.nightly) for case in _OTHERS),
 ]
 
 
-@pytest.fixture
-def pooled_features(tiny_features):
-    """Returns a classifier's features: no positions to predict."""
-    return {k: v for k, v in tiny_features.items() if k != "masked_lm_positions"}
-
-
-def loss_and_gradients(compute, variables):
-    """Computes both for a training step; `compute` returns tensors."""
-
+def gradients(model, features, names, heads_only):
+    """Those of a training step whose loss reads some outputs."""
     with tf.GradientTape() as tape:
-        loss = tf.add_n([tf.reduce_sum(output**2) for output in compute()])
-    gradients = tape.gradient(loss, [v.value for v in variables])
-    return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+        outputs = model(
+            features, training=True, dropout_seed=SEED, heads_only=heads_only
+        )
+        loss = tf.add_n([tf.reduce_sum(outputs[name] ** 2) for name in names])
+    found = tape.gradient(loss, [v.value for v in model.trainable_variables])
+    return [np.array(tf.convert_to_tensor(gradient)) for gradient in found]
 
 
-def assert_same_training(compute, variables):
-    """`compute(True)` and `compute(False)` have the same loss and gradients."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("changes", "options"), CASES)
+@pytest.mark.parametrize("read", ["pooled", "logits", "packed"])
+def test_same_numbers_and_gradients(read, changes, options, tiny_config, tiny_features):
+    keras.utils.set_random_seed(4)
+    model_class = AlbertModel if read == "pooled" else AlbertForPreTraining
+    model = model_class(tiny_config(**changes), **options)
+    names = ["masked_lm_logits", "sentence_order_logits"]
+    if read == "pooled":
+        del tiny_features["masked_lm_positions"]
+        names = ["pooled_output"]
+    if read == "packed":
+        tiny_features |= {"pair_ids": PAIR_IDS, "cls_positions": CLS_POSITIONS}
+    whole, saving = (model(tiny_features, heads_only=only) for only in (False, True))
+    assert sorted(saving) == names
+    for name in names:
+        np.testing.assert_allclose(saving[name], whole[name], rtol=0, atol=3e-6)
     expected, found = (
-        loss_and_gradients(lambda saving=saving: compute(saving), variables)
-        for saving in (False, True)
+        gradients(model, tiny_features, names, only) for only in (False, True)
     )
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
-    largest = max(np.abs(gradient).max() for gradient in expected[1])
-    for gradient, other in zip(found[1], expected[1], strict=True):
+    largest = max(np.abs(gradient).max() for gradient in expected)
+    for gradient, other in zip(found, expected, strict=True):
         # The sums over positions are made in another order: a few roundings.
-        np.testing.assert_allclose(gradient, other, rtol=0, atol=3e-6 * largest)
+        np.testing.assert_allclose(gradient, other, rtol=0, atol=1e-5 * largest)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("changes", "options"), CASES)
-def test_same_pooled_output_and_gradients(
-    tiny_config, pooled_features, changes, options
-):
-    keras.utils.set_random_seed(4)
-    model = AlbertModel(tiny_config(**changes), **options)
-    whole = model(pooled_features)["pooled_output"]
-    saving = model(pooled_features, heads_only=True)
-    assert set(saving) == {"pooled_output"}
-    np.testing.assert_allclose(saving["pooled_output"], whole, rtol=0, atol=1e-6)
-
-    def compute(heads_only):
-        outputs = model(
-            pooled_features, training=True, dropout_seed=SEED, heads_only=heads_only
-        )
-        return [outputs["pooled_output"][:, :3]]
-
-    assert_same_training(compute, model.trainable_variables)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("changes", "options"), CASES)
-@pytest.mark.parametrize("packed", [False, True])
-def test_same_logits_and_gradients(
-    tiny_config, tiny_features, changes, options, packed
-):
-    keras.utils.set_random_seed(4)
-    if packed:
-        own = {"pair_ids": PAIR_IDS, "cls_positions": CLS_POSITIONS}
-        tiny_features = {**tiny_features, **own}
-    model = AlbertForPreTraining(tiny_config(**changes), **options)
-    whole = model(tiny_features)
-    saving = model(tiny_features, heads_only=True)
-    assert set(saving) == {"masked_lm_logits", "sentence_order_logits"}
-    for name, logits in saving.items():
-        np.testing.assert_allclose(logits, whole[name], rtol=0, atol=3e-6)
-
-    def compute(heads_only):
-        outputs = model(
-            tiny_features, training=True, dropout_seed=SEED, heads_only=heads_only
-        )
-        return [outputs[name] for name in sorted(saving)]
-
-    assert_same_training(compute, model.trainable_variables)
-
-
-def test_several_texts_in_a_row(tiny_config, pooled_features):
-    model = AlbertModel(tiny_config())
-    for features in (
-        {**pooled_features, "pair_ids": PAIR_IDS},
-        {**pooled_features, "pair_ids": PAIR_IDS, "cls_positions": CLS_POSITIONS},
-    ):
-        np.testing.assert_allclose(
-            model(features, heads_only=True)["pooled_output"],
-            model(features)["pooled_output"],
-            rtol=0,
-            atol=1e-6,
-        )
+def test_the_first_of_several_texts_is_pooled(tiny_config, tiny_features):
+    del tiny_features["masked_lm_positions"]
+    model, features = (
+        AlbertModel(tiny_config()),
+        {**tiny_features, "pair_ids": PAIR_IDS},
+    )
+    whole, saving = (
+        model(features, heads_only=only)["pooled_output"] for only in (False, True)
+    )
+    np.testing.assert_allclose(saving, whole, rtol=0, atol=1e-6)
 
 
 def products(model, features, **arguments):
@@ -125,13 +89,15 @@ def products(model, features, **arguments):
     return profile.total_float_ops
 
 
-def test_the_last_block_saves_most_of_its_work(tiny_config, pooled_features):
+@pytest.mark.slow
+def test_the_last_block_saves_most_of_its_work(tiny_config, tiny_features):
+    features = {**tiny_features, "masked_lm_positions": np.array([[1], [2]], "int32")}
+    del tiny_features["masked_lm_positions"]
     config = tiny_config(hidden_size=48, intermediate_size=192, num_hidden_layers=2)
-    whole = products(AlbertModel(config), pooled_features)
+    whole = products(AlbertModel(config), tiny_features)
     # Of two blocks, the second keeps its keys and values: 2 of 12 units of work.
     classifier = AlbertForSequenceClassification(config, 2)
-    assert products(classifier, pooled_features) < 0.7 * whole
-    features = {**pooled_features, "masked_lm_positions": np.array([[1], [2]], "int32")}
+    assert products(classifier, tiny_features) < 0.7 * whole
     pretrained = AlbertForPreTraining(config)
     whole = products(pretrained, features)
     assert products(pretrained, features, heads_only=True) < 0.8 * whole

@@ -43,6 +43,7 @@ def test_the_generator_shares_the_embeddings_alone(model, tiny_features):
     assert np.abs(np.array(model.guesses(tiny_features)) - before).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_path):
     model.save_pretrained(tmp_path / "both")
     both = AlbertForReplacedTokens.from_pretrained(tmp_path / "both")
@@ -74,6 +75,7 @@ def test_a_generator_that_is_not_kept_leaves_no_weights(tiny_config, tmp_path):
     assert {"discriminator_predictions/dense/kernel"} < names
 
 
+@pytest.mark.slow
 def test_it_is_fine_tuned_and_knows_no_words(model, tiny_features, tmp_path):
     model.save_pretrained(tmp_path)
     classifier = albert_tf.AlbertForSequenceClassification.from_pretrained(
@@ -87,10 +89,3 @@ def test_it_is_fine_tuned_and_knows_no_words(model, tiny_features, tmp_path):
 def test_embeddings_of_its_own_are_refused(tiny_config):
     with pytest.raises(UserError, match="leave its embedding_size out"):
         AlbertForReplacedTokens(tiny_config(), generator={"embedding_size": 4})
-
-
-def test_it_survives_keras_files(model, tiny_features, tmp_path):
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    del tiny_features["masked_lm_positions"]
-    np.testing.assert_array_equal(loaded(tiny_features), model(tiny_features))

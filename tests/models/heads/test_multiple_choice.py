@@ -1,14 +1,9 @@
 """The head of multiple choice."""
 
-import json
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf import bundle
-from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.classification import NO_CHOICE
 from albert_tf.models.classification import AlbertForMultipleChoice
@@ -74,31 +69,6 @@ def test_it_equals_the_official_head(shared):
     features = {name: inputs[name].reshape(4, 4, 24) for name in _NAMES}
     expected = np.load(folder / "expected.npz")["logits"]
     np.testing.assert_allclose(model(features), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("save", [save_huggingface, save_tf1_checkpoint])
-def test_it_is_written_and_loaded_again(save, tiny_config, features, tmp_path):
-    model = AlbertForMultipleChoice(tiny_config(), classifier_dropout_prob=0.3)
-    prefix = tmp_path / "model.ckpt-0" if save is save_tf1_checkpoint else tmp_path
-    save(model, prefix)
-    loaded = AlbertForMultipleChoice.from_pretrained(tmp_path)
-    assert not loaded.load_report.missing
-    np.testing.assert_array_equal(loaded(features), model(features))
-
-
-def test_their_directory_names_the_model(tiny_config, tmp_path):
-    from safetensors import numpy as safetensors
-
-    save_huggingface(AlbertForMultipleChoice(tiny_config(), 0.3), tmp_path)
-    entries = json.loads((tmp_path / "config.json").read_text())
-    assert entries["architectures"] == ["AlbertForMultipleChoice"]
-    assert entries["classifier_dropout_prob"] == 0.3
-    tensors = safetensors.load_file(tmp_path / "model.safetensors")
-    assert tensors["classifier.weight"].shape == (1, 12)
-    assert tensors["classifier.bias"].shape == (1,)
-    assert bundle.open(tmp_path).head()[0] is AlbertForMultipleChoice
-    loaded = AlbertForMultipleChoice.from_pretrained(tmp_path)
-    assert loaded.classifier_dropout_prob == 0.3
 
 
 @pytest.mark.slow

@@ -19,8 +19,9 @@ def lengths(vectors):
     return np.linalg.norm(np.array(vectors), axis=-1)
 
 
+@pytest.mark.slow
 def test_poolings(tiny_config, features, tmp_path):
-    AlbertModel(tiny_config()).save_pretrained(tmp_path)
+    AlbertModel(tiny_config(num_hidden_layers=3)).save_pretrained(tmp_path)
     encoder = AlbertModel.from_pretrained(tmp_path)(features)
     hidden, mask = np.array(encoder["sequence_output"]), features["input_mask"]
     mean = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
@@ -34,15 +35,15 @@ def test_poolings(tiny_config, features, tmp_path):
             tmp_path, pooling=pooling, normalize=False
         )
         np.testing.assert_allclose(model(features), vectors, atol=1e-5)
-    model = AlbertForTextEmbedding.from_pretrained(tmp_path, layer=2, pooling="cls")
     second = np.array(encoder["hidden_states"][1])[:, 0]
-    np.testing.assert_allclose(model(features), second, atol=1e-5)
-    looping = AlbertForTextEmbedding.from_pretrained(
-        tmp_path, layer=2, pooling="cls", depth_loop=True
-    )
-    np.testing.assert_allclose(looping(features), second, atol=1e-5)
+    for options in ({"layer": 2}, {"layer": -2}, {"layer": 2, "depth_loop": True}):
+        model = AlbertForTextEmbedding.from_pretrained(
+            tmp_path, pooling="cls", **options
+        )
+        np.testing.assert_allclose(model(features), second, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_directory_keeps_the_pooling(tiny_config, features, tmp_path):
     model = AlbertForTextEmbedding(tiny_config(), "cls", normalize=False)
     model.save_pretrained(tmp_path)
@@ -72,3 +73,17 @@ def test_xlnet(xlnet_config, xlnet_tokenizer):
     np.testing.assert_allclose(mean(features)[0], mean(short)[0], atol=1e-5)
     with pytest.raises(UserError, match="pooling='pooler': expected one of mean, cls"):
         XLNetForTextEmbedding(xlnet_config(), "pooler")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "layer", "message"),
+    [
+        ("max", -1, "pooling='max': expected one of mean, cls, pooler"),
+        ("mean", 0, "layer=0: the model has the layers 1 to 2"),
+        ("mean", 3, "layer=3"),
+        ("pooler", 1, "pooling='pooler' reads the last layer, not layer=1"),
+    ],
+)
+def test_what_a_model_cannot_pool(pooling, layer, message, tiny_config):
+    with pytest.raises(UserError, match=message):
+        AlbertForTextEmbedding(tiny_config(num_hidden_layers=2), pooling, layer)

@@ -1,0 +1,135 @@
+"""Each head is written in each form, and read back as it was."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from safetensors import numpy as safetensors
+
+import albert_tf
+from albert_tf import bundle
+from albert_tf.errors import UserError
+from albert_tf.tasks.registry import read_task
+
+_TAGS = ["O", "B-PER", "I-PER"]
+# Constructor arguments by class.
+_HEADS = {
+    "AlbertModel": {},
+    "AlbertForPreTraining": {},
+    "AlbertForMaskedLM": {},
+    "AlbertForSequenceClassification": {
+        "num_labels": 3,
+        "classifier_dropout_prob": 0.3,
+        "labels": ["no", "so", "yes"],
+    },
+    "AlbertForTokenClassification": {
+        "num_labels": 3,
+        "classifier_dropout_prob": 0.3,
+        "labels": _TAGS,
+    },
+    "AlbertForMultipleChoice": {"classifier_dropout_prob": 0.3},
+    "AlbertForQuestionAnswering": {},
+    "AlbertForAnswerableQuestions": {
+        "start_n_top": 2,
+        "end_n_top": 3,
+        "head_dropout_prob": 0.2,
+    },
+}
+_ROBERTA = {
+    "embedding_size": 12,
+    "parameter_sharing": "none",
+    "hidden_act": "gelu_erf",
+    "type_vocab_size": 1,
+    "layer_norm_eps": 1e-5,
+    "padding_idx": 1,
+}
+# Hugging Face's name of a head's weights in ALBERT and in RoBERTa, and whether the
+# model has a pooler there.
+_THEIRS = {
+    "MaskedLM": ("predictions.dense.weight", "lm_head.layer_norm.weight", False),
+    "TokenClassification": ("classifier.weight", "classifier.weight", False),
+    "MultipleChoice": ("classifier.weight", "classifier.weight", True),
+    "QuestionAnswering": ("qa_outputs.weight", "qa_outputs.weight", False),
+    "SequenceClassification": ("classifier.weight", "classifier.out_proj.weight", None),
+}
+
+
+@pytest.fixture(scope="module")
+def make(tiny_config):
+    """Makes the model of a class; by default of groups and inner groups."""
+    groups = {
+        "num_hidden_layers": 2,
+        "num_hidden_groups": 2,
+        "inner_group_num": 2,
+        "hidden_act": "gelu_erf",
+    }
+
+    def build(name, changes=groups):
+        return getattr(albert_tf, name)(tiny_config(**changes), **_HEADS[name])
+
+    return build
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["model_directory", "tf1", "keras"])
+@pytest.mark.parametrize("name", _HEADS)
+def test_each_form_keeps_the_model(form, name, make, tmp_path):
+    model = make(name)
+    if form == "keras":
+        model.save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+    else:
+        model.save_pretrained(tmp_path, format=form)
+        loaded = type(model).from_pretrained(tmp_path)
+    assert type(loaded) is type(model)
+    assert loaded.config == model.config
+    if form != "tf1":  # which holds tensors and the encoder's config only
+        assert loaded.head_config() == model.head_config()
+    found = loaded.official_variables()
+    for own, variable in model.official_variables().items():
+        np.testing.assert_array_equal(found[own], variable)
+
+
+@pytest.mark.parametrize("name", _THEIRS)
+@pytest.mark.parametrize("family", ["Albert", "Roberta"])
+def test_their_directory_names_the_model(family, name, make, tmp_path):
+    ours, is_roberta = f"AlbertFor{name}", family == "Roberta"
+    model = make(ours, _ROBERTA) if is_roberta else make(ours)
+    model.save_pretrained(tmp_path, format="huggingface")
+    entries = json.loads((tmp_path / "config.json").read_text())
+    assert entries["architectures"] == [f"{family}For{name}"]
+    assert entries["model_type"] == family.lower()
+    assert entries["max_position_embeddings"] == (18 if is_roberta else 16)
+    tensors = safetensors.load_file(tmp_path / "model.safetensors")
+    *names, has_pooler = _THEIRS[name]
+    assert names[is_roberta] in tensors
+    if has_pooler is None:  # RoBERTa's classifier has a dense layer in its place
+        assert "classifier.dense.weight" in tensors or not is_roberta
+        has_pooler = not is_roberta
+    assert any("pooler" in tensor for tensor in tensors) == has_pooler
+    assert bundle.open(tmp_path).head()[0] is type(model)
+    again = type(model).from_pretrained(tmp_path)
+    assert again.config == model.config
+    for own, variable in again.official_variables().items():
+        if own not in again.load_report.new:
+            np.testing.assert_array_equal(variable, model.official_variables()[own])
+    if name == "TokenClassification":
+        assert entries["id2label"] == {"0": "O", "1": "B-PER", "2": "I-PER"}
+        assert entries["label2id"] == {"O": 0, "B-PER": 1, "I-PER": 2}
+        assert read_task(bundle.open(tmp_path)).kind == "tagging"
+
+
+def test_a_classifier_of_tokens_is_none_of_texts(make, tmp_path):
+    make("AlbertForTokenClassification").save_pretrained(tmp_path, format="tf1")
+    assert bundle.open(tmp_path).head()[0] is albert_tf.AlbertForTokenClassification
+    other = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        tmp_path, allow_missing=["bert/pooler"], num_labels=3
+    )
+    assert "output_weights" in other.load_report.new
+
+
+def test_they_have_no_answers_in_beams(make, tmp_path):
+    model = make("AlbertForAnswerableQuestions")
+    with pytest.raises(UserError, match="no ALBERT model with start_logits/dense"):
+        model.save_pretrained(tmp_path, format="huggingface")
