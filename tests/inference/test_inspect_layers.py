@@ -62,12 +62,3 @@ def test_what_is_drawn(model_dir, tmp_path, monkeypatch):
     np.testing.assert_allclose(maps, expected, atol=1e-6)
     pieces = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert pieces == ["[CLS]", "the", "film", "[SEP]"]
-
-
-def test_a_text_too_long_to_draw(model_dir, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(inspect_layers, "_MOST_TOKENS", 3)
-    with pytest.raises(SystemExit):
-        run(model_dir, tmp_path, "the film")
-    assert (
-        "Text 1 has 4 tokens, more than the 3 that a picture" in capsys.readouterr().err
-    )

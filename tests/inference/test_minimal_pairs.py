@@ -200,6 +200,7 @@ _HEAD = "sentence_good\tsentence_bad"
     [
         (f"{_HEAD}\na\n", "line 2: 1 fields, but the header has 2"),
         (f"{_HEAD}\n", "holds no pairs"),
+        (f"{_HEAD}\n \tb\n", "no sentence in the column sentence_good; correct"),
         (f"{_HEAD}\tsentence_good \na\tb\tc\n", "pairs.tsv has 2 columns 'sentence_g"),
         (f"{_HEAD}\tUID\na\tb\tx\na\tb\t\n", "line 3: no name of a set in the column"),
         (f"{_HEAD}\na\tb\udcff\n", "line 2: a text is not UTF-8; correct the row"),

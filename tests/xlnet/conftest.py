@@ -36,7 +36,7 @@ def xlnet_features():
         "input_mask": np.array([[1] * 6, [1] * 5 + [0]], "int32"),
         "segment_ids": np.array([[0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 3, 3]], "int32"),
         "perm_mask": perm_mask,
-        "target_positions": np.array([[1, 4, 5], [2, 3, -1]], "int32"),
+        "target_positions": np.array([[0, 4, 5], [2, 3, -1]], "int32"),
     }
 
 

@@ -57,9 +57,26 @@ def test_operations_counted_by_hand():
     assert found["permutation LM head"] * 4 == 2 * 2 * 8 * 30
 
 
-def test_memory_of_segments_and_of_rematerialisation():
-    arguments = (4, 16, 3)
-    with_memory = training_memory(config(mem_len=5), *arguments)
-    assert with_memory["memory of earlier segments"] == 2 * 4 * 4 * 3 * 5 * 8
-    less = training_memory(config(mem_len=5), *arguments, rematerialize=True)
-    assert less["activations"] < with_memory["activations"] / 1.5
+def test_a_mapping_costs_in_both_places():
+    found = forward_flops(config(embedding_size=4), 4, 2)
+    mapping = 2 * 4 * 8
+    assert found["embedding mapping"] == mapping
+    assert found["permutation LM head"] * 4 == 2 * (mapping + 2 * 4 * 30)
+
+
+def test_memory_counted_by_hand():
+    """Of 3 blocks for 4 segments of 16 tokens, 3 predictions and a memory of 5."""
+    found = training_memory(config(mem_len=5), 4, 16, 3)
+    parameters = 4 * sum(pretraining_parameters(config()).values())
+    # 2 heads have probabilities for 21 keys, and scores of 37 positions.
+    block = 8 * 8 + 10 + 2 * (21 + 37)
+    assert found == {
+        "weights": parameters,
+        "gradients": parameters,
+        "optimizer (up to two moments)": 2 * parameters,
+        "activations": 4 * 4 * 19 * 3 * block,
+        "memory of earlier segments": 2 * 4 * 4 * 3 * 5 * 8,
+        "permutation LM logits": 4 * 4 * 2 * 3 * 30,
+    }
+    less = training_memory(config(mem_len=5), 4, 16, 3, True, activation_bytes=2)
+    assert less["activations"] == 2 * 4 * 19 * (3 * 8 + block)

@@ -171,6 +171,10 @@ def test_what_is_dropped(xlnet_config, xlnet_features, monkeypatch):
         ((2, 3, 8), 0.1),  # output
     ]
     assert len({seed for *_, seed in calls}) == len(calls)
+    deeper = XLNetLMHeadModel(xlnet_config(dropout=0.1, dropatt=0.2))
+    calls.clear()
+    deeper(xlnet_features, training=True, dropout_seed=_SEED)
+    assert len({seed for *_, seed in calls}) == len(calls) == 11
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import training_dataset
@@ -11,6 +12,7 @@ from albert_tf.tasks.multiple_choice.questions import race_parts
 from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
+from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import cached_tokens
@@ -79,6 +81,24 @@ def test_features_equal_the_official_ones(layout, role, shared, english):
     [batch] = dataset
     for name, values in expected.items():
         np.testing.assert_array_equal(batch[name], values, name)
+
+
+def test_rows_in_a_graph(words):
+    asked = [
+        question("a b c", "what ?", "sun", "a", "mud sand clay"),
+        question("d", "_ shines .", "star", "b"),
+    ]
+    tokens = tokenize_questions(asked, words, 9, 4)
+    [expected] = evaluation_dataset(tokens, 2, 9)
+    found = ChoiceFeatures(words, 9, 4)(
+        tf.constant([own.text for own in asked]),
+        tf.constant([own.context for own in asked]),
+        tf.constant([[*own.options, ""][:3] for own in asked]),
+    )
+    for name, array in found.items():
+        width = array.shape[2]
+        np.testing.assert_array_equal(array, expected[name][..., :width], name)
+    assert found["input_mask"].numpy().sum() == tokens.lengths.sum()
 
 
 def made(counts, longest=12):

@@ -39,6 +39,7 @@ def test_one_answer(gold, predicted, exact, f1):
     ("texts", "found"),
     [
         (["青岚大学在哪里？", "1984"], True),
+        (["唐", "?"], True),
         (["谁和ω-force开发了战国无双？", "光荣"], True),
         (["Who wrote 紅樓夢?", "曹雪芹"], False),
         (["首都はどこですか。", "東京"], False),

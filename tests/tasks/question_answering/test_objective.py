@@ -63,14 +63,14 @@ def test_losses(version):
 
 
 def test_padding_has_no_part_in_the_loss():
-    def loss(width, counts_padding=False):
+    def loss(width, **options):
         mask = np.arange(width)[None] < np.array([[4], [6]])
         # Padding has scores, and high ones.
         scores = np.pad(SCORES[0, :2], [[0, 0], [0, width - 6]], constant_values=3)
         batch = dict.fromkeys(FEATURES, tf.constant(mask.astype(np.int32)))
         batch["labels"] = tf.constant(LABELS[:2])
         outputs = dict.fromkeys(("start_logits", "end_logits"), tf.constant(scores))
-        objective = QuestionAnsweringObjective(1, counts_padding)
+        objective = QuestionAnsweringObjective(1, **options)
         losses, metrics = objective(lambda *_, **__: outputs, batch, True, None)
         return float(losses["span"]), float(metrics["span_accuracy"][0])
 

@@ -5,15 +5,12 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.io import storage
-from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.questions import Answer
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import notice_lines
 from albert_tf.tasks.question_answering.questions import question_file
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.questions import read_question_file
-from albert_tf.tasks.question_answering.run import read_files
 
 
 def test_a_file(squad):
@@ -106,27 +103,6 @@ def test_survey(squad):
     question_file(found, 2, "train")
     with pytest.raises(UserError, match="2 of its 3 questions have no answer; pass"):
         question_file(found, 1)
-
-
-def test_each_file_is_read_once(squad, monkeypatch):
-    opened, open_file = [], storage.opened
-
-    def counted(path):
-        opened.append(path)
-        return open_file(path)
-
-    monkeypatch.setattr(storage, "opened", counted)
-    train, dev = (
-        str(squad(("a b", [(name, "who?", [("b", 2)])]), name=name))
-        for name in ("train.json", "dev.json")
-    )
-    options = SquadOptions(
-        train_file=train, predict_file=dev, output_dir="out", do_train=True
-    )
-    _, examples = read_files(options, None)
-    ids = {role: [q.id for q in own.questions] for role, own in examples.items()}
-    assert ids == {"train": ["train.json"], "dev": ["dev.json"]}
-    assert sorted(opened) == [dev, train]
 
 
 def test_what_is_odd_is_said_of_files_without_answers_too(squad, caplog):

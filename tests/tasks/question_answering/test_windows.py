@@ -198,10 +198,16 @@ def test_an_answer_is_not_moved_into_another_word(letters, squad):
     assert spans == [[26, 27], [13, 16]]
 
 
-def test_white_space_is_no_part_of_an_answer(letters, squad):
-    path = squad(("dishi b i is", [("moved", "x", [("i ", 4)])]))
-    found = made(path, letters, is_training=True)
-    assert found.spans[found.starts[0] + found.answers[0, 0]].tolist() == [8, 9]
+@pytest.mark.parametrize(
+    ("context", "answer", "span"),
+    [
+        ("dishi b i is", ("i ", 4), [8, 9]),  # white space is no part of it
+        ("dishi b i", ("i", 4), [8, 9]),  # a word may end where the text does
+    ],
+)
+def test_where_an_answer_is_learned(context, answer, span, letters, squad):
+    found = made(squad((context, [("1", "x", [answer])])), letters, is_training=True)
+    assert found.spans[found.starts[0] + found.answers[0, 0]].tolist() == span
 
 
 def test_a_token_of_nothing_is_in_no_answer():

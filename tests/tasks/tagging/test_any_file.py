@@ -1,7 +1,5 @@
 """Readers of tagged words give a file's contents, or name it in a `UserError`."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,6 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.sentences import TagFileFlags
 from albert_tf.tasks.tagging.sentences import read_tag_file
-from tools.fuzz.inputs import json_files
 
 _TAGS = st.sampled_from(
     ["O", "B-A", "I-A", "E-A", "S-A", "I-B", "B-", "X", "-DOCSTART-"]
@@ -47,18 +44,3 @@ def test_columns(folder, lines, skip):
         assert sentence.words == [row[0] for row in rows]
         tags = [row[-1] for row in rows]
         assert sentence.in_words(sentence.entities) == entities_of(tags)
-
-
-@given(
-    data=json_files({"tokens": ["a", "b"], "tags": ["B-A", "O"]})
-    | json_files({"text": "a b", "spans": [{"start": 0, "end": 1, "label": "A"}]})
-)
-def test_objects(folder, data):
-    path = folder / "a.jsonl"
-    path.write_bytes(data.replace(b"\n", b" "))
-    file = read_or_refused(path)
-    if file is not None:
-        fields = json.loads(path.read_text("utf-8"))
-        [sentence] = file.sentences
-        words = fields.get("tokens", []) if file.form == "tokens" else sentence.words
-        assert sentence.words == words

@@ -59,6 +59,8 @@ def test_any_columns(write):
     plain = read(write("c.txt", "a\nb\n\nc"), role="test")
     assert [s.words for s in plain.sentences] == [["a", "b"], ["c"]]
     assert {s.entities for s in plain.sentences} == {None}
+    plain = read(write("c.txt", "a\nb\n"), role="test", scheme="plain")
+    assert plain.sentences[0].entities is None
     parts = read(write("d.txt", "a DT\nb NN\n"), role="test")
     assert parts.sentences[0].entities is None
 
