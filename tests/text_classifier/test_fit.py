@@ -37,7 +37,7 @@ def moods(pretrained):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What classifiers would have trained: the arguments of each `fit`, by name."""
+    """Notes the arguments of each `fit` by name; nothing is trained."""
     found = []
 
     def noted(model, examples, loss, **settings):
