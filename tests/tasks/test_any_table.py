@@ -58,7 +58,6 @@ def written(suffix, rows):
     return "\n".join("\t".join(row) for row in [("label", "text", "pair"), *rows])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
 @given(rows=_ROWS)
 def test_what_is_written_is_read(folder, suffix, rows):
@@ -89,6 +88,7 @@ def files(draw):
     return draw(damaged(data) | st.just(data)), suffix
 
 
+@pytest.mark.slow
 @given(file=files(), kind=st.sampled_from(sorted(_PARSERS)))
 def test_any_file_is_a_table_or_refused(folder, file, kind):
     data, suffix = file

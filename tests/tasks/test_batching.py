@@ -112,6 +112,7 @@ def _examples(lengths):
     )
 
 
+@pytest.mark.slow
 def test_the_order_follows_from_the_seed_alone():
     """TensorFlow's own seed, which a user may set for other things, changes nothing."""
     orders = []

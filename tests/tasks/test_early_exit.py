@@ -108,17 +108,11 @@ def test_train_score_and_load(flags, tmp_path):
     config = _deeper(tmp_path)
     out = flags(
         do_train=True,
-        do_eval=True,
         early_exit=True,
         exit_heads="per_layer",
         exit_threshold=1,
         **config,
     )
-    lines = (out / "eval_results.txt").read_text().splitlines()
-    results = {k: float(v) for k, v in (line.split(" = ") for line in lines)}
-    assert results["eval_accuracy"] == 1.0
-    assert results["exit_accuracy"] > 0.8
-    assert 2 <= results["exit_layer"] < 4
     history = json.loads((out / "history.json").read_text())
     assert history[-1]["exit_layer"] <= 4
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
@@ -126,7 +120,11 @@ def test_train_score_and_load(flags, tmp_path):
     assert model.exit_rule == ExitRule("patience", 1)
     # Without --do_train the model says how it leaves.
     flags(do_eval=True, **config)
-    assert (out / "eval_results.txt").read_text().splitlines() == lines
+    lines = (out / "eval_results.txt").read_text().splitlines()
+    results = {k: float(v) for k, v in (line.split(" = ") for line in lines)}
+    assert results["eval_accuracy"] == 1.0
+    assert results["exit_accuracy"] > 0.8
+    assert 2 <= results["exit_layer"] < 4
 
 
 def _deeper(tmp_path):

@@ -59,10 +59,6 @@ def test_correlations_equal_scipy(pair):
         assert ours(*pair) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-def test_mean_squared_error():
-    assert metrics.mean_squared_error([1, 2], [1, 4]) == 2.0
-
-
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_multi_label_metrics_equal_scikit_learn(share):
     labels = (_RANDOM.random((40, 6)) < share).astype(int)

@@ -60,6 +60,15 @@ def test_an_encoders_answer_has_no_padding():
     assert found["pooled_output"].tolist() == [1, 1]
 
 
+def test_vectors_of_an_encoder_have_length_1():
+    states = tf.constant([[[3.0, 0], [0, 4], [9, 9]]])
+    features = {"input_mask": tf.constant([[1, 1, 0]])}
+    task = answers_named("embedding")
+    encoded = {"sequence_output": states, "hidden_states": [states]}
+    found = task.compute(lambda *_, **__: encoded, features)
+    np.testing.assert_allclose(found["embedding"], [[0.6, 0.8]], rtol=1e-6)
+
+
 class _Guessing:
     """A model whose best tokens are the first ones."""
 

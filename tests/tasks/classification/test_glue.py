@@ -75,6 +75,8 @@ def test_official_columns_and_label_order(tmp_path, name):
     for split, table in tables.items():
         assert [table.texts[0], *(table.text_pairs or [])] == texts[split]
         assert table.is_labelled == split.startswith("dev")
+        submissions = {"dev": (None,), "test": (folder, "MNLI-m", "MNLI-mm")}
+        assert table.submission in submissions[split.split("_")[0]]
         assert not table.is_labelled or table.labels.tolist() == [expected]
 
 
@@ -127,10 +129,15 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
     assert table.rows.tolist() == [1, 2, 3]
 
 
-def test_a_wrong_header_and_an_absent_folder_are_errors(tmp_path):
+def test_a_wrong_header_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
     (tmp_path / "RTE").mkdir()
     (tmp_path / "RTE" / "dev.tsv").write_text("a\tb\nx\ty\n")
     with pytest.raises(UserError, match="dev.tsv has no column 'sentence1'"):
+        glue_examples("rte", tmp_path, roles=("dev",))
+    (tmp_path / "RTE" / "dev.tsv").write_text(
+        f"{_NLI} label\n0 a b\n".replace(" ", "\t")
+    )
+    with pytest.raises(UserError, match="dev.tsv, line 2: the row lacks field 4"):
         glue_examples("rte", tmp_path, roles=("dev",))
     with pytest.raises(UserError, match="no folder CoLA"):
         glue_examples("cola", tmp_path)

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -17,6 +16,7 @@ from albert_tf.tokenization import load_tokenizer
 _FIRST_LAYER = "bert/encoder/transformer/group_0/inner_group_0"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("flags")  # for their files
 def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
     """Also if the checkpoint has one of another size."""
@@ -40,27 +40,6 @@ def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
 
 
 @pytest.mark.usefixtures("flags")  # for their files
-def test_official_checkpoints_are_starting_points(tmp_path):
-    """The prefix of one, and an unpacked module of TF-Hub."""
-    encoder = AlbertModel(AlbertConfig.from_json_file(tmp_path / "tiny.json"))
-    for place in ("tf1/model.ckpt-5", "hub/variables/variables"):
-        save_tf1_checkpoint(encoder, tmp_path / place)
-    (tmp_path / "hub" / "assets").mkdir()
-    (tmp_path / "hub" / "variables" / "SHA256SUMS").unlink()
-    config = tmp_path / "hub" / "variables" / "albert_config.json"
-    config.rename(tmp_path / "hub" / "assets" / "albert_config.json")
-    for place in ("tf1/model.ckpt-5", "hub"):
-        start = StartFlags(
-            init_checkpoint=str(tmp_path / place),
-            vocab_file=str(tmp_path / "vocab.txt"),
-            max_seq_length=16,
-        )
-        model, _ = start.start.model(create_task("regression", "t"))
-        found = model.albert.embeddings.word_embeddings
-        np.testing.assert_array_equal(found, encoder.embeddings.word_embeddings)
-
-
-@pytest.mark.usefixtures("flags")  # for their files
 def test_a_new_head_does_not_depend_on_the_form_of_the_checkpoint(tmp_path):
     encoder = AlbertModel(AlbertConfig.from_json_file(tmp_path / "tiny.json"))
     tokenizer = load_tokenizer(tmp_path / "vocab.txt")
@@ -73,6 +52,7 @@ def test_a_new_head_does_not_depend_on_the_form_of_the_checkpoint(tmp_path):
     np.testing.assert_array_equal(*heads)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("flags")  # for their files
 def test_layers_may_be_others_than_the_checkpoints(tmp_path):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")

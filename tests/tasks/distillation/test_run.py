@@ -8,6 +8,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_student_goes_on_exactly(flags, continues_exactly, tmp_path):
     task = create_task("single_label", "custom", labels=("no", "yes"))

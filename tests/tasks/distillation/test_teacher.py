@@ -28,6 +28,7 @@ from albert_tf.tasks.training import prepare
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
+pytestmark = pytest.mark.slow
 _RANDOM = np.random.default_rng(3)
 _WORDS = [list(_RANDOM.choice(list("abcdefgh"), n)) for n in (3, 9, 1, 5, 7, 2, 6)]
 _TEXTS = [" ".join(words) for words in _WORDS]
@@ -122,13 +123,11 @@ def of_xlnet(xlnet_pieces, xlnet_config):
     return tokenizer.laid_out(config.row_layout), config
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_each_row_meets_the_teachers_outputs_for_it(kind, letters, teacher, learn):
     _check_outputs(kind, letters(), teacher, learn)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tagging", "squad_v2"])
 def test_each_row_meets_the_outputs_of_xlnet(kind, of_xlnet, teacher, learn):
     tokenizer, config = of_xlnet

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.errors import UserError
 from albert_tf.tasks.similarity import task as objective
 from albert_tf.tasks.similarity.task import Similarity
 
@@ -95,3 +96,16 @@ def test_losses_of_dimensions_are_added_up():
     np.testing.assert_allclose(found, whole[0] + part[0], rtol=1e-6)
     np.testing.assert_array_equal(hits, whole[1])
     assert (whole[1].numpy() != part[1].numpy()).any()
+
+
+def test_what_a_model_cannot_learn_is_refused(tiny_config):
+    Similarity(name="t", loss="simcse").check_model(
+        tiny_config(hidden_dropout_prob=0.1)
+    )
+    with pytest.raises(UserError, match="loss=simcse compares two vectors .* none"):
+        Similarity(name="t", loss="simcse").check_model(tiny_config())
+    Similarity(name="t", dimensions=(4, 12)).check_model(tiny_config())
+    with pytest.raises(UserError, match="dimensions=13: the model's vectors have 12"):
+        Similarity(name="t", dimensions=(4, 13)).check_model(tiny_config())
+    with pytest.raises(ValueError, match="dimensions is .* expected integers"):
+        Similarity(name="t", dimensions=(4, 0))

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+import albert_tf
+from albert_tf import text_embedder
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.reporting.summaries import read_eval_results
@@ -73,6 +75,22 @@ def vectors(command_line, tmp_path):
     return tmp_path / "vectors"
 
 
+def test_an_embedder_takes_length_and_pooling_of_training(vectors, monkeypatch):
+    embedder = albert_tf.TextEmbedder(vectors)
+    words = ["the", "sun", "is", "very", "the", "moon", "is", "not", "the", "sun"]
+    whole, cut = (embedder.encode(" ".join(words[:n])) for n in (len(words), 6))
+    np.testing.assert_allclose(whole, cut, atol=1e-6)
+    assert np.abs(embedder.encode(" ".join(words[:5])) - cut).max() > 1e-4
+    asked = []
+    monkeypatch.setattr(text_embedder, "fit", lambda *own: asked.append(own))
+    embedder.fit([("the sun", "sun")])
+    [(_, tokens, loss, *settings)] = asked
+    assert settings == [8, 1, 32, 2e-5, None, 0]
+    expected = Similarity(name="custom", pooling="cls", normalize=False)
+    assert loss.get_config()["task"] == expected.to_dict()
+    assert tokens.labels.tolist() == [[0, 1]]
+
+
 @pytest.mark.slow
 def test_a_run_goes_on_exactly(triplets, vectors, flags, continues_exactly):
     """With a teacher of its vectors."""
@@ -123,6 +141,7 @@ def test_flags_make_the_task(triplets, asked, vectors):
         temperature=0.05,
         scored=False,  # the dev set has no scores, whatever the test set has
     )
+    assert asked(do_train=True, do_predict=True)[0] == task
     changes = {"temperature": 0.5, "symmetric": True, "dimensions": "4,16"}
     task, _ = asked(do_train=True, **changes, normalize=False)
     assert (task.temperature, task.symmetric, task.dimensions) == (0.5, True, (4, 16))

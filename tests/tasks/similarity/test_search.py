@@ -49,12 +49,14 @@ def test_ndcg_equals_scikit_learn():
     assert found == pytest.approx(ndcg_score(relevance, scores, k=10))
 
 
-def test_a_query_in_the_corpus_takes_no_rank():
-    """The farthest of the ten other texts answers text 0."""
-    texts = np.array([[0, 10], *([11 + number, number] for number in range(10))])
-    angles = np.append(np.arange(11), np.arange(10)) / 10
+@pytest.mark.parametrize(("others", "recall"), [(10, 1), (11, 11 / 12)])
+def test_a_query_in_the_corpus_takes_no_rank(others, recall):
+    """The farthest of the other texts answers text 0."""
+    texts = [[0, others], *([others + 1 + n, n] for n in range(others))]
+    angles = np.append(np.arange(others + 1), np.arange(others)) / 10
     own = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    assert search.retrieval_scores(own[texts], texts)["recall_at_10"] == 1
+    scores = search.retrieval_scores(own[texts], np.array(texts))
+    assert scores["recall_at_10"] == pytest.approx(recall)
 
 
 def test_retrieval_of_equal_texts():
