@@ -17,7 +17,6 @@ from albert_tf.errors import UserError
 from albert_tf.families.registry import model_class
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.files import find_recipe
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.io.whole_folder import writing
 from albert_tf.tokenization.loading import read_saved_config
@@ -109,12 +108,6 @@ def test_lists_of_checksums(name, tmp_path_factory):
         with pytest.raises(UserError, match="was not left like this"), writing(folder):
             pass
     assert victim.read_text() == "precious"
-
-
-@given(name=_NAMES.filter(lambda name: "\0" not in name))
-def test_recipes(name):
-    path = find_recipe(f"configs/{name}" if name[:1] != "/" else name)
-    assert "configs/" in path or path == name
 
 
 @pytest.fixture
