@@ -83,6 +83,7 @@ def test_features_equal_the_official_ones(layout, role, shared, english):
         np.testing.assert_array_equal(batch[name], values, name)
 
 
+@pytest.mark.slow
 def test_rows_in_a_graph(words):
     asked = [
         question("a b c", "what ?", "sun", "a", "mud sand clay"),
