@@ -21,84 +21,70 @@ from albert_tf.io.whole_folder import writing
 _SUM = f"{'0' * 64}  "
 
 
-def _write(folder, files):
+# By what a stranger's folder holds: its files, its links, and whether a saving into it
+# harms nobody. HERE stands for the folder around it.
+_CASES = {
+    "a list of earlier versions": (
+        {".ready/.stale": "../victim.txt\nHERE/victim.txt", ".ready/a": "1"},
+        {},
+        True,
+    ),
+    "a file behind a link": (
+        {".ready/link/data.txt": "1", ".ready/SHA256SUMS": f"{_SUM}link/data.txt\n"},
+        {"link": "../victim"},
+        False,
+    ),
+    "a file that goes behind a link": (
+        {"SHA256SUMS": f"{_SUM}link/data.txt\n", ".ready/SHA256SUMS": ""},
+        {"link": "../victim"},
+        False,
+    ),
+    "files that go elsewhere": (
+        {
+            "SHA256SUMS": f"{_SUM}../victim.txt\n{_SUM}HERE/victim.txt\n"
+            f"{_SUM}./../victim.txt\n",
+            ".ready/SHA256SUMS": "",
+        },
+        {},
+        False,
+    ),
+    "files that come elsewhere": (
+        {".ready/SHA256SUMS": f"{_SUM}../victim.txt\n"},
+        {},
+        True,
+    ),
+    "a file that is a link": (
+        {".ready/SHA256SUMS": f"{_SUM}a\n"},
+        {".ready/a": "../../victim.txt"},
+        False,
+    ),
+    "a list that is a link": (
+        {".ready/a": "1", "sums": f"{_SUM}a\n"},
+        {".ready/SHA256SUMS": "../sums"},
+        False,
+    ),
+    "a file of no list": (
+        {".ready/a": "1", ".ready/SHA256SUMS": f"{_SUM}b\n"},
+        {},
+        False,
+    ),
+    "all is a link": (
+        {"there/a": "1", "there/SHA256SUMS": f"{_SUM}a\n"},
+        {".ready": "there"},
+        False,
+    ),
+    "all is a link to a victim": ({}, {".ready": "../victim"}, True),
+    "nothing leads there": ({}, {".ready": "nowhere"}, True),
+}
+
+
+def _make(case, folder):
+    files, links, _ = _CASES[case]
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
-def _list_of_earlier_versions(folder):
-    victim = folder.parent / "victim.txt"
-    _write(folder, {".ready/.stale": f"../victim.txt\n{victim}", ".ready/a": "1"})
-
-
-def _a_file_behind_a_link(folder):
-    (folder / "link").symlink_to("../victim")
-    _write(folder, {".ready/link/data.txt": "1"})
-    _write(folder, {".ready/SHA256SUMS": f"{_SUM}link/data.txt\n"})
-
-
-def _a_file_that_goes_behind_a_link(folder):
-    (folder / "link").symlink_to("../victim")
-    _write(folder, {"SHA256SUMS": f"{_SUM}link/data.txt\n", ".ready/SHA256SUMS": ""})
-
-
-def _files_that_go_elsewhere(folder):
-    names = ("../victim.txt", str(folder.parent / "victim.txt"), "./../victim.txt")
-    _write(folder, {"SHA256SUMS": "".join(f"{_SUM}{name}\n" for name in names)})
-    _write(folder, {".ready/SHA256SUMS": ""})
-
-
-def _files_that_come_elsewhere(folder):
-    _write(folder, {".ready/SHA256SUMS": f"{_SUM}../victim.txt\n"})
-
-
-def _a_file_that_is_a_link(folder):
-    _write(folder, {".ready/SHA256SUMS": f"{_SUM}a\n"})
-    (folder / ".ready" / "a").symlink_to("../../victim.txt")
-
-
-def _a_list_that_is_a_link(folder):
-    _write(folder, {".ready/a": "1", "sums": f"{_SUM}a\n"})
-    (folder / ".ready" / "SHA256SUMS").symlink_to("../sums")
-
-
-def _a_file_of_no_list(folder):
-    _write(folder, {".ready/a": "1", ".ready/SHA256SUMS": f"{_SUM}b\n"})
-
-
-def _all_is_a_link(folder):
-    _write(folder, {"there/a": "1", "there/SHA256SUMS": f"{_SUM}a\n"})
-    (folder / ".ready").symlink_to("there")
-
-
-def _all_is_a_link_to_a_victim(folder):
-    (folder / ".ready").symlink_to("../victim")
-
-
-def _nothing_leads_there(folder):
-    (folder / ".ready").symlink_to("nowhere")
-
-
-_FOLDERS = [
-    _list_of_earlier_versions,
-    _a_file_behind_a_link,
-    _a_file_that_goes_behind_a_link,
-    _files_that_go_elsewhere,
-    _files_that_come_elsewhere,
-    _a_file_that_is_a_link,
-    _a_list_that_is_a_link,
-    _a_file_of_no_list,
-    _all_is_a_link,
-    _all_is_a_link_to_a_victim,
-    _nothing_leads_there,
-]
-_HARMLESS = {
-    _list_of_earlier_versions,
-    _files_that_come_elsewhere,
-    _all_is_a_link_to_a_victim,
-    _nothing_leads_there,
-}
+        (folder / name).write_text(text.replace("HERE", str(folder.parent)))
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
 
 
 def _contents(folder):
@@ -109,9 +95,9 @@ def _contents(folder):
     }
 
 
-@pytest.mark.parametrize("make", _FOLDERS)
-def test_a_reader_changes_nothing_and_says_what_it_found(make, stranger):
-    make(stranger)
+@pytest.mark.parametrize("case", _CASES)
+def test_a_reader_changes_nothing_and_says_what_it_found(case, stranger):
+    _make(case, stranger)
     before = _contents(stranger)
     for read in (
         require_whole,
@@ -123,11 +109,11 @@ def test_a_reader_changes_nothing_and_says_what_it_found(make, stranger):
     assert _contents(stranger) == before
 
 
-@pytest.mark.parametrize("make", _FOLDERS)
-def test_a_writer_changes_nothing_outside(make, stranger):
-    make(stranger)
+@pytest.mark.parametrize("case", _CASES)
+def test_a_writer_changes_nothing_outside(case, stranger):
+    _make(case, stranger)
     before = _contents(stranger)
-    if make in _HARMLESS:
+    if _CASES[case][-1]:
         with replacing(stranger) as new:
             _write_listed(new, {"b": "1"})
         assert (stranger / "b").read_text() == "1"
@@ -159,7 +145,7 @@ def test_links_at_the_names_of_a_writer_are_not_followed(name, stranger):
 
 
 def test_a_model_saved_into_a_strangers_folder(tiny_config, stranger):
-    _a_file_behind_a_link(stranger)
+    _make("a file behind a link", stranger)
     model = albert_tf.AlbertModel(tiny_config())
     with pytest.raises(UserError, match=r"\.ready/link/data\.txt would change other"):
         model.save_pretrained(stranger)

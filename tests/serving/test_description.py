@@ -1,4 +1,4 @@
-"""What lies beside a SavedModel: examples of requests, and those that warm it up."""
+"""Files beside a SavedModel: examples of requests, and requests that warm it up."""
 
 import numpy as np
 import tensorflow as tf

@@ -55,6 +55,12 @@ def test_a_tokenizer_that_does_not_fit(saved_model, tmp_path, left_out, message)
     assert not (tmp_path / "m").exists()
 
 
+def refuse(folder, target, message, **options):
+    with pytest.raises(UserError, match=message):
+        export(ExportOptions(str(folder), str(target), **options))
+    assert not list(target.iterdir())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -70,30 +76,29 @@ def test_a_tokenizer_that_does_not_fit(saved_model, tmp_path, left_out, message)
             },
             "--variables_dtype=float16 is for --format=saved_model",
         ),
-        ({"eval_file": "nowhere.tsv"}, "nowhere.tsv"),
-        (
-            {"eval_file": "x.tsv", "text_pair_column": "b"},
-            "takes single texts; leave out --text_pair_column",
-        ),
     ],
 )
 def test_options_that_do_not_go_together(saved_model, tmp_path, options, message):
     options = {"compute_dtype": "bfloat16", **options}
-    folder = saved_model("classification")
-    with pytest.raises(UserError, match=message):
-        export(ExportOptions(str(folder), str(tmp_path / "m"), **options))
-    assert not list(tmp_path.glob("m/*"))
+    refuse(saved_model("classification"), tmp_path, message, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("kind", "options", "message"),
     [
-        ("encoder", "needs one fine-tuned model, but this export is enc"),
-        ("question_answering", "--eval_file compares models that take"),
+        ("classification", {}, "dev.tsv"),
+        (
+            "classification",
+            {"text_pair_column": "b"},
+            "takes single texts; leave out --text_pair_column",
+        ),
+        ("encoder", {}, "needs one fine-tuned model, but this export is enc"),
+        ("encoder", {"format": "tflite"}, "needs one fine-tuned model"),
+        ("question_answering", {}, "--eval_file compares models that take"),
     ],
 )
-@pytest.mark.parametrize("other", [{"format": "tflite"}, {"compute_dtype": "bfloat16"}])
-def test_eval_file_needs_a_classifier(saved_model, tmp_path, kind, message, other):
-    asked = {"export_dir": str(tmp_path), "eval_file": "dev.tsv", **other}
-    with pytest.raises(UserError, match=message):
-        export(ExportOptions(str(saved_model(kind)), **asked))
+def test_a_table_that_does_not_fit(saved_model, tmp_path, kind, options, message):
+    if "format" not in options:
+        options = {"compute_dtype": "bfloat16", **options}
+    refuse(saved_model(kind), tmp_path, message, eval_file="dev.tsv", **options)
