@@ -81,7 +81,9 @@ def version_2(features):
         "start_top_index": starts.indices,
         "end_top_log_probs": tf.reshape(ends.values, rows),
         "end_top_index": tf.reshape(ends.indices, rows),
-        "cls_logits": null[:, 0] + null[:, 1],
+        "cls_logits": tf.reduce_sum(
+            tf.where(features["input_ids"] > 0, null, 0.0), axis=1
+        ),
     }
 
 
