@@ -194,7 +194,7 @@ class TextClassifier(TextModel):
         text_pairs: Iterable[str] | None = None,
         batch_size: int = 32,
     ) -> dict[str, float]:
-        """Evaluates the model, as `run_classifier.py --do_eval` does.
+        """Evaluates the model, as `albert-tf classify --do_eval` does.
 
         The arguments are those of `fit`. Returns a dict of float by metric: the loss,
         and accuracy and F1 for labels or correlations for regression.

@@ -195,7 +195,7 @@ class TextEmbedder(TextModel):
             pairs: tuples of an anchor, a positive and optionally a negative; tuples of
                 two texts, with `scores`; or single texts.
             scores: the score of each pair, from 0 to 1.
-            loss: see `--loss` of run_similarity.py; by default "info_nce" for pairs,
+            loss: see `--loss` of albert-tf similarity; by default "info_nce" for pairs,
                 "cosent" for scores, "simcse" for texts.
             epochs: passes over the pairs.
             batch_size: pairs per step; the other pairs of a batch serve as negatives.

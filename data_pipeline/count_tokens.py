@@ -1,6 +1,6 @@
 """Counts how often each token of a vocabulary occurs in a text.
 
-  python -m data_pipeline.count_tokens --input_file='corpus/*.txt' \\
+  albert-tf count-tokens --input_file='corpus/*.txt' \\
       --spm_model_file=vocab/my_corpus.model --output_file=vocab/my_corpus.counts
 
 `create_pretraining_data --mask_smoothing` reads the counts; docs/data.md says more. A
@@ -25,7 +25,7 @@ from data_pipeline.text.corpus import CorpusFlags
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CountTokensOptions(CorpusFlags, VocabularyFlags):
-    """The flags of `python -m data_pipeline.count_tokens`."""
+    """The flags of `albert-tf count-tokens`."""
 
     output_file: str = option("File to write the counts to.")
 

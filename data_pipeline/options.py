@@ -1,6 +1,6 @@
 """Turns text into TFRecord files for pretraining.
 
-  python -m data_pipeline.create_pretraining_data --input_file='corpus/*.txt' \\
+  albert-tf data --input_file='corpus/*.txt' \\
       --output_file=data/train.tfrecord --num_shards=16 \\
       --spm_model_file=vocab/my_corpus.model
 
@@ -260,7 +260,7 @@ class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         if bool(self.mask_smoothing) != bool(self.token_counts_file):
             raise UserError(
                 "--mask_smoothing and --token_counts_file need each other; pass both, "
-                "or none. python -m data_pipeline.count_tokens writes the counts."
+                "or none. albert-tf count-tokens writes the counts."
             )
         wanted = default_max_predictions(self.max_seq_length, self.masked_lm_prob)
         if self.objective == "masked_lm" and self.predictions < wanted:

@@ -1,6 +1,6 @@
 """Trains a SentencePiece vocabulary with ALBERT's special symbols.
 
-  python -m data_pipeline.train_tokenizer --input_file='corpus/*.txt' \\
+  albert-tf vocab --input_file='corpus/*.txt' \\
       --output_prefix=vocab/my_corpus --vocab_size=30000
 
 This writes `vocab/my_corpus.model` (pass this one to the other commands) and the
@@ -64,7 +64,7 @@ _SPM_TRAIN = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TokenizerOptions(CorpusFlags):
-    """The flags of `python -m data_pipeline.train_tokenizer`."""
+    """The flags of `albert-tf vocab`."""
 
     input_file: str = altered(CorpusFlags, "input_file", aliases=("input",))
     output_prefix: str = option(

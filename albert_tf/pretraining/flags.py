@@ -1,6 +1,6 @@
 """Pretrains ALBERT or XLNet on TFRecords of create_pretraining_data.
 
-  python run_pretraining.py --input_file='data/train*.tfrecord' \\
+  albert-tf pretrain --input_file='data/train*.tfrecord' \\
       --eval_file='data/held_out/*.tfrecord' --spm_model_file=vocab/my_corpus.model \\
       --albert_config_file=configs/albert/base_v2.json --output_dir=my_model
 
@@ -326,7 +326,7 @@ class PretrainingOptions(
     DeviceFlags,
     ReadingFlags,
 ):
-    """The flags of run_pretraining.py."""
+    """The flags of `albert-tf pretrain`."""
 
     do_train: bool = changeable("Train, or continue an interrupted run.", True)
     do_eval: bool = changeable(

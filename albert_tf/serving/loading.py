@@ -183,7 +183,7 @@ def _choose(model_class, known, tuned_for, task, source):
     if not known:
         raise UserError(
             f"{source} is an {model_class.__name__}, which cannot be served; export a "
-            "model of another kind, such as what run_classifier.py makes of it."
+            "model of another kind, such as what albert-tf classify makes of it."
         )
     asked = own if task == "auto" else task
     if asked is None:

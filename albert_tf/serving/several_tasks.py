@@ -14,7 +14,7 @@ def models_of_one_encoder(bundles, tasks, **execution):
     """Loads classifiers of texts with one encoder, vocabulary and kind of input.
 
     Args:
-        bundles: the `Bundle`s of models that run_classifier fine-tuned from one
+        bundles: the `Bundle`s of models that albert-tf classify fine-tuned from one
             pretrained model with `--freeze_encoder`.
         tasks: the models' `Task`s by name, in the same order.
         **execution: constructor arguments of the models.

@@ -1,6 +1,6 @@
 """Fine-tunes, evaluates and applies a text classifier or regressor.
 
-  python run_classifier.py --task_name=sst-2 --data_dir=glue --output_dir=out \\
+  albert-tf classify --task_name=sst-2 --data_dir=glue --output_dir=out \\
       --init_checkpoint=albert_base --max_seq_length=128 --do_train --do_eval
 
 The flags of the official run_classifier keep their meaning and defaults; new ones stand
@@ -33,7 +33,7 @@ _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassifierOptions(ColumnFlags, EarlyExitFlags, TaskOptions):
-    """The flags of run_classifier.py."""
+    """The flags of `albert-tf classify`."""
 
     task_name: str | None = option(
         "Name of a GLUE task such as sst-2, or custom for a table of your own.", None

@@ -1,4 +1,4 @@
-"""Implements run_classifier.py."""
+"""Implements `albert-tf classify`."""
 
 import dataclasses
 import functools

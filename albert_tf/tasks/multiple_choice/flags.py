@@ -1,10 +1,10 @@
 """Fine-tunes and applies a model that answers questions by choosing among options.
 
-  python run_race.py --data_dir=data --init_checkpoint=albert_base --output_dir=out \\
+  albert-tf race --data_dir=data --init_checkpoint=albert_base --output_dir=out \\
       --max_seq_length=512 --do_train --do_eval --do_predict
 
 The flags of the official run_race keep their meaning; new ones stand beside them.
---init_checkpoint takes the same paths as in run_classifier.py.
+--init_checkpoint takes the same paths as in albert-tf classify.
 
 --data_dir holds RACE as it is published (RACE/train/middle/*.txt …, or all.txt as the
 official code reads it); with --task_name=c3, c3-d-train.json and its siblings; with
@@ -40,7 +40,7 @@ _IGNORED = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RaceOptions(EarlyExitFlags, TaskOptions):
-    """The flags of run_race.py."""
+    """The flags of `albert-tf race`."""
 
     do_eval: bool = altered(TaskOptions, "do_eval", help="Score the dev set.")
     do_predict: bool = altered(

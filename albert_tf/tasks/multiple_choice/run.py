@@ -1,4 +1,4 @@
-"""Implements run_race.py."""
+"""Implements `albert-tf race`."""
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.commands.run import check_steps

@@ -1,13 +1,13 @@
 """Scores predictions as SQuAD's own scripts do, or CMRC's if they are Chinese.
 
-    python -m albert_tf.tasks.question_answering.evaluate DATA PREDICTIONS
-    python -m albert_tf.tasks.question_answering.evaluate DATA PREDICTIONS \\
+    albert-tf squad-scores DATA PREDICTIONS
+    albert-tf squad-scores DATA PREDICTIONS \\
         --na-prob-file=null_odds.json
 
 DATA is a file in SQuAD's layout with answers, PREDICTIONS a JSON object of answers by
 question id, "" for none. SQuAD 1.1 is scored as evaluate-v1.1.py does, SQuAD 2.0 as
 evaluate-v2.0.py does. With --null_score_diff_threshold, answers whose odds reach it
-count as none, as run_squad.py writes them. docs/reading_comprehension.md says more.
+count as none, as albert-tf squad writes them. docs/reading_comprehension.md says more.
 """
 
 import dataclasses
@@ -52,7 +52,7 @@ class EvaluateOptions:
     )
     null_score_diff_threshold: float | None = option(
         "Number in --na_prob_file from which a question counts as unanswered, as in "
-        "run_squad.py.",
+        "albert-tf squad.",
         None,
     )
     version: int | None = option(

@@ -1,6 +1,6 @@
 """Fine-tunes and applies a model that answers questions on paragraphs.
 
-  python run_squad.py --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
+  albert-tf squad --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
       --init_checkpoint=albert_base --output_dir=out --do_train --do_predict
 
 The flags of the official run_squad_v1 and run_squad_v2 keep their meaning and defaults;
@@ -34,7 +34,7 @@ _IGNORED = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadOptions(TaskOptions):
-    """The flags of run_squad.py."""
+    """The flags of `albert-tf squad`."""
 
     do_eval: bool = altered(
         TaskOptions, "do_eval", help="Score the answers to --predict_file."

@@ -1,4 +1,4 @@
-"""Implements run_squad.py."""
+"""Implements `albert-tf squad`."""
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.commands.run import check_steps

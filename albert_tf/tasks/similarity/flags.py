@@ -1,6 +1,6 @@
 """Trains vectors of texts that are close where texts mean the same.
 
-  python run_similarity.py --data_dir=pairs --init_checkpoint=albert_base \\
+  albert-tf similarity --data_dir=pairs --init_checkpoint=albert_base \\
       --output_dir=out --do_train --do_eval --num_train_epochs=1
 
 --data_dir holds train.*, dev.* and test.* (.tsv, .csv, .jsonl, .parquet). --loss says
@@ -29,7 +29,7 @@ from albert_tf.tasks.similarity import TEACHER_DISTANCES
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SimilarityOptions(TaskOptions):
-    """The flags of run_similarity.py."""
+    """The flags of `albert-tf similarity`."""
 
     do_predict: bool = altered(
         TaskOptions, "do_predict", help="Write the similarities of the test set."

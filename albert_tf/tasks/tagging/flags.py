@@ -1,6 +1,6 @@
 """Fine-tunes and applies a model that finds names and other entities in texts.
 
-  python run_tagging.py --data_dir=conll2003 --init_checkpoint=albert_base \\
+  albert-tf tag --data_dir=conll2003 --init_checkpoint=albert_base \\
       --output_dir=out --do_train --do_eval --do_predict --num_train_epochs=3
 
 --data_dir holds train.*, dev.* and test.*, each in one of three forms: CoNLL's columns
@@ -30,7 +30,7 @@ from albert_tf.tasks.tagging.sentences import TagFileFlags
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggingOptions(TagFileFlags, TaskOptions):
-    """The flags of run_tagging.py."""
+    """The flags of `albert-tf tag`."""
 
     do_predict: bool = altered(
         TaskOptions,

@@ -1,4 +1,4 @@
-"""Implements run_tagging.py."""
+"""Implements `albert-tf tag`."""
 
 import dataclasses
 
