@@ -131,7 +131,8 @@ def test_a_vocabulary_larger_than_the_model_is_refused(official, tmp_path, capsy
 
 def test_a_copy_keeps_head_and_task(tiny_config, tmp_path):
     model = AlbertForSequenceClassification(tiny_config(), 3, 0.3)
-    model.save_pretrained(tmp_path / "a", training_info={"task": {"name": "t"}})
+    info = {"task": {"name": "t"}, "train_examples": 7}
+    model.save_pretrained(tmp_path / "a", training_info=info)
     convert(tmp_path / "a", tmp_path / "b")
     for name in ("head.json", "training_info.json"):
         own, copied = ((tmp_path / place / name).read_text() for place in "ab")

@@ -59,6 +59,16 @@ def test_files(run, hidden, tmp_path):
     np.testing.assert_allclose(rows, first, atol=1e-6)
 
 
+def test_pairs_stay_together_in_every_block(monkeypatch):
+    class Joining:
+        def encode(self, texts, pairs, batch_size):
+            return np.array([a + b for a, b in zip(texts, pairs, strict=True)])
+
+    monkeypatch.setattr(embed, "_TEXTS_AT_ONCE", 2)
+    joined = embed._with_progress(Joining(), ["a", "b", "c"], ["x", "y", "z"], 8)
+    assert joined.tolist() == ["ax", "by", "cz"]
+
+
 @pytest.mark.slow
 def test_similarity(run, hidden, tmp_path, capsys):
     rows = [("film", "good", 1.5), ("bad", "bad", 5.0), ("is", "the film .", 0.5)]

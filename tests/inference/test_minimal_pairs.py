@@ -248,6 +248,20 @@ def test_the_command(model_dir, loaded, folder, tmp_path, capsys):
     assert f"{first:5.1f}  passive" in capsys.readouterr().out
 
 
+def test_whole_words_by_flag(model_dir, folder, monkeypatch, capsys):
+    asked = []
+
+    def score(model, tokenizer, pairs, whole_words, batch_size):
+        asked.append((whole_words, batch_size))
+        return np.zeros((len(pairs), 2))
+
+    monkeypatch.setattr("albert_tf.inference.minimal_pairs.score_pairs", score)
+    flags = [f"--model_dir={model_dir}", f"--input_file={folder}", "--batch_size=3"]
+    for flag in ("--whole_words", "--nowhole_words"):
+        minimal_pairs.main(["minimal_pairs", *flags, flag])
+    assert asked == [(True, 3), (False, 3)]
+
+
 @pytest.mark.parametrize("column", ["sentence_good", "sentence_bad"])
 def test_a_sentence_without_tokens(loaded, tmp_path, column):
     path = tmp_path / "pairs.jsonl"
