@@ -1,5 +1,7 @@
 """Faults that fine-tuning finds before it trains; results that a fault leaves."""
 
+import os
+
 import pytest
 
 from albert_tf.errors import UserError
@@ -103,6 +105,19 @@ def test_scores_are_kept_when_something_fails_after_them(flags, saved_model, tmp
         )
     written = (tmp_path / "out" / "eval_results.txt").read_text()
     assert "eval_accuracy = " in written
+
+
+def test_steps_say_what_is_read():
+    def roles(**steps):
+        return ClassifierOptions(output_dir="out", **steps).needed_roles
+
+    assert roles(do_train=True) == ["train", "dev"]
+    assert roles(do_eval=True, do_predict=True) == ["dev", "test"]
+
+
+def test_tokenized_data_lies_in_its_own_folder():
+    assert ClassifierOptions(output_dir="out").cache_dir == os.path.join("out", "cache")
+    assert ClassifierOptions(output_dir="out", cached_dir="kept").cache_dir == "kept"
 
 
 def test_an_empty_text_is_one():
