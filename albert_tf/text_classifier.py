@@ -5,6 +5,7 @@ import functools
 import os
 from collections.abc import Iterable
 from typing import Any
+from typing import overload
 
 import keras
 
@@ -208,12 +209,25 @@ class TextClassifier(TextModel):
         prepared = Prepared(None, data)
         return self._task.score(prepared, self._task.interpret(prepared, outputs))
 
+    @overload
+    def predict(  # type: ignore[overload-overlap]  # a str is an iterable of str
+        self, texts: str, text_pairs: str | None = None, batch_size: int = 32
+    ) -> dict[str, Any]: ...
+
+    @overload
+    def predict(
+        self,
+        texts: Iterable[str],
+        text_pairs: Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> list[dict[str, Any]]: ...
+
     def predict(
         self,
         texts: str | Iterable[str],
         text_pairs: str | Iterable[str] | None = None,
         batch_size: int = 32,
-    ) -> dict | list[dict]:
+    ) -> dict[str, Any] | list[dict[str, Any]]:
         """Predicts as `Predictor` does: a dict for a str, a list of dicts for a list.
 
         Raises:

@@ -4,6 +4,10 @@ import ast
 import importlib
 import inspect
 import operator
+import re
+
+import pytest
+from mypy import api
 
 import albert_tf
 from albert_tf.families import registry
@@ -67,3 +71,13 @@ def test_the_stub_has_every_public_name_from_its_home(project):
     assert set(homes) == set(albert_tf.__all__)
     for name, home in homes.items():
         assert getattr(importlib.import_module(home), name) is getattr(albert_tf, name)
+
+
+@pytest.mark.slow
+def test_the_python_of_the_readme_has_types(project, tmp_path, monkeypatch):
+    readme = (project / "README.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
+    (tmp_path / "lines.py").write_text(code)
+    monkeypatch.chdir(project)
+    found, _, status = api.run(["--strict", str(tmp_path / "lines.py")])
+    assert status == 0, found

@@ -10,10 +10,13 @@ def classify(texts: list[str], labels: list[str]) -> str:
     print(history.history)
     scores: dict[str, float] = classifier.evaluate(texts, labels)
     print(scores["accuracy"])
+    print(classifier.predict(texts)[0]["probabilities"])
+    print(classifier.predict("a fine plot")["label"])
     classifier.save_pretrained("tuned")
-    answer = albert_tf.Predictor("tuned")("a fine film")
-    assert isinstance(answer, dict)
-    return answer["label"]
+    predictor = albert_tf.Predictor("tuned")
+    print(predictor(texts)[0]["label"], predictor(text=texts)[0]["label"])
+    label: str = predictor("a fine film")["label"]
+    return label
 
 
 def load(path: str) -> albert_tf.AlbertModel:

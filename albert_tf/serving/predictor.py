@@ -3,6 +3,7 @@
 import os
 import pathlib
 from typing import Any
+from typing import overload
 
 import tensorflow as tf
 
@@ -107,6 +108,14 @@ class Predictor:
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(self._inputs.order or sorted(self._inputs.ranks))
+
+    @overload
+    def __call__(self, *texts: str, batch_size: int = 32) -> dict[str, Any]: ...
+
+    @overload
+    def __call__(
+        self, *texts: Any, batch_size: int = 32, **named_texts: Any
+    ) -> Any: ...
 
     def __call__(
         self, *texts: Any, batch_size: int = 32, **named_texts: Any
