@@ -5,6 +5,7 @@ Other tests run the Python of docs/extending.md and docs/finetuning.md.
 
 import contextlib
 import importlib.util
+import itertools
 import pathlib
 import pkgutil
 import re
@@ -126,6 +127,16 @@ def _anchors(page):
     """Returns the names by which links find the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
+
+
+def test_tables_have_a_header_and_rows_of_its_width(project):
+    for page, text in _pages(project).items():
+        lines = re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines()
+        for place, line in enumerate(lines):
+            if re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", line):
+                rows = itertools.takewhile(lambda row: "|" in row, lines[place - 1 :])
+                widths = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+                assert widths == {line.count("|")}, (page.name, lines[place - 1])
 
 
 def test_the_index_names_every_page(project):
