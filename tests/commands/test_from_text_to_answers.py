@@ -1,6 +1,5 @@
 """The commands of docs/roberta.md and docs/xlnet.md, from text to answers."""
 
-import importlib
 import json
 import re
 import shlex
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.cli.commands import COMMANDS
+from albert_tf.cli import commands
 from albert_tf.commands import convert
 from albert_tf.commands import fill_mask
 from tests.corpus import write_squad
@@ -21,8 +20,8 @@ _TEXT = (
 _QUESTION = "Where did it sit?"
 # What makes the commands small; the pages have the rest.
 _SMALL = {
-    "data_pipeline.create_pretraining_data": {"max_seq_length": 32},
-    "run_pretraining": {
+    "data": {"max_seq_length": 32},
+    "pretrain": {
         "albert_config_file": "config.json",
         "max_seq_length": 32,
         "max_predictions_per_seq": 5,
@@ -32,14 +31,14 @@ _SMALL = {
         "iterations_per_loop": 1,
         "use_xla": False,
     },
-    "run_squad": {
+    "squad": {
         "max_seq_length": 32,
         "doc_stride": 8,
         "max_query_length": 12,
         "train_batch_size": 2,
         "num_train_epochs": 1,
     },
-    "albert_tf.serving.export": {"max_seq_length": 32},
+    "export": {"max_seq_length": 32},
 }
 _CONFIGS = {
     "roberta": {
@@ -90,16 +89,16 @@ def folder(family, tmp_path_factory, project):
     for name in ("train.json", "dev.json"):
         write_squad(folder, (_TEXT.strip(), [asked]), name=name, version="1.1")
     size = config.get("vocab_size", config.get("n_token"))
-    small = {**_SMALL, "data_pipeline.train_tokenizer": {"vocab_size": size}}
-    commands = list(_commands(project / "docs" / f"{family}.md"))
-    assert len(commands) == 5
+    small = {**_SMALL, "vocab": {"vocab_size": size}}
+    typed = list(_commands(project / "docs" / f"{family}.md"))
+    assert len(typed) == 5
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(project)
-        for name, words in commands:
+        for name, *words in typed:
             kept = [w for w in words if w[2:].split("=")[0] not in small[name]]
             flags = [f"--{flag}={value}" for flag, value in small[name].items()]
-            importlib.import_module(name).main([name, *kept, *flags])
+            commands.main(["albert-tf", name, *kept, *flags])
     return folder
 
 
@@ -108,11 +107,7 @@ def _commands(page):
     text = page.read_text("utf-8").split("## From raw text")[1]
     block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1]
     for line in block.replace("\\\n", " ").strip().splitlines():
-        words = shlex.split(line)[1:]
-        if words[0] == "-m":
-            words = words[1:]
-        module, _, _ = COMMANDS.get(words[0], words)[0].partition(":")
-        yield module.removesuffix(".py"), words[1:]
+        yield shlex.split(line)[1:]
 
 
 @pytest.mark.slow

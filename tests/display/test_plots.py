@@ -37,7 +37,6 @@ def test_any_font_that_matplotlib_is_set_to_draws_letters(draw, tmp_path):
     assert draw(["déjà", "Ελλάδα"]) == (["déjà", "Ελλάδα"], "")
     assert draw(["ab"], _BRACKETS, "sans-serif")[0] == ["ab"]
     assert not (tmp_path / "x_labels.tsv").exists()
-    assert draw(["ab"], _BRACKETS)[0] == ["0"]
 
 
 def test_numbers_stand_for_what_no_font_has(draw, tmp_path):

@@ -39,7 +39,7 @@ def test_two_workers_equal_two_devices(
 
 
 def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "fine_tune", lambda *arguments: False)
+    monkeypatch.setattr(run.FineTuning, "run", lambda *arguments: False)
     flags(do_train=True, do_eval=True, train_step=1, num_runs=2)
     assert not list(tmp_path.glob("out/**/eval_results.txt"))
     assert not (tmp_path / "out" / "runs.json").exists()
