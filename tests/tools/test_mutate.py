@@ -24,6 +24,7 @@ def broken(scope, code, becomes, text=_TEXT):
     return mutate.mutated(text, mutate.Mutation("n", "", scope, code, becomes, ""))
 
 
+@pytest.mark.slow
 def test_every_mutation_fits_the_code(project):
     mutations = mutate.read_mutations(project / "tools" / "mutations.json")
     assert len(mutations) >= 60
