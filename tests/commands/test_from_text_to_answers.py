@@ -11,6 +11,8 @@ import pytest
 import albert_tf
 from albert_tf.cli.commands import COMMANDS
 from albert_tf.commands import convert
+from albert_tf.commands import describe
+from albert_tf.commands import embed
 from albert_tf.commands import fill_mask
 from tests.corpus import write_squad
 
@@ -22,7 +24,7 @@ _QUESTION = "Where did it sit?"
 # What makes the commands small; the pages have the rest.
 _SMALL = {
     "data_pipeline.create_pretraining_data": {"max_seq_length": 32},
-    "run_pretraining": {
+    "albert_tf.pretraining.flags": {
         "albert_config_file": "config.json",
         "max_seq_length": 32,
         "max_predictions_per_seq": 5,
@@ -32,7 +34,7 @@ _SMALL = {
         "iterations_per_loop": 1,
         "use_xla": False,
     },
-    "run_squad": {
+    "albert_tf.tasks.question_answering.flags": {
         "max_seq_length": 32,
         "doc_stride": 8,
         "max_query_length": 12,
@@ -139,3 +141,25 @@ def test_the_pretrained_model_in_the_other_commands(family, folder, tmp_path, ca
     ours = albert_tf.AlbertForMaskedLM.from_pretrained(model)
     features = albert_tf.load_tokenizer(tmp_path)("The cat <mask> on the mat.")
     np.testing.assert_allclose(theirs(features), ours(features), rtol=0, atol=1e-6)
+
+
+@pytest.mark.nightly
+def test_described_embedded_and_classified(family, folder, tmp_path, capsys):
+    if family == "xlnet":
+        return
+    config = f"--albert_config_file={folder / 'config.json'}"
+    describe.main(["describe", config, "--max_seq_length=32"])
+    model = albert_tf.AlbertForPreTraining.from_pretrained(folder / "pretrained")
+    assert f"{model.albert.count_params():,}" in capsys.readouterr().out
+    texts = ["The cat sat.", "A dog barked."]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    files = {"input_file": "texts.txt", "output_file": "vectors.npy"}
+    argv = [f"--{name}={tmp_path / path}" for name, path in files.items()]
+    embed.main(["embed", f"--model_dir={folder / 'pretrained'}", *argv])
+    expected = albert_tf.TextEmbedder(folder / "pretrained").encode(texts)
+    vectors = np.load(tmp_path / "vectors.npy")
+    unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors, unit, atol=1e-5)
+    classifier = albert_tf.TextClassifier(folder / "pretrained")
+    classifier.fit(texts, ["cat", "dog"], epochs=1, verbose=0)
+    assert set(classifier.predict("The cat")["probabilities"]) == {"cat", "dog"}
