@@ -129,7 +129,8 @@ def test_a_served_model_answers(folder):
 @pytest.mark.slow
 def test_the_pretrained_model_in_the_other_commands(family, folder, tmp_path, capsys):
     model = str(folder / "pretrained")
-    fill_mask.main(["fill_mask", f"--model_dir={model}", "The cat <mask> on the mat."])
+    mask = "<mask>" if family == "roberta" else "[MASK]"
+    fill_mask.main(["fill_mask", f"--model_dir={model}", f"The cat {mask} on the mat."])
     assert len(capsys.readouterr().out.splitlines()) == 6
     if family == "xlnet":
         return
@@ -158,8 +159,7 @@ def test_described_embedded_and_classified(family, folder, tmp_path, capsys):
     embed.main(["embed", f"--model_dir={folder / 'pretrained'}", *argv])
     expected = albert_tf.TextEmbedder(folder / "pretrained").encode(texts)
     vectors = np.load(tmp_path / "vectors.npy")
-    unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(vectors, unit, atol=1e-5)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     classifier = albert_tf.TextClassifier(folder / "pretrained")
     classifier.fit(texts, ["cat", "dog"], epochs=1, verbose=0)
     assert set(classifier.predict("The cat")["probabilities"]) == {"cat", "dog"}

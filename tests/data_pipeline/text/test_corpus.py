@@ -171,7 +171,7 @@ def test_sentences(paragraph, sentences):
     )
 
 
-_COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode())
+_COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,10 @@ _COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode())
         ),
         ("a.gz", b"plain text", "cannot be read: Not a gzipped file"),
         ("a.txt", "one\ntwo".encode("utf-16"), "is UTF-16, expected UTF-8"),
-        ("a.gz", gzip.compress("one".encode("utf-32")), "is UTF-32, expected UTF-8"),
+        ("a.gz", gzip.compress("one".encode("utf-32"), mtime=0), "is UTF-32, expected"),
         ("a.txt", _COMPRESSED, "is no text but a gzip archive"),
     ],
+    ids=["cut", "damaged", "not compressed", "UTF-16", "UTF-32", "compressed"],
 )
 def test_files_that_cannot_be_read_are_named(tmp_path, name, data, reason):
     (tmp_path / name).write_bytes(data)

@@ -35,10 +35,6 @@ _HEADS = {
         "end_n_top": 3,
         "head_dropout_prob": 0.2,
     },
-    "AlbertForReplacedTokens": {
-        "generator": {"hidden_size": 4, "num_attention_heads": 1},
-        "keep_generator": True,
-    },
     "AlbertForTextEmbedding": {"pooling": "cls", "normalize": True},
 }
 _ROBERTA = {
