@@ -24,7 +24,7 @@ def test_pieces_and_ids(golden):
     assert [tokenizer.encode_with_offsets(text)[0] for text in texts] == expected
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_ids_in_a_graph(golden):
     tokenizer, rows = golden
     ids = tf.function(InGraphTokenizer(tokenizer))(
