@@ -3,9 +3,6 @@
 import json
 
 import pytest
-import tensorflow as tf
-
-from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 @pytest.fixture(params=["sentencepiece_30k", "wordpiece_chinese"])
@@ -22,15 +19,6 @@ def test_pieces_and_ids(golden):
     assert [tokenizer.tokenize(text) for text in texts] == [r["pieces"] for r in rows]
     assert tokenizer.encode_batch(texts) == expected
     assert [tokenizer.encode_with_offsets(text)[0] for text in texts] == expected
-
-
-@pytest.mark.slow
-def test_ids_in_a_graph(golden):
-    tokenizer, rows = golden
-    ids = tf.function(InGraphTokenizer(tokenizer))(
-        tf.constant([row["text"] for row in rows])
-    )
-    assert ids.to_list() == [row["ids"] for row in rows]
 
 
 def test_readme_example_of_the_official_code(english):
