@@ -10,6 +10,8 @@ import pytest
 import albert_tf
 from albert_tf.cli import commands
 from albert_tf.commands import convert
+from albert_tf.commands import describe
+from albert_tf.commands import embed
 from albert_tf.commands import fill_mask
 from tests.corpus import write_squad
 
@@ -122,7 +124,8 @@ def test_a_served_model_answers(folder):
 @pytest.mark.slow
 def test_the_pretrained_model_in_the_other_commands(family, folder, tmp_path, capsys):
     model = str(folder / "pretrained")
-    fill_mask.main(["fill_mask", f"--model_dir={model}", "The cat <mask> on the mat."])
+    mask = "<mask>" if family == "roberta" else "[MASK]"
+    fill_mask.main(["fill_mask", f"--model_dir={model}", f"The cat {mask} on the mat."])
     assert len(capsys.readouterr().out.splitlines()) == 6
     if family == "xlnet":
         return
@@ -134,3 +137,24 @@ def test_the_pretrained_model_in_the_other_commands(family, folder, tmp_path, ca
     ours = albert_tf.AlbertForMaskedLM.from_pretrained(model)
     features = albert_tf.load_tokenizer(tmp_path)("The cat <mask> on the mat.")
     np.testing.assert_allclose(theirs(features), ours(features), rtol=0, atol=1e-6)
+
+
+@pytest.mark.nightly
+def test_described_embedded_and_classified(family, folder, tmp_path, capsys):
+    if family == "xlnet":
+        return
+    config = f"--albert_config_file={folder / 'config.json'}"
+    describe.main(["describe", config, "--max_seq_length=32"])
+    model = albert_tf.AlbertForPreTraining.from_pretrained(folder / "pretrained")
+    assert f"{model.albert.count_params():,}" in capsys.readouterr().out
+    texts = ["The cat sat.", "A dog barked."]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    files = {"input_file": "texts.txt", "output_file": "vectors.npy"}
+    argv = [f"--{name}={tmp_path / path}" for name, path in files.items()]
+    embed.main(["embed", f"--model_dir={folder / 'pretrained'}", *argv])
+    expected = albert_tf.TextEmbedder(folder / "pretrained").encode(texts)
+    vectors = np.load(tmp_path / "vectors.npy")
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    classifier = albert_tf.TextClassifier(folder / "pretrained")
+    classifier.fit(texts, ["cat", "dog"], epochs=1, verbose=0)
+    assert set(classifier.predict("The cat")["probabilities"]) == {"cat", "dog"}

@@ -66,6 +66,16 @@ def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_pa
     )
 
 
+@pytest.mark.slow
+def test_a_file_of_keras_keeps_both(model, tiny_features, tmp_path):
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    found, expected = (m.guesses(tiny_features) for m in (loaded, model))
+    np.testing.assert_array_equal(found, expected)
+    del tiny_features["masked_lm_positions"]
+    np.testing.assert_array_equal(loaded(tiny_features), model(tiny_features))
+
+
 def test_a_generator_that_is_not_kept_leaves_no_weights(tiny_config, tmp_path):
     model = AlbertForReplacedTokens(tiny_config(), SMALL, keep_generator=False)
     model.save_pretrained(tmp_path)

@@ -222,6 +222,14 @@ def test_train_evaluate_and_fine_tune(run, tmp_path):
     )
 
 
+@pytest.mark.nightly
+def test_a_killed_run_draws_the_same_tokens(run, deterministic, killed_after):
+    changes = {"num_train_steps": 6, "save_checkpoints_steps": 3, "do_eval": True}
+    whole = run(**changes, **deterministic)
+    killed_after(3)
+    assert run(**changes, **deterministic) == whole
+
+
 def test_a_model_without_generator_is_not_evaluated(settings, tmp_path):
     config = AlbertConfig.from_json_file(settings().albert_config_file)
     generator = settings().config_changes(config)

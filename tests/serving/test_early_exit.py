@@ -129,8 +129,13 @@ def test_onnx_holds_the_block_once(model, model_dir, expected, tmp_path):
 
 
 @pytest.mark.nightly
-def test_bfloat16_leaves_too(model_dir, expected, tmp_path):
-    options = ExportOptions(str(model_dir), str(tmp_path), compute_dtype="bfloat16")
+@pytest.mark.parametrize(
+    ("dtype", "form"), [("bfloat16", "saved_model"), ("int8", "onnx")]
+)
+def test_other_types_leave_too(dtype, form, model_dir, expected, tmp_path):
+    options = ExportOptions(
+        str(model_dir), str(tmp_path), compute_dtype=dtype, format=form
+    )
     found = Predictor(export(options)).arrays(_TEXTS)
     same = found["exit_layer"] == expected[1]
     assert same.mean() > 0.5

@@ -104,19 +104,22 @@ def test_the_task_of_a_model_says_nothing_of_its_heads():
 
 
 @pytest.mark.slow
-def test_train_score_and_load(flags, tmp_path):
+@pytest.mark.parametrize(
+    "exit_heads", ["per_layer", pytest.param("shared", marks=pytest.mark.nightly)]
+)
+def test_train_score_and_load(exit_heads, flags, tmp_path):
     config = _deeper(tmp_path)
     out = flags(
         do_train=True,
         early_exit=True,
-        exit_heads="per_layer",
+        exit_heads=exit_heads,
         exit_threshold=1,
         **config,
     )
     history = json.loads((out / "history.json").read_text())
     assert history[-1]["exit_layer"] <= 4
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    assert model.exit_heads == "per_layer"
+    assert model.exit_heads == exit_heads
     assert model.exit_rule == ExitRule("patience", 1)
     # Without --do_train the model says how it leaves.
     flags(do_eval=True, **config)

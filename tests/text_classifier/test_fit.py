@@ -8,6 +8,7 @@ import random
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import albert_tf
 from albert_tf import text_classifier
@@ -186,6 +187,25 @@ def test_iterators_are_read_once_and_wholly(pretrained, asked):
         answers[-1].update(scores)
     assert answers[0] == answers[1] == answers[2]
     assert len(answers[0]["labels"]) == 16
+
+
+@pytest.mark.nightly
+def test_randomness_elsewhere_is_left_alone(pretrained):
+    """Neither are the user's generators reset, nor does chance decide."""
+    drawn, heads = [], []
+    for fits in (0, 2):
+        keras.utils.set_random_seed(5)
+        for _ in range(fits):
+            classifier = albert_tf.TextClassifier(pretrained, hidden_dropout_prob=0.2)
+            settings = {**_SETTINGS, "epochs": 1, "seed": 9}
+            classifier.fit(_TEXTS, ["glad", "sad"] * 8, **settings)
+            heads.append(classifier.model.classifier.output_weights.numpy())
+        sources = (random.random, np.random.rand, lambda: keras.random.uniform(()))
+        drawn.append(
+            [float(draw()) for draw in (*sources, lambda: tf.random.uniform(()))]
+        )
+    assert drawn[0] == drawn[1]
+    np.testing.assert_array_equal(*heads)
 
 
 def test_the_seed_decides_the_head(pretrained, asked):

@@ -82,3 +82,10 @@ def test_a_list_of_pieces_is_strictly_utf_8(tmp_path):
     path.write_text(text, "latin-1")
     with pytest.raises(UserError, match="vocab.txt is not UTF-8"):
         load_tokenizer(path)
+
+
+def test_no_vocabulary_of_several_is_guessed(train_model, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(train_model())
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    with pytest.raises(UserError, match=r"several \(spiece.model, vocab.txt\)"):
+        load_tokenizer(tmp_path)

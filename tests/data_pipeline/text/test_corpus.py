@@ -169,3 +169,36 @@ def test_sentences(paragraph, sentences):
     assert corpus.split_sentences(paragraph) == (
         sentences or ([paragraph] * bool(paragraph))
     )
+
+
+_COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.gz", _COMPRESSED[:-30], "cannot be read: Compressed file ended before"),
+        (
+            "a.gz",
+            _COMPRESSED[:50] + b"\xff" * 60 + _COMPRESSED[110:],
+            "cannot be read: Error -3 while",
+        ),
+        ("a.gz", b"plain text", "cannot be read: Not a gzipped file"),
+        ("a.txt", "one\ntwo".encode("utf-16"), "is UTF-16, expected UTF-8"),
+        ("a.gz", gzip.compress("one".encode("utf-32"), mtime=0), "is UTF-32, expected"),
+        ("a.txt", _COMPRESSED, "is no text but a gzip archive"),
+    ],
+    ids=["cut", "damaged", "not compressed", "UTF-16", "UTF-32", "compressed"],
+)
+def test_files_that_cannot_be_read_are_named(tmp_path, name, data, reason):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UserError, match=f"/{name} {reason}"):
+        read(tmp_path / name)
+
+
+def test_nothing_to_read(tmp_path):
+    with pytest.raises(UserError, match="No input file matches"):
+        corpus.find_files(f"{tmp_path}/*.txt")
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(UserError, match="is empty: there is no text"):
+        corpus.find_files(str(tmp_path))

@@ -35,6 +35,7 @@ _HEADS = {
         "end_n_top": 3,
         "head_dropout_prob": 0.2,
     },
+    "AlbertForTextEmbedding": {"pooling": "cls", "normalize": True},
 }
 _ROBERTA = {
     "embedding_size": 12,

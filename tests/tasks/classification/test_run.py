@@ -219,3 +219,30 @@ def test_an_evaluation_reads_each_file_of_a_model_once(flags, saved_model, monke
     names = {path.name for path in folder.iterdir()}
     names -= {"SHA256SUMS", "model.weights.h5"}  # the latter is read from the disk
     assert {name: read[name] for name in names} == dict.fromkeys(names, 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("kind", "labels", "scores", "columns"),
+    [
+        ("regression", ("0.5", "2"), {"pearson", "spearman", "MSE"}, ["row", "score"]),
+        (
+            "multi_label",
+            ("good|film", ""),
+            {"f1", "eval_accuracy"},
+            ["row", "film", "good"],
+        ),
+    ],
+)
+def test_other_labels_of_pairs(flags, tmp_path, kind, labels, scores, columns):
+    for name in ("train", "dev", "test"):
+        rows = [f"{labels[i % 2]}\tgood film\t{'very ' * i}bad" for i in range(8)]
+        table = "\n".join(["label\tsentence\tother", *rows]) + "\n"
+        (tmp_path / "data" / f"{name}.tsv").write_text(table)
+    changes = {"label_kind": kind, "train_step": 2, "train_batch_size": 4}
+    changes |= {"text_pair_column": "other", "do_predict": True}
+    out = flags(do_train=True, do_eval=True, **changes)
+    assert scores < set(_results(out))
+    header, *lines = (out / "test_results.tsv").read_text().splitlines()
+    assert header.split("\t") == columns
+    assert len(lines) == 8

@@ -1,4 +1,4 @@
-"""run_classifier from an XLNet: to files and answers."""
+"""Texts classified by an XLNet, by the command and in Python: to files and answers."""
 
 import functools
 import json
@@ -9,6 +9,8 @@ import pytest
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
 
 
 @pytest.fixture
@@ -89,3 +91,42 @@ def test_flags_of_albert_are_refused(tune, xlnet_config, pretrained, tmp_path):
             UserError, match="becomes an XLNetForSequenceClassification"
         ):
             tune(pretrained(), do_train=True, albert_config_file=config, **changes)
+
+
+@pytest.mark.nightly
+def test_learned_in_python_and_served(pretrained, xlnet_tokenizer, tmp_path):
+    classifier = albert_tf.TextClassifier(pretrained(), max_length=8)
+    texts, labels = ["good film", "bad plot"] * 8, ["glad", "sad"] * 8
+    classifier.fit(texts, labels, epochs=12, learning_rate=1e-2, verbose=0)
+    answers = classifier.predict(texts[:2])
+    assert [answer["label"] for answer in answers] == labels[:2]
+    rows = classifier.tokenizer(texts[:2])
+    assert (rows["input_ids"][:, -1] == xlnet_tokenizer.cls_id).all()
+    shares = keras.ops.softmax(classifier.model(rows))
+    classifier.save_pretrained(tmp_path / "kept")
+    version = export(ExportOptions(str(tmp_path / "kept"), str(tmp_path / "served")))
+    signature = json.loads((version / "signature.json").read_text())
+    assert signature["row_layout"] == "cls_last"
+    again = albert_tf.TextClassifier(tmp_path / "kept").predict(texts[:2])
+    served = albert_tf.Predictor(version)(texts[:2])
+    for found in (answers, again, served):
+        own = [list(answer["probabilities"].values()) for answer in found]
+        np.testing.assert_allclose(own, shares, atol=1e-5)
+    with pytest.raises(UserError, match="max_length=4: expected 5 or more"):
+        albert_tf.TextClassifier(tmp_path / "kept", max_length=4)
+
+
+@pytest.mark.nightly
+def test_a_teacher_and_its_students(pretrained, tune, flags, tmp_path):
+    """Of its own family, and an ALBERT, which tokenizes otherwise."""
+    does = {"do_train": True, "train_step": 30, "save_checkpoints_steps": 30}
+    folder, rate = pretrained(), {"learning_rate": 1e-2}
+    teacher = tune(folder, **does, **rate) / "model"
+    learned = {**does, "teacher": teacher, "teacher_weight": 1.0}
+    tune(folder, output_dir=tmp_path / "student", **learned, **rate)
+    for out in (tmp_path / "out", tmp_path / "student"):
+        assert (out / "model" / "xlnet_config.json").exists()
+        info = json.loads((out / "model" / "training_info.json").read_text())
+        assert info["dev"]["accuracy"] == 1.0, out
+    flags(output_dir=tmp_path / "albert", **{**learned, "train_step": 2})
+    assert (tmp_path / "albert" / "model" / "albert_config.json").exists()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.batching import TEACHER_LOGITS
@@ -105,6 +106,23 @@ def test_distances_equal_numpy(kind, temperature):
     found = task_of(kind).distances(tf.constant(own), teacher, temperature)
     expected = reference(own, teacher, temperature)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("distances", "shares"),
+    [
+        (softmax_distances, lambda x: np.exp(log_softmax(x))),
+        (sigmoid_distances, lambda x: 1 / (1 + np.exp(-x))),
+    ],
+)
+def test_their_gradients_are_differences_of_probabilities(distances, shares):
+    logits, temperature = tf.constant(OWN), 3.0
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = tf.reduce_sum(distances(logits, TEACHER, temperature))
+    own, teacher = (shares(x / temperature) for x in (OWN, TEACHER))
+    expected = temperature * (own - teacher)
+    np.testing.assert_allclose(tape.gradient(loss, logits), expected, 1e-4, 1e-6)
 
 
 @pytest.mark.parametrize("width", [2, 4, 6])
