@@ -1,9 +1,11 @@
 """The options of short runs; runs that are killed, or do not train."""
 
+import numpy as np
 import pytest
 from tensorflow.python.framework.config import disable_op_determinism
 
 from albert_tf.cli.command_line import parse
+from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.settings import resolve
@@ -50,6 +52,22 @@ def untrained(monkeypatch):
     """Ends a run before its first step, and a plan before it is measured."""
     monkeypatch.setattr(command, "_train", lambda *arguments: None)
     monkeypatch.setattr(command, "measured_lines", lambda *arguments: [])
+
+
+@pytest.fixture
+def batches_read(monkeypatch):
+    """The ids of the batches that runs read, which go by without training on them."""
+    batches = []
+
+    def read(loop, stage, count):
+        for _ in range(count):
+            batches.append(next(stage.iterator)["input_ids"].numpy())
+        loop.train_step.optimizer.iterations.assign_add(count)
+        sums = np.ones([len(loop.train_step.metric_names), 2], np.float32)
+        return sums, np.array([1, 1])
+
+    monkeypatch.setattr(DeviceLoop, "run", read)
+    return batches
 
 
 @pytest.fixture
