@@ -1,5 +1,7 @@
 """The options of short runs; runs that are killed, or do not train."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from tensorflow.python.framework.config import disable_op_determinism
@@ -55,19 +57,32 @@ def untrained(monkeypatch):
 
 
 @pytest.fixture
-def batches_read(monkeypatch):
-    """The ids of the batches that runs read, which go by without training on them."""
-    batches = []
+def reading_only():
+    """Makes a context of runs that do not train; it gives the ids that they read."""
 
-    def read(loop, stage, count):
-        for _ in range(count):
-            batches.append(next(stage.iterator)["input_ids"].numpy())
-        loop.train_step.optimizer.iterations.assign_add(count)
-        sums = np.ones([len(loop.train_step.metric_names), 2], np.float32)
-        return sums, np.array([1, 1])
+    @contextlib.contextmanager
+    def read_only():
+        batches = []
 
-    monkeypatch.setattr(DeviceLoop, "run", read)
-    return batches
+        def read(loop, stage, count):
+            for _ in range(count):
+                batches.append(next(stage.iterator)["input_ids"].numpy())
+            loop.train_step.optimizer.iterations.assign_add(count)
+            sums = np.ones([len(loop.train_step.metric_names), 2], np.float32)
+            return sums, np.array([1, 1])
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DeviceLoop, "run", read)
+            yield batches
+
+    return read_only
+
+
+@pytest.fixture
+def batches_read(reading_only):
+    """The ids of the batches that the runs of a test read, none of which trains."""
+    with reading_only() as batches:
+        yield batches
 
 
 @pytest.fixture
