@@ -89,7 +89,13 @@ def write(folder, tiny_config, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly) if name == "gelu_fast" else name
+        for name in CASES
+    ],
+)
 def test_as_theirs(name, tiny_config, tmp_path):
     model = write(tmp_path, tiny_config, name).from_pretrained(tmp_path)
     features = {"input_ids": IDS, "segment_ids": SEGMENTS}

@@ -22,6 +22,7 @@ def weights(directory):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_workers_equal_one(workers, flags, tmp_path):
     several = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}

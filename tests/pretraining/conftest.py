@@ -1,9 +1,13 @@
 """The options of short runs; runs that are killed, or do not train."""
 
+import contextlib
+
+import numpy as np
 import pytest
 from tensorflow.python.framework.config import disable_op_determinism
 
 from albert_tf.cli.command_line import parse
+from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.settings import resolve
@@ -50,6 +54,35 @@ def untrained(monkeypatch):
     """Ends a run before its first step, and a plan before it is measured."""
     monkeypatch.setattr(command, "_train", lambda *arguments: None)
     monkeypatch.setattr(command, "measured_lines", lambda *arguments: [])
+
+
+@pytest.fixture
+def reading_only():
+    """Makes a context of runs that do not train; it gives the ids that they read."""
+
+    @contextlib.contextmanager
+    def read_only():
+        batches = []
+
+        def read(loop, stage, count):
+            for _ in range(count):
+                batches.append(next(stage.iterator)["input_ids"].numpy())
+            loop.train_step.optimizer.iterations.assign_add(count)
+            sums = np.ones([len(loop.train_step.metric_names), 2], np.float32)
+            return sums, np.array([1, 1])
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DeviceLoop, "run", read)
+            yield batches
+
+    return read_only
+
+
+@pytest.fixture
+def batches_read(reading_only):
+    """The ids of the batches that the runs of a test read, none of which trains."""
+    with reading_only() as batches:
+        yield batches
 
 
 @pytest.fixture

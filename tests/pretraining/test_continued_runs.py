@@ -146,6 +146,7 @@ def test_other_flags(continued, changes, message):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("batches_read")
 def test_a_run_is_refused_before_its_checkpoint_is_restored(changed, files):
     """Its checkpoint has a place in the data for each stage, and is not damaged."""
 

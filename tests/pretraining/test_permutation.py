@@ -1,7 +1,9 @@
 """Pretraining XLNet: memory from step to step, a killed run, refusals."""
 
+import functools
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ def settings(settings, streams, material):
             "albert_config_file": material / "xlnet.json",
             "train_batch_size": 8,
             "eval_batch_size": 8,
-            "max_eval_steps": 6,
+            "max_eval_steps": 3,
         }
         return settings(**{**values, **changes})
 
@@ -61,14 +63,23 @@ def losses_by_hand(model, batches):
     return total / weight
 
 
+@pytest.fixture
+def trained(run, material, deterministic):
+    """A run that was made once: its folder, and the flags that it had."""
+    changes = {"num_train_steps": 24, "save_checkpoints_steps": 22, "do_eval": True}
+    changes |= {"max_gram": 1, **deterministic}
+    folder = material / "trained"
+    if not folder.exists():
+        run(output_dir=folder, **changes)
+    return folder, changes
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
-def test_a_run_from_streams_to_a_model_and_its_perplexity(
-    run, streams, material, tokenizer
-):
-    folder = material / "trained"
-    results = run(output_dir=folder, do_eval=True, num_train_steps=24)
+def test_a_run_from_streams_to_a_model_and_its_perplexity(trained, streams, tokenizer):
+    folder, changes = trained
     history = json.loads((folder / "history.json").read_text())
+    results = history[-1]
     assert results["loss"] < history[0]["loss"] - 0.3
     assert results["perplexity"] == pytest.approx(math.exp(results["loss"]))
     assert results["bits_per_token"] == pytest.approx(results["loss"] / math.log(2))
@@ -82,16 +93,13 @@ def test_a_run_from_streams_to_a_model_and_its_perplexity(
         "training": False,
     }
     files = str(streams / "held_out")
-    batches = list(stream_dataset(files, tokenizer, **reading).take(6))
+    batches = list(stream_dataset(files, tokenizer, **reading, max_gram=1).take(3))
     assert results["loss"] == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
     for batch in batches:  # and without memory it is another
         batch["stream_starts"] = np.ones(8, np.int32)
     assert abs(results["loss"] - losses_by_hand(model, batches)) > 1e-4
-    changes = {"do_train": False, "do_eval": True, "num_train_steps": 24, "max_gram": 1}
-    single = run(output_dir=folder, **changes)["loss"]
-    batches = list(stream_dataset(files, tokenizer, **reading, max_gram=1).take(6))
-    assert single == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
-    assert abs(single - results["loss"]) > 1e-4
+    batches = list(stream_dataset(files, tokenizer, **reading).take(3))
+    assert abs(results["loss"] - losses_by_hand(model, batches)) > 1e-4
 
 
 def arrays(checkpoint):
@@ -102,26 +110,45 @@ def arrays(checkpoint):
     return {name: reader.get_tensor(name) for name in kept}
 
 
+@pytest.fixture
+def continued_from(tmp_path):
+    """Compares a run to the rest of it, which `run` makes anew after a step."""
+
+    def compare(folder, step, last, go_on):
+        newest = f"checkpoints/training-{last}"
+        whole = arrays(folder / newest)
+        rest = tmp_path / "rest"
+        (rest / "checkpoints").mkdir(parents=True)
+        for path in (folder / "checkpoints").glob(f"training-{step}.*"):
+            shutil.copy(path, rest / "checkpoints")
+        go_on(output_dir=rest)
+        memories = [name for name in whole if name.startswith("carried/")]
+        assert [whole[name].shape for name in memories] == [(8, 1, 6, 8)]
+        assert whole[memories[0]].any()
+        found = arrays(rest / newest)
+        for name, value in whole.items():
+            np.testing.assert_array_equal(found[name], value)
+
+    return compare
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("replicas", [pytest.param(1, marks=pytest.mark.nightly), 2])
-def test_a_killed_run_continues_bit_for_bit(
-    run, tmp_path, monkeypatch, two_replicas, replicas, deterministic, killed_after
+def test_a_killed_run_continues_bit_for_bit(run, trained, continued_from):
+    folder, changes = trained
+    changes = {**changes, "eval_file": None, "do_eval": None}
+    continued_from(folder, 22, 24, functools.partial(run, **changes))
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_on_two_devices_too(
+    run, tmp_path, monkeypatch, two_replicas, deterministic, continued_from
 ):
-    if replicas == 2:
-        monkeypatch.setattr(command, "strategy_from", lambda _: two_replicas)
+    monkeypatch.setattr(command, "strategy_from", lambda _: two_replicas)
     changes = {"save_checkpoints_steps": 2, "num_train_steps": 3, "eval_file": None}
-    changes |= deterministic
-    run(**changes)
-    last = tmp_path / "model" / "checkpoints" / "training-3"
-    whole = arrays(last)
-    killed_after(2)
-    run(**changes)
-    rest = arrays(last)
-    memories = [name for name in whole if name.startswith("carried/")]
-    assert [whole[name].shape for name in memories] == [(8, 1, 6, 8)]
-    assert whole[memories[0]].any()
-    for name, value in whole.items():
-        np.testing.assert_array_equal(rest[name], value)
+    again = functools.partial(run, **changes, **deterministic)
+    again()
+    continued_from(tmp_path / "model", 2, 3, again)
 
 
 def test_streams_start_with_zeros_and_rows_apart():

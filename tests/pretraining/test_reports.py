@@ -32,9 +32,10 @@ def tags(directory):
 
 @pytest.mark.slow
 @pytest.mark.pictures
-def test_the_files_of_a_run(run, lines, material, tmp_path):
+def test_the_files_of_a_run(run, reading_only, lines, material, tmp_path):
     """Of one that was continued, with every flag of looking in its second part."""
-    run(num_train_steps=2)
+    with reading_only():
+        run(num_train_steps=2, eval_file=None)
     output = tmp_path / "model"
     assert not (output / "profile").exists()
     assert "model_flop_utilisation" not in tags(output)  # nobody knows a CPU's peak
