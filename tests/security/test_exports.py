@@ -131,6 +131,8 @@ def test_files_that_change_after_loading(form, change, model_as, tmp_path):
 
 _EXPORT = """
 import sys
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
 
 _, source, target, *forms = sys.argv
 for form in forms:

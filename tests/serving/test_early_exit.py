@@ -107,7 +107,7 @@ def test_onnx_holds_the_block_once(model, model_dir, expected, tmp_path):
     facts = json.loads((version / "signature.json").read_text())
     rule = {"name": "patience", "threshold": 1, "tolerance": 0.1}
     assert facts["exit_rule"] == rule
-    outputs = facts["signatures"]["tokens"]["outputs"]
+    outputs = facts["signatures"]["serving_default"]["outputs"]
     assert outputs["exit_layer"]["meaning"] == "how many layers the answer took"
     assert "- exit rule: " in (version / "model_card.md").read_text()
     with pytest.raises(UserError, match="brings its own"):

@@ -199,8 +199,8 @@ _ASKED = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", some_at_night(_ASKED, "pretraining"))
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", _ASKED)
 def test_strings_are_answered_as_by_the_model(kind, export_of, opened):
     task, served = _TASKS.get(kind, "auto"), opened(kind)
     found = Predictor(export_of(kind, format="onnx", task=task))(*_ASKED[kind])

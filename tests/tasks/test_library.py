@@ -33,18 +33,8 @@ def config(tiny_config):
     )
 
 
-@pytest.fixture
-def without_graphs():
-    """Has TensorFlow compute at once: to trace takes longer than the few steps."""
-    yield lambda: tf.config.run_functions_eagerly(True)
-    tf.config.run_functions_eagerly(False)
-
-
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run")
-def test_documented_examples_run(
-    project, vocabulary, config, tmp_path, monkeypatch, without_graphs
-):
+def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("vocab.txt").write_text(vocabulary(_PIECES))
     AlbertModel(config).save_pretrained("albert_base", load_tokenizer("vocab.txt"))
@@ -57,12 +47,10 @@ def test_documented_examples_run(
     text = (project / "docs" / "finetuning.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     found = []
-    without_graphs()
     for example in examples:
         names = {}
         exec(compile(example, "finetuning.md", "exec"), names)
         found.append(names)
-    tf.config.run_functions_eagerly(False)
     for example in found[:3]:  # the class twice, the Keras model
         assert example["answer"]["label"] in ("good", "bad")
     assert len(examples[0].strip().splitlines()) == 2 + 3  # an import and three lines
