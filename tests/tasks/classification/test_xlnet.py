@@ -46,10 +46,10 @@ def _probabilities(path):
 
 @pytest.mark.slow
 def test_from_a_directory_to_answers(pretrained, tune):
-    folder = pretrained("tf1")
+    folder = pretrained()
     steps = {"train_step": 30, "save_checkpoints_steps": 30, "learning_rate": 1e-2}
     asked = {"do_train": True, "do_eval": True, "do_predict": True}
-    out = tune(folder, albert_dropout_prob=0.01, **asked, **steps)
+    out = tune(folder, **asked, **steps)
     results = (out / "eval_results.txt").read_text()
     assert "eval_accuracy = 1.0" in results
     head = json.loads((out / "model" / "head.json").read_text())
@@ -64,8 +64,14 @@ def test_from_a_directory_to_answers(pretrained, tune):
     before, after = _weights(folder), _weights(out / "model")
     still = {name for name in before if np.array_equal(before[name], after[name])}
     assert still == {"model/transformer/mask_emb/mask_emb"}
-    config = albert_tf.XLNetConfig.from_json_file(out / "model" / "xlnet_config.json")
-    assert (config.dropout, config.dropatt) == (0.01, 0.01)
+
+
+@pytest.mark.slow
+def test_dropout_is_that_of_the_command(pretrained, built):
+    none = dict.fromkeys(("from_scratch", "albert_config_file", "vocab_file"))
+    folder = pretrained("tf1")
+    model, *_ = built(init_checkpoint=folder, albert_dropout_prob=0.2, **none)
+    assert (model.config.dropout, model.config.dropatt) == (0.2, 0.2)
 
 
 @pytest.mark.nightly
