@@ -17,9 +17,8 @@ import pytest
 import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.serving import loading as serving_loading
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import name_by_place
@@ -41,26 +40,29 @@ def models(saved_model, opened, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def forms(models, export_of, tmp_path_factory):
-    """Makes both models in a form; returns their folders."""
+def model_as(models, export_of, tmp_path_factory):
+    """Makes the first model in a form; returns its folder."""
 
     @functools.cache
     def make(form):
-        folder = tmp_path_factory.mktemp("forms")
         if form == "model_directory":
-            return models
+            return models[0]
         if form in ("onnx", "tflite", "saved_model"):
             options = {} if form == "saved_model" else {"format": form}
-            other = ExportOptions(str(models[1]), str(folder / "m"), **options)
-            return export_of("classification", **options), export(other)
-        for place, source in enumerate(models):
-            files = bundle.open(source)
-            files.model().save_pretrained(
-                folder / str(place), files.tokenizer(), format=form
-            )
-        return [folder / "0", folder / "1"]
+            return export_of("classification", **options)
+        folder, files = tmp_path_factory.mktemp(form), bundle.open(models[0])
+        files.model().save_pretrained(folder, files.tokenizer(), format=form)
+        return folder
 
     return make
+
+
+def spoilt(folder, target):
+    """Writes files of the same names and sizes that hold other bytes."""
+    shutil.copytree(folder, target)
+    for path in files_of(target):
+        path.write_bytes(path.read_bytes()[::-1])
+    return target
 
 
 def files_of(folder):
@@ -110,8 +112,9 @@ _BY_DAY = {
         for case in itertools.product(_FORMS, _CHANGES)
     ],
 )
-def test_files_that_change_after_loading(form, change, forms, tmp_path):
-    own, other = forms(form)
+def test_files_that_change_after_loading(form, change, model_as, tmp_path):
+    own = model_as(form)
+    other = spoilt(own, tmp_path / "other")
     folder = pathlib.Path(shutil.copytree(own, tmp_path / "1"))
     predictor = Predictor(folder)
 
@@ -218,9 +221,9 @@ def test_a_file_of_the_wrong_checksum_is_not_opened(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_weights_in_other_files_are_refused(forms, tmp_path, monkeypatch):
+def test_weights_in_other_files_are_refused(model_as, tmp_path, monkeypatch):
     """ONNX Runtime would seek them in the current folder."""
-    shutil.copytree(forms("onnx")[0], tmp_path / "1")
+    shutil.copytree(model_as("onnx"), tmp_path / "1")
     (tmp_path / "1" / "SHA256SUMS").unlink()
     path = tmp_path / "1" / "model.onnx"
     model = onnx.load(path)
@@ -248,9 +251,15 @@ def test_a_folder_that_is_replaced_while_it_is_read(models, tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_a_version_that_is_replaced_while_it_is_read(forms, tmp_path, monkeypatch):
-    own, other = forms("onnx")
-    folder = pathlib.Path(shutil.copytree(own, tmp_path / "m"))
+def test_a_version_that_is_replaced_while_it_is_read(model_as, tmp_path, monkeypatch):
+    folder, other = (
+        pathlib.Path(shutil.copytree(model_as("onnx"), tmp_path / name))
+        for name in ("m", "other")
+    )
+    model = onnx.load(other / "model.onnx")
+    model.doc_string = "of another"
+    with ChecksummedFolder(other) as files:
+        files.write("model.onnx", model.SerializeToString())
 
     def after_replacing(path):
         replace(folder, other)

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.base import seeded
 from albert_tf.serving.export import ExportOptions
@@ -16,8 +17,8 @@ from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.token_files import round_onnx
-from tests.serving.answers import some_at_night
 from tools import early_exit
+from tools import exit_curve
 
 _LAYERS = 6
 _TEXTS = [
@@ -77,27 +78,19 @@ def expected(model, tiny_tokenizer):
     return np.array(shares), depths
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("optimize_for", some_at_night([None, "throughput"], None))
+@pytest.mark.nightly
+@pytest.mark.parametrize("optimize_for", [None, "throughput"])
 def test_a_saved_model_answers_as_texts_alone(
     model_dir, expected, tmp_path, optimize_for
 ):
     options = ExportOptions(str(model_dir), str(tmp_path), optimize_for=optimize_for)
     version = export(options)
-    facts = json.loads((version / "signature.json").read_text())
-    rule = {"name": "patience", "threshold": 1, "tolerance": 0.1}
-    assert facts["exit_rule"] == rule
-    outputs = facts["signatures"]["tokens"]["outputs"]
-    assert outputs["exit_layer"]["meaning"] == "how many layers the answer took"
-    assert "- exit rule: " in (version / "model_card.md").read_text()
     shares, depths = expected
     served = Predictor(version)
     found = served.arrays(_TEXTS)
     np.testing.assert_allclose(found["probabilities"], shares, atol=1e-5)
     assert found["exit_layer"].tolist() == depths
     assert served(_TEXTS[0])["exit_layer"] == depths[0]
-    with pytest.raises(UserError, match="brings its own"):
-        Predictor(version, exit_rule="none")
 
 
 def _graph(path):
@@ -111,14 +104,24 @@ def _graph(path):
 @pytest.mark.slow
 def test_onnx_holds_the_block_once(model, model_dir, expected, tmp_path):
     version = export(ExportOptions(str(model_dir), str(tmp_path), format="onnx"))
+    facts = json.loads((version / "signature.json").read_text())
+    rule = {"name": "patience", "threshold": 1, "tolerance": 0.1}
+    assert facts["exit_rule"] == rule
+    outputs = facts["signatures"]["serving_default"]["outputs"]
+    assert outputs["exit_layer"]["meaning"] == "how many layers the answer took"
+    assert "- exit rule: " in (version / "model_card.md").read_text()
+    with pytest.raises(UserError, match="brings its own"):
+        Predictor(version, exit_rule="none")
     graph, body = _graph(version / "model.onnx")
     assert body.count("MatMul") >= 6  # of one block
     size = sum(len(weights.raw_data) for weights in graph.initializer)
     assert size < 1.2 * sum(weights.nbytes for weights in model.get_weights())
     shares, depths = expected
-    found = Predictor(version).arrays(_TEXTS)
+    served = Predictor(version)
+    found = served.arrays(_TEXTS)
     np.testing.assert_allclose(found["probabilities"], shares, atol=1e-5)
     assert found["exit_layer"].tolist() == depths
+    assert served(_TEXTS[0])["exit_layer"] == depths[0]
     # In bytes, too, the loop has the products.
     rounded = shutil.copy(version / "model.onnx", tmp_path / "int8.onnx")
     round_onnx(rounded, "int8")
@@ -188,12 +191,15 @@ def test_a_model_without_exit_heads(saved_model):
 
 
 @pytest.mark.slow
-def test_the_command_draws_the_curve_and_keeps_a_rule(model_dir, tmp_path, capsys):
+def test_the_command_draws_the_curve_and_keeps_a_rule(
+    model_dir, tmp_path, capsys, monkeypatch
+):
     rows = [f"{text}\t{('no', 'so', 'yes')[i % 3]}" for i, text in enumerate(_TEXTS)]
     table = tmp_path / "dev.tsv"
     table.write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
     model_dir = shutil.copytree(model_dir, tmp_path / "model")
     argv = ["early_exit", f"--model_dir={model_dir}", f"--eval_file={table}"]
+    monkeypatch.setattr(exit_curve, "_THRESHOLDS", 3)
     early_exit.main([*argv, f"--output_dir={tmp_path}", "--timed_rows=4"])
     header, *lines = (tmp_path / "early_exit.tsv").read_text().splitlines()
     assert capsys.readouterr().out.splitlines() == [header, *lines]
@@ -210,5 +216,5 @@ def test_the_command_draws_the_curve_and_keeps_a_rule(model_dir, tmp_path, capsy
     for rule in ("patience", "entropy"):
         assert depths[rule] == sorted(depths[rule])
     early_exit.main([*argv[:2], "--keep_rule", f"--exit_threshold={_LAYERS - 1}"])
-    kept = Predictor(model_dir).arrays(_TEXTS)["exit_layer"]
-    assert min(kept) == _LAYERS
+    kept = bundle.open(model_dir).model().exit_rule
+    assert (kept.name, kept.threshold) == ("patience", _LAYERS - 1)

@@ -185,13 +185,13 @@ def test_a_model_without_a_task(choices, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_predictor_takes_any_number_of_options(choices, probabilities):
+def test_a_predictor_takes_any_number_of_options(export_of, probabilities):
     columns = [
         [question.text for question in _QUESTIONS],
         [question.context for question in _QUESTIONS],
         [question.options for question in _QUESTIONS],
     ]
-    predictor = Predictor(choices.folder)
+    predictor = Predictor(export_of("multiple_choice", optimize_for="throughput"))
     assert predictor.inputs == ("question", "context", "options")
     alone = predictor("was it _ ?", "a film", ["good", "bad"])
     assert len(alone["probabilities"]) == 2

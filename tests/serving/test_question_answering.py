@@ -41,11 +41,6 @@ def v2(opened):
     return opened("answerable_questions")
 
 
-@pytest.fixture(scope="module")
-def predictor(v1):
-    return Predictor(v1.folder)
-
-
 def predictions(served):
     """Predicts as the command does."""
     task = served.task
@@ -111,7 +106,7 @@ def test_exports_that_may_find_no_answer(optimize_for, v2, export_of):
     check_odds(found, expected)
 
 
-@pytest.mark.parametrize("kind", ["v1", "v2"])
+@pytest.mark.parametrize("kind", some_at_night(["v1", "v2"], "v2"))
 def test_token_ids_give_what_the_model_returns(kind, request):
     """Few of them are enough."""
     served = request.getfixturevalue(kind)
@@ -135,7 +130,10 @@ def test_a_model_without_a_task_has_the_official_defaults(kind, request, tmp_pat
         build_module([bundle.open(tmp_path)])
 
 
-@pytest.mark.parametrize(("threshold", "is_answered"), [(None, True), (-1e6, False)])
+@pytest.mark.parametrize(
+    ("threshold", "is_answered"),
+    [(-1e6, False), pytest.param(None, True, marks=pytest.mark.nightly)],
+)
 def test_one_question_and_its_threshold(threshold, is_answered, v2, tmp_path):
     info = {"max_seq_length": _LENGTH, "task": v2.task.to_dict()}
     info["dev"] = {"null_score_diff_threshold": threshold} if threshold else {}
@@ -160,13 +158,7 @@ def test_one_question_and_its_threshold(threshold, is_answered, v2, tmp_path):
     json.dumps(found)
 
 
-def test_an_empty_batch(predictor):
-    empty = tf.constant([], tf.string)
-    answers = predictor.signature(question=empty, context=empty)["answers"]
-    assert answers.shape == (0, 3)
-
-
-def test_contexts_that_are_too_long(v1, monkeypatch):
+def test_no_contexts_and_contexts_that_are_too_long(v1, monkeypatch):
     for place in ("requests", "inputs"):
         monkeypatch.setattr(f"albert_tf.serving.{place}.MOST_CHARACTERS", 60)
     predictor = Predictor(v1.folder)
@@ -179,10 +171,14 @@ def test_contexts_that_are_too_long(v1, monkeypatch):
     assert predictor("is it good ? " * 99, "the film .") == predictor(
         "is it good ? is it good ?", "the film ."
     )
+    empty = tf.constant([], tf.string)
+    answers = predictor.signature(question=empty, context=empty)["answers"]
+    assert answers.shape == (0, 3)
 
 
 @pytest.mark.nightly
-def test_memory_of_a_long_context(predictor):
+def test_memory_of_a_long_context(v1):
+    predictor = Predictor(v1.folder)
     predictor("not ?", "the film .")
     columns = ["not ?"] * 8, ["the film ."] * 7 + [_CONTEXTS[0] * 1600]
     # A copy for each candidate is a gigabyte.

@@ -13,6 +13,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.serving import export as serving_export
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
@@ -26,7 +27,7 @@ def _results(out):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
-def test_train_evaluate_predict_and_run_again(flags, capsys):
+def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     run = {"do_train": True, "do_eval": True, "do_predict": True, "random_seed": 2}
     run |= {"train_step": 120, "save_checkpoints_steps": 120}
     out = flags(**run)
@@ -62,8 +63,12 @@ def test_train_evaluate_predict_and_run_again(flags, capsys):
     assert printed[1].startswith("no\t0.9")
     assert (out / "predictions.tsv").read_text().count("\n") == 2
 
+    exported = []
+    monkeypatch.setattr(serving_export, "export", exported.append)
     flags(export_dir=out.parent / "served")
-    assert (out.parent / "served" / "1" / "saved_model.pb").exists()
+    (asked,) = exported
+    assert asked.model_dir == str(out / "model")
+    assert asked.export_dir == str(out.parent / "served")
 
 
 @pytest.mark.slow

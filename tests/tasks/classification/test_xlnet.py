@@ -48,8 +48,10 @@ def _probabilities(path):
 
 @pytest.mark.slow
 def test_from_a_directory_to_answers(pretrained, tune):
+    folder = pretrained()
     steps = {"train_step": 30, "save_checkpoints_steps": 30, "learning_rate": 1e-2}
-    out = tune(pretrained(), do_train=True, do_eval=True, do_predict=True, **steps)
+    asked = {"do_train": True, "do_eval": True, "do_predict": True}
+    out = tune(folder, **asked, **steps)
     results = (out / "eval_results.txt").read_text()
     assert "eval_accuracy = 1.0" in results
     head = json.loads((out / "model" / "head.json").read_text())
@@ -61,21 +63,23 @@ def test_from_a_directory_to_answers(pretrained, tune):
     shares = [list(answer["probabilities"].values()) for answer in answers]
     expected = _probabilities(out / "test_results.tsv")
     np.testing.assert_allclose(shares, expected, atol=1e-5)
+    before, after = _weights(folder), _weights(out / "model")
+    still = {name for name in before if np.array_equal(before[name], after[name])}
+    assert still == {"model/transformer/mask_emb/mask_emb"}
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_continues_exactly(
-    pretrained, tune, continues_exactly, tmp_path
-):
+def test_dropout_is_that_of_the_command(pretrained, built):
+    none = dict.fromkeys(("from_scratch", "albert_config_file", "vocab_file"))
     folder = pretrained("tf1")
+    model, *_ = built(init_checkpoint=folder, albert_dropout_prob=0.2, **none)
+    assert (model.config.dropout, model.config.dropatt) == (0.2, 0.2)
+
+
+@pytest.mark.nightly
+def test_an_interrupted_run_continues_exactly(pretrained, tune, continues_exactly):
     changes = {"layer_decay": 0.5, "albert_dropout_prob": 0.2, "train_step": 4}
-    continues_exactly(functools.partial(tune, folder), **changes)
-    before, after = _weights(folder), _weights(tmp_path / "out" / "model")
-    still = {name for name in before if np.array_equal(before[name], after[name])}
-    assert still == {"model/transformer/mask_emb/mask_emb"}
-    path = tmp_path / "out" / "model" / "xlnet_config.json"
-    config = albert_tf.XLNetConfig.from_json_file(path)
-    assert (config.dropout, config.dropatt) == (0.2, 0.2)
+    continues_exactly(functools.partial(tune, pretrained("tf1")), **changes)
 
 
 def _weights(folder):

@@ -27,6 +27,7 @@ from albert_tf.tasks.tagging.sentences import sentence_of_words
 from albert_tf.tasks.training import prepare
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.serving.answers import some_at_night
 
 pytestmark = pytest.mark.slow
 _RANDOM = np.random.default_rng(3)
@@ -128,7 +129,7 @@ def test_each_row_meets_the_teachers_outputs_for_it(kind, letters, teacher, lear
     _check_outputs(kind, letters(), teacher, learn)
 
 
-@pytest.mark.parametrize("kind", ["tagging", "squad_v2"])
+@pytest.mark.parametrize("kind", some_at_night(["tagging", "squad_v2"], "squad_v2"))
 def test_each_row_meets_the_outputs_of_xlnet(kind, of_xlnet, teacher, learn):
     tokenizer, config = of_xlnet
     _check_outputs(kind, tokenizer, teacher, learn, config=config)
@@ -142,7 +143,7 @@ def _check_outputs(kind, tokenizer, teacher, learn, **changes):
     prepared, fact = learn(directory, task, examples, tokenizer, width=width)
     objective = task.objective()
     dataset = training_dataset(prepared.tokens, 4, _LENGTH, seed=1)
-    for batch in dataset.take(3):
+    for batch in dataset.take(2):
         own = task.distilled(objective.outputs(model, batch, False, None))
         apart = task.distances(own, batch[TEACHER_LOGITS], 2.0).numpy()
         if apart.ndim == 2:  # of tokens
