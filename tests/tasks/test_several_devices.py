@@ -14,7 +14,7 @@ def weights(out):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("graphs_optimized")  # as the workers' are
 def test_two_workers_equal_two_devices(
     flags, command_line, workers, two_replicas, monkeypatch, tmp_path
