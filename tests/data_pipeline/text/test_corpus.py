@@ -202,3 +202,11 @@ def test_nothing_to_read(tmp_path):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(UserError, match="is empty: there is no text"):
         corpus.find_files(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "place"),
+    [("a" * 9, 6, 6), ("é" * 5, 5, 4), ("好" * 4, 8, 6), ("ab cd", 4, 3), ("ab", 4, 2)],
+)
+def test_long_lines_are_cut_at_a_space_or_a_character(text, limit, place):
+    assert corpus._cut_point(text.encode(), limit) == place
