@@ -459,6 +459,7 @@ def test_an_error_of_the_server_is_of_the_guilty_alone(told):
         answers = [future.result() for future in asked]
         assert [status for status, _, _ in answers] == [200, 500, 200]
         assert answers[1][1] == {"error": "The server failed; its log says why."}
+        assert [h.get("connection") for _, _, h in answers] == [None, "close", None]
         assert server.counted(500) == 1
     (record,) = told
     assert record.exc_info
