@@ -279,7 +279,10 @@ class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
         "SentencePiece model that the data was made with.", None, names="vocabulary"
     )
     vocab_file: str | None = changeable(
-        "WordPiece vocabulary that the data was made with.", None, names="vocabulary"
+        "WordPiece vocabulary that the data was made with.",
+        None,
+        names="vocabulary",
+        replaces=("spm_model_file",),
     )
     do_lower_case: bool = changeable("Lower letters: the vocabulary is uncased.", True)
     init_checkpoint: str | None = changeable(

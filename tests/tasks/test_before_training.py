@@ -1,12 +1,17 @@
 """Faults that fine-tuning finds before it trains; results that a fault leaves."""
 
+import json
 import os
 
 import pytest
 
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import read_raw_texts
+from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.tagging.flags import TaggingOptions
 
 
 @pytest.fixture
@@ -113,6 +118,31 @@ def test_steps_say_what_is_read():
 
     assert roles(do_train=True) == ["train", "dev"]
     assert roles(do_eval=True, do_predict=True) == ["dev", "test"]
+
+
+@pytest.mark.parametrize(
+    ("options_class", "recipe", "typed"),
+    [
+        (TaggingOptions, "num_train_epochs", "train_step"),
+        (TaggingOptions, "warmup_proportion", "warmup_step"),
+        (SquadOptions, "train_step", "num_train_epochs"),
+        (SquadOptions, "warmup_step", "warmup_proportion"),
+        (SquadOptions, "spm_model_file", "vocab_file"),
+        (PretrainingOptions, "spm_model_file", "vocab_file"),
+    ],
+)
+def test_a_typed_flag_replaces_its_like_of_a_recipe(
+    options_class, recipe, typed, tmp_path
+):
+    value = "a.txt" if typed == "vocab_file" else 1
+    (tmp_path / "recipe.json").write_text(json.dumps({recipe: value}))
+    flags = [f"--config={tmp_path / 'recipe.json'}", "--output_dir=out"]
+    if options_class is PretrainingOptions:
+        flags += ["--input_file=data", "--albert_config_file=config.json"]
+    kept = parse(options_class, ["command", *flags])
+    assert getattr(kept, recipe) == value
+    found = parse(options_class, ["command", *flags, f"--{typed}={value}"])
+    assert (getattr(found, typed), getattr(found, recipe)) == (value, None)
 
 
 def test_tokenized_data_lies_in_its_own_folder():

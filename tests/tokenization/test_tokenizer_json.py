@@ -117,9 +117,6 @@ def test_albert(lowers, keeps, train_model, tmp_path):
     assert ours.tokenize("the cat.")[-1] == "."
 
 
-_OF_XLNET = "<unk> <s> </s> <cls> <sep> <pad> <mask> <eod> <eop>"
-
-
 @pytest.mark.slow
 def test_xlnet(train_model, tmp_path):
     special = [

@@ -60,6 +60,7 @@ class StartFlags(ExecutionFlags):
         "WordPiece vocabulary, if it does not lie beside --init_checkpoint.",
         None,
         names="vocabulary",
+        replaces=("spm_model_file",),
         may_change=True,
     )
     do_lower_case: bool | None = option(
@@ -139,14 +140,19 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
     )
     optimizer: str = altered(OptimizerFlags, "optimizer", default="adamw")
     train_batch_size: int = option("Number of rows in a training batch.", 32, minimum=1)
-    train_step: int = option("Number of training steps.", 1000, minimum=1)
+    train_step: int = option(
+        "Number of training steps.", 1000, minimum=1, replaces=("num_train_epochs",)
+    )
     num_train_epochs: float | None = option(
         "Number of passes over the training set; it replaces --train_step.",
         None,
         minimum=0,
     )
     warmup_step: int = option(
-        "Number of steps in which the learning rate rises linearly.", 0, minimum=0
+        "Number of steps in which the learning rate rises linearly.",
+        0,
+        minimum=0,
+        replaces=("warmup_proportion",),
     )
     warmup_proportion: float | None = option(
         "Share of all steps in which the learning rate rises linearly; it replaces "

@@ -110,6 +110,7 @@ class SquadOptions(TaskOptions):
         "num_train_epochs",
         default=3.0,
         help="Number of passes over the questions of --train_file.",
+        replaces=("train_step",),
     )
     train_step: int | None = altered(
         TaskOptions,
@@ -122,6 +123,7 @@ class SquadOptions(TaskOptions):
         "warmup_proportion",
         default=0.1,
         help="Share of all steps in which the learning rate rises linearly.",
+        replaces=("warmup_step",),
     )
     warmup_step: int | None = altered(
         TaskOptions,
