@@ -2,7 +2,7 @@
 
   python -m tools.scaling
 
-Nothing is run: FLOPs and memory come from `albert-tf describe`, memory on TPUs from
+Nothing is run: FLOPs and memory are those of `albert-tf describe`, memory on TPUs from
 tools/tpu/table.json, the rates of data creation from docs/data.md, and the sizes of
 records were measured on 3 MB of Wikipedia. --utilization is an assumption.
 """
@@ -13,12 +13,11 @@ import os
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters
-from albert_tf.costs.albert import training_flops
-from albert_tf.costs.albert import training_memory
-from albert_tf.costs.device_peaks import gpu_peak
-from albert_tf.costs.device_peaks import tpu_peak
+from albert_tf.costs.device_peaks import devices_named
+from albert_tf.costs.runs import BYTES
+from albert_tf.costs.runs import fitting_parts
+from albert_tf.costs.runs import tokens_per_second
 from albert_tf.io.files import read_json_object
 from tools.figures import write_part
 from tools.tpu.table import SIZES
@@ -28,35 +27,21 @@ from tools.tpu.table import cell_name
 _GIGA, _HOUR = 1e9, 3600
 # Paper, section 4.1; the sizes without dropout.
 _BATCH, _STEPS, _TOKENS, _PREDICTIONS = 4096, 125_000, 512, 77
+_SIZES, _TYPE = (_TOKENS, _PREDICTIONS), "bfloat16"
 _CORPORA = {"Wikipedia + Books, 16 GB": 16e9, "160 GB, as RoBERTa's": 160e9}
 # 3,000,000 bytes of English Wikipedia, 30,000 pieces: 1776 sequences of 512 tokens.
 _BYTES_OF_TEXT_PER_SEQUENCE, _BYTES_PER_TOKEN = 3e6 / 1776, 3e6 / 615_497
 # Bytes of a record, tokens a second of a worker (docs/data.md), usual --dupe_factor.
 _KINDS = {"static": (2986, 1.35e6, 10), "dynamic": (704, 1.96e6, 1)}
-_FIT = 0.9  # of a GPU's memory; the rest is fragments and the runtime's own
 # A step compiled with --quick may take more in the end: docs/tpu.md.
 _QUICK_AT_WORST = 1 / 0.75
 _FLOAT = 4  # bytes
 _COPIES = 3  # in a checkpoint: weights and two moments
 
 
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """A machine: its name, devices, peak FLOPs a second in bfloat16, and memory."""
-
-    name: str
-    count: int
-    peak: float
-    gigabytes: int  # of a device
-    table: str | None  # its chip in tools/tpu/table.json
-
-
-MACHINES = (
-    # The compiler no longer knows v3, whose cores have as much memory as v4's.
-    Devices("TPU v3-8", 8, tpu_peak("v3-8"), 16, "v4"),
-    Devices("TPU v5e-64", 64, tpu_peak("v5litepod-64"), 16, "v5e"),
-    Devices("8 × H100", 8, 8 * gpu_peak("NVIDIA H100 80GB HBM3", "bfloat16"), 80, None),
-)
+# Devices, and their chip in tools/tpu/table.json. The compiler no longer knows v3,
+# whose cores have as much memory as v4's.
+_MACHINES = (("v3-8", "v4"), ("v5e-64", "v5e"), ("8xH100", None))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,11 +122,13 @@ def _training_rows(utilization):
     for size in SIZES:
         config = AlbertConfig.from_json_file(f"albert/{size}_v2")
         parameters = sum(pretraining_parameters(config).values())
-        forward = forward_flops(config, _TOKENS, _PREDICTIONS)
-        for machine in MACHINES:
-            step = _fitting(config, size, machine, compiled, _FLOAT * parameters)
-            flops = training_flops(forward, step.rematerialize)
-            rate = machine.peak * utilization / flops
+        for name, chip in _MACHINES:
+            machine = devices_named(name, _TYPE)
+            sums = _FLOAT * parameters
+            step = _fitting(config, size, machine, chip, compiled, sums)
+            rate = tokens_per_second(
+                config, machine, _SIZES, utilization, step.rematerialize
+            )
             remark = ", `--rematerialize`" if step.rematerialize else ""
             yield (
                 size,
@@ -164,47 +151,42 @@ class _Step:
     shown: str
 
 
-def _fitting(config, size, machine, compiled, sums):
+def _fitting(config, size, machine, chip, compiled, sums):
     """Returns the `_Step` that fits a device.
 
-    On a TPU, the compiled one; on a GPU, the largest power of two by the estimate.
+    On a TPU, the compiled one; on a GPU, the largest part of a batch by the estimate.
 
     Args:
         config: the `AlbertConfig`.
         size: its name.
         machine: the `Devices`.
+        chip: the device's name in tools/tpu/table.json; None for a GPU.
         compiled: cells of tools/tpu/table.json by name.
         sums: bytes of the gradients that accumulation keeps.
     """
-    if machine.table is None:
-        return _fitting_estimate(config, machine, sums)
+    if chip is None:
+        parts, used = fitting_parts(
+            config, machine, _BATCH, _SIZES, False, BYTES[_TYPE]
+        )
+        rows = _BATCH // machine.count // parts
+        return _Step(rows, False, f"≈ {used / _GIGA:.1f}")
     plain, rematerialized = (
-        _compiled_step(size, machine, compiled, sums, rematerialize)
+        _compiled_step(size, chip, compiled, sums, rematerialize)
         for rematerialize in (False, True)
     )
     step, most = plain
     return step if most <= machine.gigabytes * _GIGA else rematerialized[0]
 
 
-def _compiled_step(size, machine, compiled, sums, rematerialize):
+def _compiled_step(size, chip, compiled, sums, rematerialize):
     """Returns a `_Step`, and the bytes that it takes at worst."""
     form = "unrolled, rematerialised" if rematerialize else "unrolled"
-    cell = (size, _TOKENS, machine.table, "bfloat16", form)
+    cell = (size, _TOKENS, chip, _TYPE, form)
     is_exact = cell_name(*cell) in compiled
     used = compiled[cell_name(*cell, quick=not is_exact)]["used_bytes"]
     shown = f"{'' if is_exact else '≈ '}{(used + sums) / _GIGA:.1f}"
     most = used * (1 if is_exact else _QUICK_AT_WORST) + sums
     return _Step(batch_of(size, _TOKENS), rematerialize, shown), most
-
-
-def _fitting_estimate(config, machine, sums):
-    rows = _BATCH // machine.count
-    while True:
-        parts = training_memory(config, rows, _TOKENS, _PREDICTIONS, activation_bytes=2)
-        used = sum(parts.values()) + sums
-        if rows == 1 or used <= _FIT * machine.gigabytes * _GIGA:
-            return _Step(rows, False, f"≈ {used / _GIGA:.1f}")
-        rows //= 2
 
 
 if __name__ == "__main__":

@@ -113,8 +113,8 @@ _SecondPhaseFlags = dataclasses.make_dataclass(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DataFlags(PhaseFlags, _SecondPhaseFlags):
-    """Objective and evaluation of a run."""
+class PhasesFlags(PhaseFlags, _SecondPhaseFlags):
+    """Phases of a run."""
 
     first_phase_steps: int = changeable(
         "Step at which the second phase begins; 0 trains in one phase. The second "
@@ -123,6 +123,48 @@ class DataFlags(PhaseFlags, _SecondPhaseFlags):
         0,
         minimum=0,
     )
+    batch_ramp_steps: int = _of_the_data(
+        "Number of steps in which the batch grows to --train_batch_size: it has 1, "
+        "2, 4 and so on of the --gradient_accumulation_steps parts; 0 starts with "
+        "the full size.",
+        0,
+        minimum=0,
+    )
+
+    def phases(self):
+        """Plans the phases of the run, each a `PhaseFlags`, in order.
+
+        There is one phase, or two with `--first_phase_steps`. `--batch_ramp_steps`
+        splits the beginning of the first phase into parts of equally many steps, whose
+        batches have 1, 2, 4 … micro-batches until they reach `--train_batch_size`.
+
+        Raises:
+            UserError: flags contradict each other.
+        """
+        first, begin = group_of(PhaseFlags, self), self.first_phase_steps
+        changes = {
+            name.removeprefix(SECOND): value
+            for name, value in vars(self).items()
+            if name.startswith(SECOND) and value is not None
+        }
+        if not begin and not changes:
+            return _ramp(first, self.batch_ramp_steps)
+        if not changes or not 0 < begin < self.num_train_steps:
+            raise UserError(
+                f"A second phase needs --{SECOND} flags, which say what changes, and "
+                "--first_phase_steps, the step at which it begins: that is "
+                f"{begin}, and has to lie between 0 and --num_train_steps="
+                f"{self.num_train_steps}."
+            )
+        second = dataclasses.replace(first, **changes)
+        first = dataclasses.replace(first, num_train_steps=begin)
+        return [*_ramp(first, self.batch_ramp_steps), second]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataFlags(PhasesFlags):
+    """Objective and evaluation of a run."""
+
     objective: str = option(
         "Objective. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
         "discriminator, which finds the guesses of a small generator; permutation_lm: "
@@ -172,13 +214,6 @@ class DataFlags(PhaseFlags, _SecondPhaseFlags):
     max_eval_steps: int = changeable(
         "Largest number of batches in an evaluation.", 100, minimum=1
     )
-    batch_ramp_steps: int = _of_the_data(
-        "Number of steps in which the batch grows to --train_batch_size: it has 1, "
-        "2, 4 and so on of the --gradient_accumulation_steps parts; 0 starts with "
-        "the full size.",
-        0,
-        minimum=0,
-    )
     verify_data: bool = changeable(
         "Read all data files before the first step and compare their checksums with "
         "dataset_info.json; their sizes are always compared.",
@@ -212,35 +247,6 @@ class DataFlags(PhaseFlags, _SecondPhaseFlags):
             return None
         slope = (last - first) / max(self.num_train_steps - 1, 1)
         return lambda number: first + slope * (number + first_step)
-
-    def phases(self):
-        """Plans the phases of the run, each a `PhaseFlags`, in order.
-
-        There is one phase, or two with `--first_phase_steps`. `--batch_ramp_steps`
-        splits the beginning of the first phase into parts of equally many steps, whose
-        batches have 1, 2, 4 … micro-batches until they reach `--train_batch_size`.
-
-        Raises:
-            UserError: flags contradict each other.
-        """
-        first, begin = group_of(PhaseFlags, self), self.first_phase_steps
-        changes = {
-            name.removeprefix(SECOND): value
-            for name, value in vars(self).items()
-            if name.startswith(SECOND) and value is not None
-        }
-        if not begin and not changes:
-            return _ramp(first, self.batch_ramp_steps)
-        if not changes or not 0 < begin < self.num_train_steps:
-            raise UserError(
-                f"A second phase needs --{SECOND} flags, which say what changes, and "
-                "--first_phase_steps, the step at which it begins: that is "
-                f"{begin}, and has to lie between 0 and --num_train_steps="
-                f"{self.num_train_steps}."
-            )
-        second = dataclasses.replace(first, **changes)
-        first = dataclasses.replace(first, num_train_steps=begin)
-        return [*_ramp(first, self.batch_ramp_steps), second]
 
 
 def _ramp(phase, steps):

@@ -5,6 +5,7 @@ import time
 
 from absl import logging
 
+from albert_tf.costs.runs import BYTES
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.checkpointing import checkpoints_in
 from albert_tf.engine.compilation import bfloat16_units
@@ -21,7 +22,6 @@ STORED = "train_minutes.json"
 """The file in the output directory that stores the number of steps."""
 
 _GIBIBYTE = 2**30
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _MEASURED_STEPS = 3
 _LOOP_SECONDS = 5.0  # duration of the loops that measure the seconds per step
 _LOOPS = 2
@@ -84,7 +84,7 @@ def _phase_lines(kind, model, phase, begin, replicas):
     length, predictions = phase.max_seq_length, phase.max_predictions_per_seq
     parts = phase.gradient_accumulation_steps
     micro_batch = phase.train_batch_size // replicas // parts
-    execution = model.execution["rematerialize"], _BYTES[model.compute_dtype]
+    execution = model.execution["rematerialize"], BYTES[model.compute_dtype]
     memory = sum(
         sum(c.costs.training_memory(c, micro_batch, length, n, *execution).values())
         for c, n in kind.networks(model, predictions)

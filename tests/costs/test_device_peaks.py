@@ -3,6 +3,7 @@
 import pytest
 import tensorflow as tf
 
+from albert_tf.costs.device_peaks import devices_named
 from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.costs.device_peaks import tpu_peak
@@ -30,6 +31,23 @@ def test_a_gpu_is_known_by_its_name(name, dtype, teraflops):
 )
 def test_a_tpu_slice_is_known_by_its_type(accelerator_type, chips, teraflops):
     assert tpu_peak(accelerator_type) == pytest.approx(chips * teraflops * 1e12)
+
+
+@pytest.mark.parametrize(
+    "name,dtype,count,teraflops,gigabytes",
+    [
+        ("H100", "bfloat16", 1, 989.4, 80),
+        ("8xA100", "float32", 8, 156, 40),
+        ("4 × A100-80GB", "float16", 4, 312, 80),
+        ("v5e-8", "float32", 8, 197, 16),
+        ("v5litepod-4", "bfloat16", 4, 197, 16),
+        ("v3-8", "bfloat16", 8, 61.5, 16),
+    ],
+)
+def test_devices_by_name(name, dtype, count, teraflops, gigabytes):
+    devices = devices_named(name, dtype)
+    assert (devices.count, devices.gigabytes) == (count, gigabytes)
+    assert devices.peak == pytest.approx(teraflops * 1e12)
 
 
 def test_other_devices_are_not_known():
