@@ -89,6 +89,10 @@ COMMANDS = {
         "albert_tf.commands.convert:main",
         "Convert between official, Hugging Face and our own checkpoints.",
     ),
+    "models": (
+        "albert_tf.commands.models:main",
+        "List the models that have a name.",
+    ),
     "describe": (
         "albert_tf.commands.describe:main",
         "Count parameters, memory and operations.",

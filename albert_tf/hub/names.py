@@ -14,6 +14,7 @@ from albert_tf.hub.downloads import shown
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
 from albert_tf.hub.repositories import names_of_release
+from albert_tf.hub.shipped import shipped_models
 from albert_tf.io import storage
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.near_misses import model_file
@@ -37,6 +38,7 @@ def local_directory(path, revision=None, weights=True):
               repository, downloaded into its cache (extra `hub`);
             - the URL of an archive, "https://….tar.gz" or "http://….tar.gz#sha256=…";
             - an archive on a disk or in a bucket;
+            - "wikipedia_small", a model of this package, unless the path exists;
             - any other existing path, which is returned unchanged.
         revision: a branch, a tag or a commit of a repository.
         weights: whether to download a repository's weights, or only its tokenizer.
@@ -64,6 +66,8 @@ def local_directory(path, revision=None, weights=True):
     if path.endswith(ENDINGS) and storage.exists(path) and not storage.is_folder(path):
         with storage.read_locally(path) as archive:
             return unpack_archive(archive, path)
+    if path in shipped_models() and not storage.exists(path):
+        return str(shipped_models()[path])
     _check_exists(path)
     refuse_run_folder(path)
     return path
