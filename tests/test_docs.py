@@ -1,8 +1,9 @@
-"""The pages: the things they name exist, and their Python runs.
+"""The pages: they render, the things they name exist, and their Python runs.
 
 Other tests run the Python of docs/extending.md and docs/finetuning.md.
 """
 
+import collections
 import contextlib
 import importlib.util
 import itertools
@@ -12,6 +13,7 @@ import re
 
 import keras
 import pytest
+from markdown_it import MarkdownIt
 
 import albert_tf
 from albert_tf.serving.export import ExportOptions
@@ -61,6 +63,9 @@ _EXAMPLES = {
     "albert_tf.tasks.classification.text_length.TextLength",
 }
 _WRITTEN = re.compile(r"[\w./<>*-]+\.(?:py|json)\b")
+_GFM = MarkdownIt("gfm-like", {"linkify": False})
+_TABLE_LINE = re.compile(r"^\s*\||^[\s|:]*-[\s|:-]*\|", re.MULTILINE)
+_RAW_MARKUP = re.compile(r"\*\*|~~|\]\(|\[[^]]*\]\[[^]]*\]|<!--")
 _MODULE = re.compile(r"\b(?:albert_tf|benchmarks|data_pipeline|tools)(?:\.\w+)+")
 
 
@@ -110,33 +115,107 @@ def _resolves(name):
     return False
 
 
-def test_links_between_pages_resolve(project):
-    broken = []
-    for page, text in _pages(project).items():
-        for link in re.findall(r"\]\(([^)\s]+)\)", text):
-            if "://" in link:
-                continue
-            name, _, heading = link.partition("#")
-            target = (page.parent / name).resolve() if name else page
-            if not target.exists() or (heading and heading not in _anchors(target)):
-                broken.append(f"{page.name}: {link}")
-    assert not broken
+def _faults(page):
+    """Lists what GitHub shows raw of a page, and its links that lead nowhere."""
+    text = page.read_text(encoding="utf-8")
+    lines, cells, found = text.splitlines(), set(), []
+    tokens = _GFM.parse(text)
+    for token in tokens:
+        if token.type == "table_open":
+            cells.update(range(*token.map))
+            found += _faults_of_table(lines[slice(*token.map)])
+    for token in tokens:
+        in_table = not token.map or token.map[0] in cells
+        if token.type == "inline" and not in_table:
+            source = "\n".join(lines[slice(*token.map)])
+            if _TABLE_LINE.search(_code_blanked(source)):
+                found.append(f"a table that is none: {lines[token.map[0]]}")
+        for part in token.children or []:
+            if part.type == "text" and (raw := _RAW_MARKUP.search(part.content)):
+                found.append(f"raw: {raw[0]}")
+            if part.type == "code_inline" and r"\|" in part.content:
+                found.append(rf"\| in code: {part.content}")
+    return found + [f"a dead link: {at}" for at in _links(tokens) if _is_dead(at, page)]
+
+
+def _faults_of_table(rows):
+    """Lists the faults of the lines of one table."""
+    found = []
+    if not re.search(r"[^|\s]", rows[0]):
+        found.append(f"a table without a header: {rows[2]}")
+    if len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) > 1:
+        found.append(f"a table with rows of unequal width: {rows[0]}")
+    for row in rows:
+        # GitHub takes the backslash away, the site shows it.
+        found += [rf"\| in code: {c}" for c in re.findall(r"`[^`]*\\\|[^`]*`", row)]
+    return found
+
+
+def _code_blanked(source):
+    return re.sub(r"`[^`]*`", "code", source)
+
+
+def _links(tokens):
+    """Lists the addresses of links and pictures, those in HTML too."""
+    for token in tokens:
+        yield from _links(token.children or [])
+        yield from filter(None, (token.attrGet("href"), token.attrGet("src")))
+        if token.type.startswith("html_"):
+            yield from re.findall(r'(?:href|src)="([^"]*)"', token.content)
+
+
+def _is_dead(address, page):
+    if "://" in address or address.startswith("mailto:"):
+        return False
+    name, _, heading = address.partition("#")
+    target = page.parent / name if name else page
+    return not target.exists() or bool(heading and heading not in _anchors(target))
 
 
 def _anchors(page):
-    """Returns the names by which links find the headings of a page."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
+    """Returns the names by which links find a page's headings on GitHub."""
+    tokens, counts = _GFM.parse(page.read_text(encoding="utf-8")), collections.Counter()
+    anchors = set()
+    for opening, inline in itertools.pairwise(tokens):
+        if opening.type == "heading_open":
+            shown = "".join(part.content for part in inline.children)
+            slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+            anchors.add(f"{slug}-{counts[slug]}" if counts[slug] else slug)
+            counts[slug] += 1
+    return anchors
 
 
-def test_tables_have_a_header_and_rows_of_its_width(project):
-    for page, text in _pages(project).items():
-        lines = re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines()
-        for place, line in enumerate(lines):
-            if re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", line):
-                rows = itertools.takewhile(lambda row: "|" in row, lines[place - 1 :])
-                widths = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
-                assert widths == {line.count("|")}, (page.name, lines[place - 1])
+def test_pages_render_without_raw_markup_or_dead_links(project):
+    faults = [f"{page.name}: {f}" for page in _pages(project) for f in _faults(page)]
+    assert not faults
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a\n\n|---|---|\n| b | c |", "a table that is none: |---|---|"),
+        ("| a | b |\n|---|\n| c | d |", "a table that is none: | a | b |"),
+        ("| | |\n|---|---|\n| b | c |", "a table without a header: | b | c |"),
+        (
+            "| a | b |\n|---|---|\n| c |",
+            "a table with rows of unequal width: | a | b |",
+        ),
+        ("| a | b |\n|---|---|\n| `c\\|d` | e |", r"\| in code: `c\|d`"),
+        (r"`a\|b`", r"\| in code: a\|b"),
+        ("[a][b]", "raw: [a][b]"),
+        ("a **b", "raw: **"),
+        ("[a](other.md)", "a dead link: other.md"),
+        ('<a href="other.md">a</a>', "a dead link: other.md"),
+        ("# A\n\n[a](#b)", "a dead link: #b"),
+        ("```\n# B\n```\n\n[a](#b)", "a dead link: #b"),
+        ("# A `b`: [c](page.md)!\n\n# A\n\n# A\n\n[a](#a-b-c), [b](#a-1)", None),
+        ("`a | b`\n\n| a |\n|---|\n| [b](#c) |\n\n# C", None),
+    ],
+)
+def test_faults_of_a_page_are_found(text, fault, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    assert _faults(page) == ([fault] if fault else [])
 
 
 def test_the_index_names_every_page(project):

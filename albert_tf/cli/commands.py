@@ -31,7 +31,10 @@ _PATH = """From text to a served model, with files of your own:
 A released model, such as hf://albert/albert-base-v2, takes the place of `pretrained`.
 `albert-tf --help` lists all commands, `albert-tf COMMAND --help` the flags of one.
 """
-
+_PAGES = """
+The help of a command names pages as docs/PAGE.md: they lie in the project's repository
+and in its source archive.
+"""
 
 COMMANDS = {
     "vocab": (
@@ -122,6 +125,7 @@ def main(argv=None):
         return
     if name in ("--help", "-h", "help"):
         print(_USAGE + "\n".join(f"  {n:16}{c[1]}" for n, c in COMMANDS.items()))
+        print(_PAGES, end="")
         return
     if name == "--version":
         print(f"albert-tf {albert_tf.__version__}")

@@ -13,6 +13,10 @@ import shlex
 import signal
 import sys
 
+from albert_tf.io.files import find_recipe
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import recipe_names
+
 _ASKED = "_ARGCOMPLETE"
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 """Exit statuses of an interrupted command."""
@@ -45,14 +49,28 @@ def complete_flags(typed_fields):
         typed_fields: the fields of the command's options, with their types.
     """
     parser = _parser()
-    parser.add_argument("--config")
+    names = set()
     for field, kind in typed_fields:
+        names.update([field.name, *field.metadata["aliases"]])
         takes = {"choices": field.metadata["choices"]}
         if kind is bool:
             takes = {"action": "store_true"}
         parser.add_argument(f"--{field.name}", **takes)
+    parser.add_argument("--config").completer = _configs_of(names)
     parser.add_argument("words", nargs="*")
     _answer(parser)
+
+
+def _configs_of(flags):
+    """Returns a completer of JSON files and of the recipes that set only `flags`."""
+    from argcomplete.completers import FilesCompleter
+
+    def suits(recipe):
+        keys = read_json_object(find_recipe(recipe))
+        return all(key in flags or key.startswith("//") for key in keys)
+
+    files = FilesCompleter(["json"])
+    return lambda prefix, **_: [*files(prefix), *filter(suits, recipe_names())]
 
 
 def _parser():

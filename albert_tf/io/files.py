@@ -235,6 +235,15 @@ def read_json_if_there(*path):
     return read_json_object(path) if storage.exists(path) else {}
 
 
+def recipe_names():
+    """Lists the names that `find_recipe` knows, such as "pretraining/base"."""
+    return sorted(
+        path.relative_to(place).with_suffix("").as_posix()
+        for place in RECIPE_FOLDERS
+        for path in place.rglob("*.json")
+    )
+
+
 def find_recipe(name):
     """Finds the path of a JSON file, or of a recipe.
 
@@ -256,12 +265,7 @@ def find_recipe(name):
         found = (place / f"{recipe}.json").resolve()
         if found.is_relative_to(place) and found.is_file():
             return str(found)
-    recipes = sorted(
-        path.relative_to(place).with_suffix("").as_posix()
-        for place in RECIPE_FOLDERS
-        for path in place.rglob("*.json")
-    )
-    close = close_name(recipe, recipes)
+    close = close_name(recipe, recipe_names())
     if close and not did_you_mean(path):
         raise UserError(
             f"There is no file or recipe {path}; did you mean the recipe {close}?"

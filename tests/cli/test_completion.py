@@ -35,6 +35,13 @@ def completed(line, project, tmp_path):
     [
         ("albert-tf pre", {"pretrain"}, {"classify"}),
         ("albert-tf pretrain --optimizer=ad", {"adamw"}, {"lamb"}),
+        (
+            "albert-tf pretrain --config=pretraining/",
+            {"pretraining/base", "pretraining/wikipedia_small"},
+            {"pretraining/tiny_config"},
+        ),
+        ("albert-tf classify --config=", {"glue/sst-2"}, {"pretraining/base", "demo"}),
+        ("albert-tf squad --config=mkdocs", set(), {"mkdocs.yml"}),
         ("albert-tf pretrain --dry_run --do_", {"--do_train"}, {"--dry_run"}),
     ],
 )
