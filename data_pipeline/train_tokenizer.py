@@ -4,12 +4,13 @@
       --output_prefix=vocab/my_corpus --vocab_size=30000
 
 This writes `vocab/my_corpus.model` (pass this one to the other commands) and the
-readable `vocab/my_corpus.vocab`. Use the same --do_lower_case here and in
-create_pretraining_data. This command does not train WordPiece vocabularies: bring a
-`vocab.txt` (one piece per line, with [PAD], [UNK], [CLS], [SEP] and [MASK]) and pass
-it as --vocab_file. With --model_type=byte_bpe it makes RoBERTa's kind: pass
-`vocab/my_corpus/vocab.json` as --vocab_file, with --do_lower_case=false. docs/data.md
-says more.
+readable `vocab/my_corpus.vocab`. Accents, vowel signs and joiners stay; with
+--like=official the vocabulary reads text as the released English ones do. Use the same
+--do_lower_case here and in create_pretraining_data. This command does not train
+WordPiece vocabularies: bring a `vocab.txt` (one piece per line, with [PAD], [UNK],
+[CLS], [SEP] and [MASK]) and pass it as --vocab_file. With --model_type=byte_bpe it
+makes RoBERTa's kind: pass `vocab/my_corpus/vocab.json` as --vocab_file, with
+--do_lower_case=false. docs/data.md says more.
 """
 
 import collections
@@ -18,6 +19,7 @@ import io
 import json
 import os
 import random
+import re
 
 import sentencepiece
 from absl import logging
@@ -37,13 +39,19 @@ from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.sentencepiece_file import ModelProto
+from albert_tf.tokenization.sentencepiece_file import without_rule
 from albert_tf.tokenization.word_starts import JOINERS
 from data_pipeline.text import quality
 from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
 from data_pipeline.text.corpus import CorpusFlags
 
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
-_USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
+_OFFICIAL = "official"
+_OFFICIAL_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
+# Fields of a comma list; a quotation mark that nothing closes stands for itself.
+_FIELDS = re.compile(r'(?:"((?:[^"]|"")+)"|([^,]*))(?:,|$)')
+_KEEPING_JOINERS = "nmt_nfkc_joiners"
 _REPORT_LINES = 10_000
 _UNLIKE_DEFAULTS = {
     "pad_id": 0,
@@ -57,7 +65,6 @@ _UNLIKE_DEFAULTS = {
 _SPM_TRAIN = {
     **{name: str(value) for name, value in _UNLIKE_DEFAULTS.items()},
     "control_symbols": ",".join(_CONTROL_SYMBOLS),
-    "user_defined_symbols": ",".join(_USER_SYMBOLS),
     "shuffle_input_sentence": "true",
 }
 
@@ -85,19 +92,33 @@ class TokenizerOptions(CorpusFlags):
         ["unigram", "bpe", "char", "byte_bpe"],
     )
     do_lower_case: bool = option("Lower the case of letters before training.", True)
-    keep_accents: bool = option(
+    like: str | None = option(
+        "official: as the released English vocabularies, which drop accents "
+        "(--nokeep_accents), read U+200C as a space (--normalization=nmt_nfkc) and "
+        "have --user_defined_symbols=official. Each of these flags beats it.",
+        None,
+        [_OFFICIAL],
+    )
+    keep_accents: bool | None = option(
         "Keep accents, vowel signs and other combining characters, which the official "
         "code drops whatever the case. The vocabulary remembers it: no other command "
-        "has the flag.",
-        False,
+        "has the flag. Without --like, true.",
+        None,
     )
-    normalization: str = option(
-        "Normalization of characters by SentencePiece. nmt_nfkc: by NFKC, with joiners"
-        " such as "
-        "U+200C and other invisible characters as spaces; nfkc: by NFKC alone; "
-        "identity: not at all. The vocabulary holds it.",
-        "nmt_nfkc",
-        ["nmt_nfkc", "nfkc", "identity"],
+    normalization: str | None = option(
+        "Normalization of characters by SentencePiece. nmt_nfkc_joiners: by NFKC, with "
+        "invisible characters as spaces or dropped, but for the joiners U+200C and "
+        "U+200D; nmt_nfkc: the same, with U+200C as a space; nfkc: by NFKC alone; "
+        "identity: not at all. The vocabulary holds it. Without --like, "
+        "nmt_nfkc_joiners.",
+        None,
+        [_KEEPING_JOINERS, "nmt_nfkc", "nfkc", "identity"],
+    )
+    user_defined_symbols: str | None = option(
+        "Comma list of texts that are always pieces of their own, wherever they stand;"
+        " quotation marks around one with a comma. official: those of the released "
+        'vocabularies, ( ) " - . – £ €. Without --like, none.',
+        None,
     )
     character_coverage: float = option(
         "Share of all characters in the text that get a piece of their own; 0.9995 "
@@ -121,11 +142,57 @@ class TokenizerOptions(CorpusFlags):
         """True if the vocabulary is one of bytes, which leaves text as it is."""
         return self.model_type == "byte_bpe"
 
+    @property
+    def keeps_accents(self):
+        """True if accents stay, by the flag or what `like` implies."""
+        given = self.keep_accents
+        return self.like != _OFFICIAL if given is None else given
+
+    @property
+    def normalization_rule(self):
+        """The name of the normalization, by the flag or what `like` implies."""
+        usual = "nmt_nfkc" if self.like == _OFFICIAL else _KEEPING_JOINERS
+        return self.normalization or usual
+
+    def symbols(self):
+        """Lists the user-defined symbols.
+
+        Raises:
+            UserError: a symbol is empty or cannot occur in a prepared text, or the
+                vocabulary is one of bytes.
+        """
+        given = self.user_defined_symbols
+        given = self.like if given is None else given
+        if given and self.is_byte_level:
+            raise UserError(
+                "--model_type=byte_bpe has no user-defined symbols; leave --like and "
+                "--user_defined_symbols out."
+            )
+        if not given or given == _OFFICIAL:
+            return _OFFICIAL_SYMBOLS if given else []
+        found = [_symbol(field) for field in _FIELDS.finditer(given)]
+        # A match at the end that is empty follows a field, not a comma.
+        found = found if given.endswith(",") else found[:-1]
+        for symbol in found:
+            prepared = self.prepared(symbol).replace(" ", "")
+            if not symbol or symbol != prepared:
+                meant = f"write {prepared!r} or " if prepared else ""
+                raise UserError(
+                    f"--user_defined_symbols={given}: {symbol!r} is in no text as the "
+                    f"vocabulary reads it; {meant}leave it out."
+                )
+        return found
+
     def prepared(self, text):
         """Prepares a text as the tokenizer of the vocabulary reads it."""
         if self.is_byte_level:
             return text
-        return sentencepiece_text(text, self.do_lower_case, self.keep_accents)
+        return sentencepiece_text(text, self.do_lower_case, self.keeps_accents)
+
+
+def _symbol(field):
+    quoted, plain = field.groups()
+    return plain if quoted is None else quoted.replace('""', '"')
 
 
 def train_tokenizer(options):
@@ -138,6 +205,7 @@ def train_tokenizer(options):
         UserError: no text, too little text for the vocabulary, or output that
             cannot be written.
     """
+    symbols = options.symbols()
     lines, counts = _sample(options)
     if not lines:
         raise UserError(f"--input_file={options.input_file} holds no text.")
@@ -146,7 +214,7 @@ def train_tokenizer(options):
         tokenizer, files = _train_byte_bpe(lines, options)
     else:
         folder, name = os.path.split(options.output_prefix)
-        model = _train(lines, options)
+        model = _train(lines, options, symbols)
         _warn_of_changes(model, counts, options)
         tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
         files = {f"{name}.vocab": _listing(model, tokenizer), f"{name}.model": model}
@@ -199,8 +267,8 @@ def _segments(options, counts):
 
 def _warn_of_changes(model, counts, options):
     """Warns of characters of the text that the vocabulary cannot tell apart."""
-    if not options.keep_accents:
-        what = f"{quality.ACCENTS}; pass --keep_accents"
+    if not options.keeps_accents:
+        what = f"{quality.ACCENTS}; pass --keep_accents to keep them"
         quality.warn_of_changes(counts["accented"], counts, what)
     normalize = sentencepiece.SentencePieceProcessor(model_proto=model).Normalize
     lost = (joiner for joiner in JOINERS if joiner not in normalize(f"क{joiner}ष"))
@@ -208,29 +276,33 @@ def _warn_of_changes(model, counts, options):
         sum(counts[joiner] for joiner in lost),
         counts,
         "are joiners (U+200C, U+200D) and become spaces, which cut words in two; "
-        "pass --normalization=nfkc to keep them",
+        f"pass --normalization={_KEEPING_JOINERS} to keep them",
     )
 
 
-def _train(lines, options):
+def _train(lines, options, symbols):
     """Returns the serialized model."""
-    writer = io.BytesIO()
+    rule, table = options.normalization_rule, None
+    texts = iter(lines)
+    if rule == _KEEPING_JOINERS:
+        # The trainer knows only its own rules: it gets normalized text.
+        table, rule = _table_keeping_joiners(), "identity"
+        normalizer = sentencepiece.SentencePieceNormalizer(model_proto=table)
+        texts = map(normalizer.Normalize, lines)
     try:
         # Lists, not comma-separated strings: in those, `"` would quote a field and
         # swallow the symbols after it.
-        sentencepiece.SentencePieceTrainer.Train(
-            sentence_iterator=iter(lines),
-            model_writer=writer,
+        model = _model_of(
+            texts,
             vocab_size=options.vocab_size,
             model_type=options.model_type,
             character_coverage=options.character_coverage,
-            normalization_rule_name=options.normalization,
+            normalization_rule_name=rule,
             **_UNLIKE_DEFAULTS,
             control_symbols=_CONTROL_SYMBOLS,
-            user_defined_symbols=_USER_SYMBOLS,
+            user_defined_symbols=symbols,
             num_threads=options.num_threads,
             max_sentence_length=MAX_SEGMENT_BYTES,
-            minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:
         # SentencePiece says which --vocab_size would do.
@@ -239,7 +311,41 @@ def _train(lines, options):
             f"SentencePiece cannot make --vocab_size={options.vocab_size} pieces of "
             f"{options.input_file} ({len(lines)} lines): {reason}"
         ) from error
-    return writer.getvalue() + (KEEPS_ACCENTS if options.keep_accents else b"")
+    if table is not None:
+        model = _with_table(model, table)
+    return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
+
+
+def _model_of(texts, **settings):
+    writer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=texts, model_writer=writer, minloglevel=1, **settings
+    )
+    return writer.getvalue()
+
+
+def _table_keeping_joiners():
+    """Makes a model, bytes, whose only use is its table of characters."""
+    rule = "nmt_nfkc"
+    made = _model_of(
+        iter(["a"]), vocab_size=5, model_type="char", normalization_rule_name=rule
+    )
+    model = ModelProto.FromString(made)
+    spec = model.normalizer_spec
+    spec.name = _KEEPING_JOINERS
+    for joiner in JOINERS:
+        spec.precompiled_charsmap = without_rule(spec.precompiled_charsmap, joiner)
+    return model.SerializeToString()
+
+
+def _with_table(model, table):
+    """Returns a model, bytes, with the table of characters of another."""
+    changed, spec = ModelProto.FromString(model), ModelProto.FromString(table)
+    changed.normalizer_spec.name = spec.normalizer_spec.name
+    changed.normalizer_spec.precompiled_charsmap = (
+        spec.normalizer_spec.precompiled_charsmap
+    )
+    return changed.SerializeToString()
 
 
 def _train_byte_bpe(lines, options):

@@ -18,9 +18,8 @@ def write_corpus(folder):
     (folder / "corpus.txt").write_text("\n".join(lines))
     prefix = str(folder / "vocab")
     corpus = str(folder / "corpus.txt")
-    train_tokenizer(
-        TokenizerOptions(input_file=corpus, output_prefix=prefix, vocab_size=36)
-    )
+    named = {"input_file": corpus, "output_prefix": prefix}
+    train_tokenizer(TokenizerOptions(**named, vocab_size=36, like="official"))
 
 
 def make_records(folder, name, **options):

@@ -25,7 +25,7 @@ _LONGEST_PIECE = 8000  # bytes
 _FIELDS = {
     "Piece": {"piece": (1, "STRING"), "score": (2, "FLOAT"), "type": (3, "Type")},
     "Trainer": {"model_type": (3, "Method"), "byte_fallback": (35, "BOOL")},
-    "Normalizer": {"precompiled_charsmap": (2, "BYTES")},
+    "Normalizer": {"name": (1, "STRING"), "precompiled_charsmap": (2, "BYTES")},
     "Model": {
         "pieces": (1, "Piece", "REPEATED"),
         "trainer_spec": (2, "Trainer"),
@@ -139,7 +139,7 @@ def _is_sound(table):
     places = np.arange(len(units))
     letters = units & 0x800000FF
     is_value = letters > 0xFF
-    following = places ^ ((units >> 10) << ((units & 0x200) >> 6))
+    following = places ^ _offset(units)
     if np.any(following[~is_value] >= len(units)):  # a letter moves within 256 units
         return False
     is_key = (units & 0x100) != 0
@@ -160,3 +160,21 @@ def _is_sound(table):
         np.maximum.at(keys, reached, found)
         now = np.unique(reached[is_longer])
     return keys.max() <= _RULES_OF_A_PREFIX
+
+
+def _offset(unit):
+    """Returns where a table continues after a unit, relative to its place (XOR)."""
+    return (unit >> 10) << ((unit & 0x200) >> 6)
+
+
+def without_rule(table, character):
+    """Returns a table of characters without the rule for one character, if any."""
+    size = int.from_bytes(table[:4], "little")
+    units = np.frombuffer(table, "<u4", size // 4, offset=4).copy()
+    place = 0
+    for byte in character.encode():
+        place ^= int(_offset(units[place])) ^ byte
+        if units[place] & 0x800000FF != byte:
+            return table
+    units[place] &= ~np.uint32(0x100)  # no longer the end of a key
+    return table[:4] + units.tobytes() + table[4 + size :]

@@ -82,6 +82,7 @@ class Corpus:
                 "output_prefix": path.with_suffix(""),
                 "vocab_size": self.vocab_size,
                 "input_sentence_size": 50_000,
+                "like": "official",
             }
             self._run("train_tokenizer", flags)
         return path

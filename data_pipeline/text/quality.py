@@ -40,7 +40,8 @@ ACCENTS = (
     "e, й as и, が as か"
 )
 _REMEDY = {
-    "sentencepiece": "train a vocabulary with --keep_accents to keep them",
+    "sentencepiece": "a vocabulary that albert-tf vocab makes without --like=official "
+    "keeps them",
     "wordpiece": "to keep them, name a folder that holds vocab.txt and a "
     'tokenizer_config.json with {"do_lower_case": true, "strip_accents": false}',
 }

@@ -53,7 +53,10 @@ def model_file(tmp_path_factory, corpus_file):
     prefix = tmp_path_factory.mktemp("vocabulary") / "small"
     train_tokenizer(
         TokenizerOptions(
-            input_file=str(corpus_file), output_prefix=str(prefix), vocab_size=55
+            input_file=str(corpus_file),
+            output_prefix=str(prefix),
+            vocab_size=55,
+            like="official",
         )
     )
     return f"{prefix}.model"

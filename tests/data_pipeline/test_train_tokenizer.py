@@ -35,8 +35,11 @@ def train(tmp_path, write_corpus):
     return run
 
 
-def test_official_symbols_are_pieces_of_their_own(train, tmp_path):
-    tokenizer, report = train()
+@pytest.mark.parametrize(
+    "flags", [{"like": "official"}, {"user_defined_symbols": "official"}]
+)
+def test_official_symbols_are_pieces_of_their_own(flags, train, tmp_path):
+    tokenizer, report = train(**flags)
     rows = (tmp_path / "out" / "v.vocab").read_text("utf-8").splitlines()
     assert [row.split("\t")[0] for row in rows] == tokenizer.pieces
     assert float(rows[-1].split("\t")[1]) < 0
@@ -51,8 +54,8 @@ def test_official_symbols_are_pieces_of_their_own(train, tmp_path):
 
 def test_chinese_coverage(train):
     text = "我们在这里。你们在那里！\n" * 30 + "罕见。\n"
-    full, _ = train(text, vocab_size=26, character_coverage=1.0)
-    part, report = train(text, vocab_size=24, character_coverage=0.98)
+    full, _ = train(text, vocab_size=18, character_coverage=1.0)
+    part, report = train(text, vocab_size=16, character_coverage=0.98)
     assert full.unk_id not in full.encode("罕见")
     assert part.unk_id in part.encode("罕见")
     assert report["unknown_rate"] > 0
@@ -88,36 +91,88 @@ def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
 ACCENTED = "má mà мой мои क्या कया می\u200cروم می روم\n" * 20
 
 
-def test_accents_are_dropped_with_a_warning_or_kept(train, caplog):
-    common = {"model_type": "char", "character_coverage": 1.0, "do_lower_case": False}
-    dropping, _ = train(ACCENTED, vocab_size=28, **common)
+EVERY_CHARACTER = {"model_type": "char", "character_coverage": 1.0}
+
+
+def test_a_new_vocabulary_keeps_what_its_language_needs(train, caplog):
+    tokenizer, _ = train(ACCENTED, vocab_size=26, **EVERY_CHARACTER)
+    pairs = [("má", "mà"), ("мой", "мои"), ("क्या", "कया"), ("می\u200cروم", "می روم")]
+    for pair in pairs:
+        first, second = tokenizer.encode_batch(list(pair))
+        assert first != second
+        assert tokenizer.unk_id not in first + second
+    assert tokenizer.keep_accents
+    assert "of the characters" not in caplog.text
+    # Zero-width and no-break spaces, tabs and marks of direction are spaces.
+    spaced = tokenizer.encode_batch([f"má{c}mà" for c in " \u200b\xa0\t\ufeff\u200e"])
+    assert all(ids == spaced[0] for ids in spaced)
+    assert tokenizer.encode("ma\u0301\x01") == tokenizer.encode("má")
+
+
+def test_a_new_vocabulary_has_no_symbols_of_its_own(train):
+    tokenizer, _ = train("(cat) (dog)\n" * 9, vocab_size=15)
+    assert "\u2581(" in tokenizer.pieces
+
+
+def test_like_official_drops_accents_and_typed_flags_beat_it(train, caplog):
+    official = {**EVERY_CHARACTER, "like": "official"}
+    dropping, _ = train(ACCENTED, vocab_size=28, **official)
     assert dropping.encode("má мой") == dropping.encode("mà мои")
     assert "11.1% of the characters lose an accent" in caplog.text
     assert "pass --keep_accents" in caplog.text
     caplog.clear()
-    keeping, _ = train(ACCENTED, vocab_size=33, keep_accents=True, **common)
+    spaced, _ = train(ACCENTED, vocab_size=33, keep_accents=True, **official)
     assert "lose an accent" not in caplog.text
-    for pair in [("má", "mà"), ("мой", "мои"), ("क्या", "कया")]:
-        first, second = keeping.encode_batch(list(pair))
-        assert first != second
-        assert keeping.unk_id not in first + second
-
-
-def test_joiners_become_spaces_with_a_warning_or_stay(train, caplog):
-    common = {"model_type": "char", "character_coverage": 1.0, "keep_accents": True}
-    spaced, _ = train(ACCENTED, vocab_size=33, **common)
+    assert spaced.encode("má") != spaced.encode("mà")
     assert spaced.encode("می\u200cروم") == spaced.encode("می روم")
     assert "2.8% of the characters are joiners" in caplog.text
-    assert "pass --normalization=nfkc" in caplog.text
-    caplog.clear()
+    assert "pass --normalization=nmt_nfkc_joiners" in caplog.text
+    plain, _ = train(ACCENTED, vocab_size=20, user_defined_symbols="", **official)
+    assert "(" not in plain.pieces
+
+
+def test_other_normalizations(train, caplog):
     for normalization in ("nfkc", "identity"):
         joined, _ = train(
-            ACCENTED, vocab_size=34, normalization=normalization, **common
+            ACCENTED, vocab_size=26, normalization=normalization, **EVERY_CHARACTER
         )
         assert joined.encode("می\u200cروم") != joined.encode("می روم")
         composed, decomposed = joined.encode_batch(["má", "ma\u0301"])
         assert (composed == decomposed) == (normalization == "nfkc")
     assert "are joiners" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "symbols"),
+    [
+        ('(,),",-,.,–,£,€', ["(", ")", '"', "-", ".", "–", "£", "€"]),
+        ('a,"b,c","""",d', ["a", "b,c", '"', "d"]),
+        ('",",<x>', [",", "<x>"]),
+        ("", []),
+    ],
+)
+def test_symbols_are_read_as_spm_train_does(given, symbols):
+    options = TokenizerOptions(
+        input_file="", output_prefix="", user_defined_symbols=given
+    )
+    assert options.symbols() == symbols
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"user_defined_symbols": "Covid"}, "'Covid' is in no text .* write 'covid'"),
+        ({"user_defined_symbols": "a,,b"}, "'' is in no text .* it; leave it out"),
+        ({"user_defined_symbols": "a b"}, "'a b' is in no text"),
+        ({"user_defined_symbols": "a", "model_type": "byte_bpe"}, "byte_bpe has no"),
+        ({"like": "official", "model_type": "byte_bpe"}, "byte_bpe has no user"),
+    ],
+)
+def test_symbols_that_no_text_can_hold_are_refused(changes, message, tmp_path):
+    (tmp_path / "text.txt").write_text("the cat\n")
+    common = {"input_file": str(tmp_path / "text.txt"), "output_prefix": "v"}
+    with pytest.raises(UserError, match=message):
+        train_tokenizer(TokenizerOptions(**common, **changes))
 
 
 def test_the_flags_of_spm_train(tmp_path, write_corpus):
@@ -138,7 +193,8 @@ def test_the_flags_of_spm_train(tmp_path, write_corpus):
             "--model_type=unigram",
         ]
     )
-    assert load_tokenizer(tmp_path / "30k-clean.model").vocab_size == 55
+    tokenizer = load_tokenizer(tmp_path / "30k-clean.model")
+    assert tokenizer.pieces[5:13] == ["(", ")", '"', "-", ".", "–", "£", "€"]
 
 
 @pytest.mark.parametrize("flag", ["--pad_id=3", "--control_symbols=[CLS]"])

@@ -27,6 +27,7 @@ def text(tmp_path_factory):
             model_type="char",
             character_coverage=1.0,
             do_lower_case=False,
+            like="official",
         )
     )
     return folder / "text.txt"

@@ -82,7 +82,7 @@ def test_another_vocabulary_of_the_same_size(continued, files):
     (files / "other.txt").write_text("\n".join(reversed(lines)))
     corpus = str(files / "other.txt")
     named = {"input_file": corpus, "output_prefix": str(files / "vocab")}
-    train_tokenizer(TokenizerOptions(**named, vocab_size=36))
+    train_tokenizer(TokenizerOptions(**named, vocab_size=36, like="official"))
     make_data(files)
     for changes in ({}, {"restart_data": True}):
         with pytest.raises(UserError, match="The fingerprint of the vocabulary .* is "):

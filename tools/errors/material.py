@@ -60,7 +60,10 @@ def _texts(folder):
 def _vocabularies(folder):
     train_tokenizer(
         TokenizerOptions(
-            input_file="corpus.txt", output_prefix="english", vocab_size=_PIECES
+            input_file="corpus.txt",
+            output_prefix="english",
+            vocab_size=_PIECES,
+            like="official",
         )
     )
     (folder / "vocab.txt").write_text("\n".join([*_SPECIAL, *_WORDS.split(), "."]))
