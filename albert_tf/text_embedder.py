@@ -1,5 +1,6 @@
 """`TextEmbedder`: computes, trains, compares and searches text embeddings in Python."""
 
+import dataclasses
 import itertools
 import math
 import os
@@ -10,6 +11,7 @@ import keras
 import numpy as np
 
 from albert_tf import bundle
+from albert_tf import prompts as prompting
 from albert_tf.bundle import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -32,6 +34,17 @@ from albert_tf.tokenization.features import elements
 from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.features import lists_of_texts
 
+# What sentence-transformers' `encode` and MTEB take that changes no vector here.
+_WITHOUT_EFFECT = (
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "device",
+    "hf_split",
+    "hf_subset",
+    "show_progress_bar",
+    "task_metadata",
+)
+
 
 class TextEmbedder(TextModel):
     """Embeds texts as vectors, and trains on pairs of texts.
@@ -45,6 +58,9 @@ class TextEmbedder(TextModel):
             at its end. By default the length used in training, else the number of
             positions in the model.
         revision: branch, tag or commit of an "hf://" model.
+        prompts, default_prompt_name, include_prompt: see `AlbertForTextEmbedding`; by
+            default the directory's. New prompts come with their own default.
+            `save_pretrained` keeps them.
         **changes: config fields to override, such as `hidden_dropout_prob`.
 
     Attributes:
@@ -68,11 +84,15 @@ class TextEmbedder(TextModel):
         normalize: bool | None = None,
         max_seq_length: int | None = None,
         revision: str | None = None,
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        include_prompt: bool | None = None,
         **changes: Any,
     ) -> None:
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
+        values = prompts, default_prompt_name, include_prompt
+        asked |= dict(zip(prompting.FIELDS, values, strict=True))
         arguments = {n: value for n, value in asked.items() if value is not None}
-
         opened = bundle.open(pretrained, revision)
         model_class = registry.model_for("similarity", opened.family or ALBERT)
         known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
@@ -92,8 +112,17 @@ class TextEmbedder(TextModel):
         text_pairs: str | Iterable[str] | None = None,
         batch_size: int = 32,
         dimensions: int | None = None,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        task_name: str | None = None,
+        prompt_type: str | None = None,
+        **options: Any,
     ) -> np.ndarray:
         """Computes vectors, in batches of texts of similar length.
+
+        The prompt before each text, or before the first text of a pair, is `prompt`;
+        else the model's prompt called `prompt_name`; else one that is called
+        "task_name-prompt_type", `task_name` or `prompt_type`; else the default prompt.
 
         Args:
             texts: a str, or a list, array, column or iterator of str.
@@ -102,14 +131,25 @@ class TextEmbedder(TextModel):
             dimensions: truncates vectors to this size, for models trained with
                 `dimensions`; if the model normalizes, truncated vectors are
                 normalized, too.
+            prompt_name: a name of the model's prompts.
+            prompt: a text; "" for no prompt.
+            task_name, prompt_type: the task and what the texts are in it, "query",
+                "document" or "passage", as MTEB says.
+            **options: what sentence-transformers and MTEB pass that changes no vector,
+                such as `show_progress_bar`; it has no effect.
 
         Returns:
             Float32 `[texts, hidden]`; `[hidden]` for a single str.
 
         Raises:
             UserError: texts have another type or differ in number, there are more
-                dimensions than the model has, or vectors are not finite.
+                dimensions than the model has, the model has no such prompt, or vectors
+                are not finite.
         """
+        known = [*arguments_of(TextEmbedder.encode), *_WITHOUT_EFFECT]
+        refuse_arguments("encode", options, known)
+        likely = _likely_prompts(task_name, prompt_type)
+        prompt = prompting.chosen_prompt(self.model, prompt_name, prompt, likely)
         first, second = lists_of_texts(texts, text_pairs)
         if dimensions is not None and not 0 < dimensions <= self._width:
             raise UserError(
@@ -118,11 +158,20 @@ class TextEmbedder(TextModel):
         if not first:
             return np.zeros((0, dimensions or self._width), np.float32)
         self._predict.batch_size = batch_size
-        tokens = tokenize_texts(first, second, self.tokenizer, self._max_length)
+        tokens = self._tokens([prompt + text for text in first], second, prompt)
         vectors = require_numbers(self._predict(tokens))[:, :dimensions]
         if dimensions is not None and self.model.normalize:
             vectors = search.unit(vectors)
         return vectors[0] if isinstance(texts, str) else vectors
+
+    def _tokens(self, first, second, prompt):
+        """Tokenizes texts that begin with a prompt."""
+        tokens = tokenize_texts(first, second, self.tokenizer, self._max_length)
+        if self.model.include_prompt:
+            return tokens
+        length = prompting.prompt_length(prompt, self.tokenizer, self._max_length)
+        lengths = np.full(len(first), length, np.int32)
+        return dataclasses.replace(tokens, prompt_lengths=lengths)
 
     def similarity(self, first: Any, second: Any) -> np.ndarray:
         """Computes the cosine of each pair of texts: float32 `[first, second]`.
@@ -137,6 +186,8 @@ class TextEmbedder(TextModel):
     ) -> list[dict] | list[list[dict]]:
         """Finds the most similar texts in a corpus by exact search.
 
+        Texts have the model's prompts for queries and documents, or the default one.
+
         Args:
             queries: texts or vectors; see `similarity`.
             corpus: texts, an iterator of texts, or vectors. Texts are embedded and
@@ -147,7 +198,7 @@ class TextEmbedder(TextModel):
             For each query a list of dicts, most similar first: `index`, the position
             in the corpus, and `similarity`. For a single str, just its list.
         """
-        vectors = self._vectors(queries)
+        vectors = self._vectors(queries, "query")
         cosines, places = search.nearest(vectors, self._blocks(corpus), k)
         found = [
             [
@@ -158,20 +209,43 @@ class TextEmbedder(TextModel):
         ]
         return found[0] if isinstance(queries, str) else found
 
+    def rank(self, query: str, texts: Iterable[str], k: int = 10) -> list[dict]:
+        """Ranks texts by their similarity to a query; see `search`.
+
+        Returns:
+            Dicts of `index`, `similarity` and `text`, most similar first.
+        """
+        if not isinstance(query, str):
+            raise UserError(f"query must be a str, got {type(query).__name__}.")
+        texts = list_of_texts("texts", texts)
+        found = self.search(query, texts, k)
+        return [{**answer, "text": texts[answer["index"]]} for answer in found]
+
     def evaluate(
         self,
         texts: Iterable[str],
         text_pairs: Iterable[str],
         scores: Iterable[float],
         batch_size: int = 32,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
     ) -> dict[str, float]:
         """Computes the correlation of the cosines of pairs with their scores.
+
+        Args:
+            texts, text_pairs: the first and the second texts.
+            scores: a number for each pair.
+            batch_size, prompt_name, prompt: see `encode`.
 
         Returns:
             `{"spearman", "pearson"}`.
         """
         first, second = lists_of_texts(texts, text_pairs)
-        vectors = [self.encode(own, batch_size=batch_size) for own in (first, second)]
+        settings = {"prompt_name": prompt_name, "prompt": prompt}
+        vectors = [
+            self.encode(own, batch_size=batch_size, **settings)
+            for own in (first, second)
+        ]
         return correlations(np.array(elements("scores", scores)), np.stack(vectors, 1))
 
     def fit(
@@ -187,6 +261,7 @@ class TextEmbedder(TextModel):
         symmetric: bool = False,
         dimensions: Iterable[int] = (),
         seed: int = 0,
+        prompt_name: str | tuple[str, str] | None = None,
         **options: Any,
     ) -> keras.callbacks.History:
         """Trains on pairs, in batches of similar length.
@@ -204,6 +279,8 @@ class TextEmbedder(TextModel):
             optimizer: a Keras optimizer to use instead of AdamW.
             temperature, symmetric, dimensions: see `Similarity`.
             seed: the seed of the shuffling.
+            prompt_name: the name of the prompt before each text, or two names, of the
+                anchor's and of the others'; by default the default prompt.
             **options: other arguments of `keras.Model.fit`.
 
         Returns:
@@ -211,16 +288,19 @@ class TextEmbedder(TextModel):
 
         Raises:
             UserError: a text lacks its partner, scores are out of range or too few, the
-                loss does not fit, or "simcse" has no dropout.
+                loss does not fit, the model has no such prompt, or "simcse" has no
+                dropout.
             ValueError: the temperature or a dimension is not above 0.
         """
         table, loss = table_of(pairs, scores, loss)
+        names = (prompt_name,) if isinstance(prompt_name, str) else prompt_name or ()
         task = Similarity(
             name="custom",
             loss=loss,
             temperature=temperature,
             symmetric=symmetric,
             dimensions=tuple(dimensions),
+            prompt_names=tuple(names),
             **self._pooling(),
         )
         task.check_model(self.model.config)
@@ -235,13 +315,15 @@ class TextEmbedder(TextModel):
         return self.model.config.hidden_size
 
     def _pooling(self):
-        return {"pooling": self.model.pooling, "normalize": self.model.normalize}
+        own = {"pooling": self.model.pooling, "normalize": self.model.normalize}
+        return {**own, **prompting.settings_of(self.model)}
 
-    def _vectors(self, texts):
+    def _vectors(self, texts, prompt_type=None):
         """Returns the vectors of texts; returns vectors unchanged."""
         if _are_vectors(texts):
             return np.asarray(texts, np.float32)
-        return self.encode(list_of_texts("texts", texts))
+        texts = list_of_texts("texts", texts)
+        return self.encode(texts, prompt_type=prompt_type)
 
     def _blocks(self, corpus):
         """Yields the vectors of a corpus in blocks."""
@@ -252,7 +334,18 @@ class TextEmbedder(TextModel):
             return
         texts = iter([corpus] if isinstance(corpus, str) else corpus)
         while some := list(itertools.islice(texts, search.BLOCK)):
-            yield self.encode(some)
+            yield self.encode(some, prompt_type="document")
+
+
+def _likely_prompts(task_name, prompt_type):
+    """Lists names of prompts that a task of MTEB looks for, best first."""
+    kind = getattr(prompt_type, "value", prompt_type)  # MTEB's is an enumeration
+    if kind is not None and kind not in prompting.OF_TYPES:
+        raise UserError(
+            f"prompt_type={kind!r}: expected one of {', '.join(prompting.OF_TYPES)}."
+        )
+    names = () if None in (task_name, kind) else (f"{task_name}-{kind}",)
+    return (*names, task_name, *prompting.OF_TYPES.get(kind, ()))
 
 
 def _are_vectors(values):

@@ -33,6 +33,7 @@ _ELSEWHERE = {
     "c3-d-train.json",
     "c3-m-train.json",
     "config.json",
+    "config_sentence_transformers.json",
     "dataset_info.json",
     "dev_class_scores.json",
     "export_checkpoints.py",

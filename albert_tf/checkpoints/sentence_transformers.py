@@ -10,6 +10,7 @@ A cross-encoder is a classifier of text pairs; its only module is the encoder.
 
 import os
 
+from albert_tf import prompts
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json
@@ -19,7 +20,8 @@ from albert_tf.io.foreign import check_settings
 
 MODULES, _LENGTH = "modules.json", "sentence_bert_config.json"
 _POOLING_FOLDER, _CONFIG = "1_Pooling", "config.json"
-FILES = (MODULES, _LENGTH, f"{_POOLING_FOLDER}/{_CONFIG}")
+_SETTINGS = "config_sentence_transformers.json"
+FILES = (MODULES, _LENGTH, f"{_POOLING_FOLDER}/{_CONFIG}", _SETTINGS)
 TEXT_VECTORS = "text_vectors"
 """Key under which `config.json` entries hold the result of `read_pooling`."""
 ACTIVATION = "activation"
@@ -31,7 +33,6 @@ _FLAGS = {
     f"{_MODE}_lasttoken": "lasttoken",
 }
 _KINDS = ["Transformer", "Pooling", "Normalize"]
-_SETTINGS = "config_sentence_transformers.json"
 _CLASSIFIER = "sequence-classification"
 # Names of the first module's outputs, by its task.
 _OUTPUTS = {
@@ -53,8 +54,8 @@ def read_pooling(directory, cls_last):
         cls_last: whether `[CLS]` is the last token of the model's rows.
 
     Returns:
-        A dict of `pooling`, `normalize` and, if the directory gives it,
-        `max_seq_length`.
+        A dict of `pooling`, `normalize`, `prompts.FIELDS` and, if the directory gives
+        it, `max_seq_length`.
 
     Raises:
         UserError: the modules are not an encoder, a supported pooling and optionally a
@@ -81,9 +82,9 @@ def read_pooling(directory, cls_last):
             "beside it for the pooling."
         )
     settings = os.path.join(directory, kinds["Pooling"], _CONFIG)
-    found = {"pooling": _pooling(settings, cls_last), "normalize": "Normalize" in kinds}
+    found = {**_pooling(settings, cls_last), "normalize": "Normalize" in kinds}
     _check_encoder(encoder, os.path.join(directory, _LENGTH))
-    _check_vectors(directory, kinds)
+    found |= _prompts(directory, kinds)
     longest = _longest(directory)
     return {**found, "max_seq_length": longest} if longest else found
 
@@ -105,8 +106,8 @@ def _check_encoder(entries, path, task="feature-extraction"):
     check_settings(entries, path, {"max_seq_length", "unpad_inputs"}, fixed)
 
 
-def _check_vectors(directory, kinds):
-    """Refuses settings that change the vectors or their similarity."""
+def _prompts(directory, kinds):
+    """Reads the prompts; refuses settings that change vectors or their similarity."""
     name = "sentence_embedding"
     fixed = {"module_input_name": (name,), "module_output_name": (name,)}
     path = os.path.join(directory, kinds.get("Normalize", ""), _CONFIG)
@@ -114,14 +115,6 @@ def _check_vectors(directory, kinds):
         check_settings(read_json_if_there(path), path, (), fixed)
     path = os.path.join(directory, _SETTINGS)
     entries = read_json_if_there(path)
-    prompts, default = entries.get("prompts"), entries.get("default_prompt_name")
-    prompt = prompts.get(str(default)) if isinstance(prompts, dict) else None
-    if default is not None and prompt != "":
-        raise UserError(
-            f"{path} puts the prompt {default!r} ({prompt!r}) before each text, which "
-            "albert_tf does not; set default_prompt_name to null there, and put it "
-            "before your texts."
-        )
     # For vectors of length 1, the dot product is the cosine.
     products = ("dot", "dot_score") if "Normalize" in kinds else ()
     fixed = {
@@ -130,6 +123,9 @@ def _check_vectors(directory, kinds):
     }
     known = {"__version__", "prompts", "default_prompt_name", "requirements"}
     check_settings(entries, path, known, fixed)
+    texts, default = entries.get("prompts") or {}, entries.get("default_prompt_name")
+    prompts.check_settings(texts, default, source=f"{path}: ")
+    return {"prompts": texts, "default_prompt_name": default}
 
 
 def read_activation(directory, entries):
@@ -176,7 +172,9 @@ def check_activation(entries):
         )
 
 
-def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
+def pooling_files(
+    pooling, normalize, width, cls_last, max_seq_length=None, prompted=None
+):
     """Makes the contents of the files, JSON values by file name.
 
     Args:
@@ -184,6 +182,7 @@ def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
         width: the width of the vectors.
         cls_last: see `read_pooling`.
         max_seq_length: the maximal tokens of a text, if known.
+        prompted: the result of `prompts.settings_of`, or None.
 
     Raises:
         UserError: sentence-transformers does not have the pooling.
@@ -202,12 +201,17 @@ def pooling_files(pooling, normalize, width, cls_last, max_seq_length=None):
         for place, (kind, path) in enumerate(kinds.items())
     ]
     chosen = {flag: mode == modes[pooling] for flag, mode in _FLAGS.items()}
+    settings = dict(prompted or {})
+    if "include_prompt" in settings:
+        chosen["include_prompt"] = settings.pop("include_prompt")
     files = {
         MODULES: modules,
         f"{_POOLING_FOLDER}/{_CONFIG}": {"word_embedding_dimension": width, **chosen},
     }
     if max_seq_length:
         files[_LENGTH] = {"max_seq_length": max_seq_length, "do_lower_case": False}
+    if settings:
+        files[_SETTINGS] = {**settings, "similarity_fn_name": "cosine"}
     return files
 
 
@@ -242,7 +246,11 @@ def _longest(directory):
 
 
 def _pooling(path, cls_last):
-    """Reads the pooling: flags in earlier versions, a name in later ones."""
+    """Reads the pooling: flags in earlier versions, a name in later ones.
+
+    Returns:
+        A dict of `pooling` and `include_prompt`.
+    """
     modes = {"mean": "mean", "lasttoken" if cls_last else "cls": "cls"}
     entries = read_json_object(path)
     dimensions = {"embedding_dimension", "word_embedding_dimension", "include_prompt"}
@@ -257,4 +265,6 @@ def _pooling(path, cls_last):
             f"{path} asks for the pooling {chosen!r}; expected one of "
             f"{', '.join(modes)}."
         )
-    return modes[chosen[0]]
+    included = entries.get("include_prompt", True)
+    prompts.check_settings({}, None, included, source=f"{path}: ")
+    return {"pooling": modes[chosen[0]], "include_prompt": included}

@@ -69,6 +69,12 @@ class EmbedOptions(ReadingFlags):
         None,
         minimum=5,
     )
+    prompt_name: str | None = option(
+        "Name of the model's prompt to put before each text, or before the first text "
+        "of a pair; by default its default prompt.",
+        None,
+    )
+    prompt: str | None = option("Text to put there instead.", None)
     batch_size: int = option("Number of texts to compute at a time.", 32, minimum=1)
 
 
@@ -98,14 +104,15 @@ def embed(options):
         options.normalize,
         options.max_seq_length,
     )
+    prompts = {"prompt_name": options.prompt_name, "prompt": options.prompt}
     if options.similarity_file:
         scores = embedder.evaluate(
-            table.texts, table.text_pairs, table.labels, options.batch_size
+            table.texts, table.text_pairs, table.labels, options.batch_size, **prompts
         )
         for name, value in scores.items():
             print(f"{name} = {value}")
         return
-    vectors = _with_progress(embedder, texts, pairs, options.batch_size)
+    vectors = _with_progress(embedder, texts, pairs, options.batch_size, **prompts)
     if options.output_file.endswith(_LINES):
         content = "".join(json_text(row, indent=None) for row in vectors.tolist())
     else:
@@ -125,6 +132,8 @@ def _check(options):
         raise UserError("Give either --input_file or --similarity_file.")
     if bool(options.input_file) != bool(options.output_file):
         raise UserError("Give --input_file and --output_file together.")
+    if options.prompt_name is not None and options.prompt is not None:
+        raise UserError("Give either --prompt_name or --prompt.")
     if options.output_file and not options.output_file.endswith((_BINARY, _LINES)):
         raise UserError(
             f"--output_file={options.output_file}: expected a name that ends in "
@@ -132,7 +141,7 @@ def _check(options):
         )
 
 
-def _with_progress(embedder, texts, pairs, batch_size):
+def _with_progress(embedder, texts, pairs, batch_size, **prompts):
     """Embeds a few thousand texts at a time, with a progress bar."""
     import numpy as np
 
@@ -142,9 +151,8 @@ def _with_progress(embedder, texts, pairs, batch_size):
     with Progress(len(texts), "texts", "embedding") as progress:
         for begin in range(0, len(texts), _TEXTS_AT_ONCE):
             some = slice(begin, begin + _TEXTS_AT_ONCE)
-            parts.append(
-                embedder.encode(texts[some], pairs and pairs[some], batch_size)
-            )
+            second = pairs and pairs[some]
+            parts.append(embedder.encode(texts[some], second, batch_size, **prompts))
             progress.update(min(some.stop, len(texts)))
     return np.concatenate(parts)
 

@@ -1,10 +1,12 @@
 """Encoders that give a vector for each text."""
 
+import json
 from typing import Any
 
 import keras
 from keras import ops
 
+from albert_tf import prompts as prompting
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
 from albert_tf.checkpoints.sentence_transformers import pooling_files
 from albert_tf.errors import UserError
@@ -89,9 +91,17 @@ class TextEmbedding(PretrainedModel):
         layer: int = -1,
         normalize: bool = False,
         encoder: Any = None,
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        include_prompt: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(config, **kwargs)
+        prompting.check_settings(prompts or {}, default_prompt_name, include_prompt)
+        # As JSON: Keras would track the values of a dict.
+        self._prompts = json.dumps(prompts or {})
+        self.default_prompt_name = default_prompt_name
+        self.include_prompt = include_prompt
         layers = config.num_hidden_layers * config.inner_group_num
         check_choice(pooling, layer, layers, self.poolings)
         self.pooling, self.normalize = pooling, bool(normalize)
@@ -107,6 +117,11 @@ class TextEmbedding(PretrainedModel):
     def _make_encoder(self, execution):
         raise NotImplementedError
 
+    @property
+    def prompts(self):
+        """The prompts by name, a dict of str."""
+        return json.loads(self._prompts)
+
     def build(self, input_shape=None):
         self.built = True
 
@@ -118,11 +133,15 @@ class TextEmbedding(PretrainedModel):
             name: ops.reshape(value, (-1, shape[-1]))  # [B * texts, T]
             for name, value in features.items()
         }
+        pooled = mask = mask_of(rows)
+        if not self.include_prompt:
+            pooled = ops.cast(ops.equal(mask, 1), "int32")
+            rows["input_mask"] = ops.minimum(mask, 1)
         encoded = self.encoder()(rows, training=training, dropout_seed=seed)
         # Rows that end with [CLS] are padded before their tokens.
         cls = -1 if self.config.row_layout.cls_last else 0
         vectors = text_vectors(
-            encoded, mask_of(rows), self.pooling, self.layer, self.normalize, cls
+            encoded, pooled, self.pooling, self.layer, self.normalize, cls
         )
         return ops.reshape(vectors, (*shape[:-1], self.config.hidden_size))
 
@@ -133,7 +152,8 @@ class TextEmbedding(PretrainedModel):
 
     def head_config(self):
         names = ("pooling", "layer", "normalize")
-        return {name: getattr(self, name) for name in names}
+        own = {name: getattr(self, name) for name in names}
+        return {**own, **prompting.settings_of(self)}
 
     @classmethod
     def huggingface_architecture(cls):
@@ -151,12 +171,20 @@ class TextEmbedding(PretrainedModel):
             self.config.hidden_size,
             self.config.row_layout.cls_last,
             (self.task_info() or {}).get("max_seq_length"),
+            prompting.settings_of(self),
         )
+
+    @classmethod
+    def resolve_arguments(cls, saved, given, tensors=None):
+        if "prompts" in given:  # they come with their own default
+            saved = {k: v for k, v in saved.items() if k != "default_prompt_name"}
+        return super().resolve_arguments(saved, given, tensors)
 
     @classmethod
     def head_config_from_huggingface(cls, entries):
         told = entries.get(TEXT_VECTORS, {})
-        return {n: told[n] for n in ("pooling", "normalize") if n in told}
+        names = ("pooling", "normalize", *prompting.FIELDS)
+        return {name: told[name] for name in names if name in told}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -173,6 +201,11 @@ class AlbertForTextEmbedding(TextEmbedding):
         layer: the layer to read, from 1; -1 is the last.
         normalize: whether each vector's length is 1.
         encoder: another model's `AlbertModel`, to share.
+        prompts: texts by name that a `TextEmbedder` and a served model put before what
+            they read.
+        default_prompt_name: the name of the prompt for calls that choose none.
+        include_prompt: whether the mean includes the tokens of a prompt. If not, the
+            `input_mask` of these tokens is 2.
 
     Call: as `AlbertModel`, or with features `[batch, texts, tokens]`. Returns vectors,
     float32 `[batch, hidden]` or `[batch, texts, hidden]`.

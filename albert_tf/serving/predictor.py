@@ -17,15 +17,19 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.processes import check_process
 from albert_tf.io.storage import is_remote
 from albert_tf.models.base import PretrainedModel
+from albert_tf.prompts import chosen_prompt
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.loading import task_served
+from albert_tf.serving.serving_module import PROMPT
+from albert_tf.serving.serving_module import PROMPTED
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.token_files import token_file_in
 from albert_tf.tokenization.in_graph.texts import tensorflow_text
+from albert_tf.tokenization.normalization import repaired
 
 _SAVED_MODEL, _DESCRIPTION = "saved_model.pb", "signature.json"
 _OPTIONAL = "optional_inputs"
@@ -91,7 +95,7 @@ class Predictor:
         self._inputs = _inputs(signature, facts)
         names = frozenset(spec.name for spec in _specs(signature))
         self._signatures = {names: signature}
-        self._answer = task_served(facts).answer
+        self._task = task_served(facts)
         self._arguments = model, tokenizer, task, revision, exit_rule
 
     def __reduce__(self):
@@ -128,7 +132,8 @@ class Predictor:
                 lists for many. Line ends count as white space.
             batch_size: inputs per batch; a batch contains inputs of similar length. The
                 answers of an int8 export depend slightly on the rest of the batch.
-            **named_texts: the same by name, such as `question` and `context`.
+            **named_texts: the same by name, such as `question` and `context`; and for
+                models of vectors `prompt_name` or `prompt`, see `TextEmbedder.encode`.
 
         Returns:
             A dict for one input, a list of dicts for a list, with Python values, and
@@ -158,7 +163,7 @@ class Predictor:
         outputs = self.outputs(columns, batch_size)
         rows = zip(*outputs.values(), strict=True)
         answers = [
-            self._answer(dict(zip(outputs, map(_plain, row), strict=True)))
+            self._task.answer(dict(zip(outputs, map(_plain, row), strict=True)))
             for row in rows
         ]
         return answers[0] if is_one else answers
@@ -184,7 +189,21 @@ class Predictor:
             Lists of bytes (or of lists of bytes) by input name, and a bool: whether the
             call has a single input.
         """
-        return self._inputs.columns(texts, named_texts)
+        given = (named_texts.pop(name, None) for name in ("prompt_name", PROMPT))
+        prompt = self._prompt(*given)
+        columns, is_one = self._inputs.columns(texts, named_texts)
+        if prompt is not None:
+            rows = len(next(iter(columns.values())))
+            columns[PROMPT] = [repaired(prompt).encode()] * rows
+        return columns, is_one
+
+    def _prompt(self, prompt_name, prompt):
+        """Returns the prompt that a call chooses; None if it chooses none."""
+        if prompt_name is None and prompt is None:
+            return None
+        if self._task.prompts is None:
+            raise UserError("Only models of vectors take a prompt; leave it out.")
+        return chosen_prompt(self._task, prompt_name, prompt)
 
     def outputs(self, columns: dict[str, Any], batch_size: int = 32) -> dict[str, Any]:
         """Returns the outputs of `arrays` for the result of `columns`."""
@@ -200,7 +219,8 @@ class Predictor:
         """Returns the signature that takes these columns."""
         names = frozenset(columns)
         if names not in self._signatures:
-            self._signatures[names] = self._served(self.inputs)
+            prompted = (PROMPT,) if PROMPT in names else ()
+            self._signatures[names] = self._served((*self.inputs, *prompted))
         return self._signatures[names]
 
 
@@ -264,8 +284,16 @@ def _exported(version):
             "albert-tf export."
         )
 
-    def signature_for(names=None):
-        return loaded.signatures["serving_default"]  # keeps its variables alive, too
+    def signature_for(names=()):
+        # Keeps the variables of `loaded` alive, too.
+        if PROMPT not in names:
+            return loaded.signatures["serving_default"]
+        if PROMPTED not in loaded.signatures:
+            raise UserError(
+                f"{version} was exported of a model without prompts; put the prompt "
+                "before your texts, or give the model prompts and export it again."
+            )
+        return loaded.signatures[PROMPTED]
 
     return signature_for, facts
 

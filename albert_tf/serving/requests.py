@@ -7,6 +7,7 @@ every optimization. Servers pass on their error messages.
 
 import tensorflow as tf
 
+from albert_tf.prompts import READ_ONLY
 from albert_tf.row_layout import FEATURES
 from albert_tf.tasks.served_answers import at_least
 from albert_tf.tasks.served_answers import require
@@ -78,9 +79,10 @@ def token_features(features, served):
         served: the `Served` model.
     """
     config, longest = served.config, served.longest
+    includes_prompt = getattr(served.task, "include_prompt", True)
     limits = {
         "input_ids": config.vocab_size,
-        "input_mask": 2,
+        "input_mask": 2 if includes_prompt else READ_ONLY + 1,
         "segment_ids": config.type_vocab_size,
     }
     shape = tf.shape(features["input_ids"])

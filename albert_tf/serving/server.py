@@ -35,6 +35,7 @@ from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tokenization.parallel import available_cores
 
 SIGNATURE = "serving_default"
+_PROMPTS = ("prompt_name", "prompt")  # fields of a request beside those of TensorFlow's
 _MOST_LAYERS = 24  # of the released models
 _BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
 _DRAINING = 30  # seconds to finish requests after SIGTERM
@@ -230,7 +231,8 @@ class Server:
         for name, column in given.items():
             count = sum(map(_texts, column)) if isinstance(column, list) else 1
             _check_number("The request has", count, name, limits, "max_waiting_rows")
-        columns, _ = self._predictor.columns(**given)
+        asked = {name: body[name] for name in _PROMPTS if name in body}
+        columns, _ = self._predictor.columns(**given, **asked)
         for name, column in columns.items():
             count = max(map(_texts, column), default=0)
             _check_number("A row has", count, name, limits, "max_rows")

@@ -12,15 +12,18 @@ from albert_tf.serving.requests import string_answers
 from albert_tf.serving.requests import token_features
 
 OPTIMIZATIONS = {"latency": compiled_for_one, "throughput": in_groups}
+PROMPTED, PROMPT = "prompted", "prompt"
+"""Name of the signature that takes a prompt, and of the input for it."""
 
 
 class ServingModule(tf.Module):
-    """A `Served` model behind three signatures.
+    """A `Served` model behind three signatures or more.
 
     `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
     `tf.Example`s; all three return the same outputs, unless the task `reads_whole`
     strings. Batch size and length are dynamic. A model whose features have more axes
-    than batch and tokens has no `examples` signature.
+    than batch and tokens has no `examples` signature. A model with prompts also has
+    `PROMPTED`, which takes strings and the prompt to put before each.
 
     Args:
         served: the `Served` model.
@@ -94,6 +97,9 @@ class ServingModule(tf.Module):
             "serving_default": self.text_signature(),
             "tokens": _concrete(self._from_tokens, **tokens),
         }
+        if self._served.task.prompts:
+            names = (*self._served.task.text_inputs, PROMPT)
+            signatures[PROMPTED] = self.text_signature(names)
         # A feature of an Example has one axis: the tokens of a row.
         if self._served.task.feature_axes == 2:
             serialized = tf.TensorSpec([None], tf.string, name="examples")

@@ -23,6 +23,8 @@ from albert_tf.serving.description import write_warmup_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths
+from albert_tf.serving.serving_module import PROMPT
+from albert_tf.serving.serving_module import PROMPTED
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.served_answers import EXIT_LAYER
@@ -230,6 +232,9 @@ def _example_requests(module, served):
     )
     tokens = {name: values.numpy() for name, values in features.items()}
     requests = {"serving_default": texts, "tokens": tokens}
+    if served.task.prompts:
+        prompt = next(iter(served.task.prompts.values())).encode()
+        requests[PROMPTED] = {**texts, PROMPT: [prompt]}
     if served.task.feature_axes == 2:
         requests["examples"] = {"examples": [_serialized(tokens)]}
     return requests

@@ -171,7 +171,9 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
         place = tf.where(real, place, 0)
         sizes = own_lengths, of_rows(first_lengths)
         own_ids, pad_id = tf.gather(ids, place), examples.pad_id
-        batch = features_of(own_ids, number, *sizes, layout, pad_id)
+        prompts = examples.prompt_lengths
+        prompts = None if prompts is None else of_rows(tf.constant(prompts))
+        batch = features_of(own_ids, number, *sizes, layout, pad_id, prompts)
         return {**batch, **targets(rows, place, real)}
 
     return batches.map(gather, num_parallel_calls=2).prefetch(2)

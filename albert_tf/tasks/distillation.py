@@ -122,8 +122,9 @@ class Teacher:
                 f"model that was fine-tuned for {task.kind}."
             )
         own.check_fits(f"--teacher={name}", task)
-        # Without training info, the flags decide how rows are built.
-        self._own, self._task = own, own if opened.facts else task
+        # Without training info, the flags may decide how rows are built.
+        knows_rows = opened.facts or own.head_tells_rows
+        self._own, self._task = own, own if knows_rows else task
         self._length = opened.info.get("max_seq_length")
         self._model, self._tokenizer = load_fine_tuned(opened, own)
         self.fact = teacher_identity(self._model)

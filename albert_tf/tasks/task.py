@@ -76,6 +76,10 @@ class Task:
     """Text inputs whose rows are lists: string `[batch, any]`, padded with ""."""
     optional_inputs: typing.ClassVar[tuple] = ()
     """Names of additional string inputs of a model in memory."""
+    prompts: typing.ClassVar[dict | None] = None
+    """Prompts by name; None if the model takes no prompts."""
+    head_tells_rows: typing.ClassVar[bool] = False
+    """True if the head alone, without training info, determines the rows."""
     example: typing.ClassVar[typing.Any] = "it is a very good one ."
     """An example request: one string, or a dict of strings by name."""
     features: typing.ClassVar[tuple] = FEATURES

@@ -40,6 +40,8 @@ class TokenizedExamples:
         weights: float32 `[N]`, the loss weight of each example; None for 1.
         teacher: float32 `[N, …]` or `[len(ids), …]`, a teacher's logits for each
             example or token (`Task.distilled`), or None.
+        prompt_lengths: int32 `[N]`, the tokens at the beginning of each row that the
+            model reads, but leaves out of a mean; None for none.
         layout: the `RowLayout`.
         pad_id: the id of padding.
     """
@@ -51,6 +53,7 @@ class TokenizedExamples:
     labels: np.ndarray | None = None
     weights: np.ndarray | None = None
     teacher: np.ndarray | None = None
+    prompt_lengths: np.ndarray | None = None
     layout: RowLayout = CLS_FIRST
     pad_id: int = 0
 
@@ -88,7 +91,7 @@ class TokenizedExamples:
         return TokenizedExamples(
             self.ids,
             *(v[rows] for v in (self.starts, self.lengths, self.first_lengths)),
-            *map(taken, (self.labels, self.weights, self.teacher)),
+            *map(taken, (self.labels, self.weights, self.teacher, self.prompt_lengths)),
             layout=self.layout,
             pad_id=self.pad_id,
         )

@@ -57,6 +57,9 @@ def test_files(run, hidden, tmp_path):
     first = [hidden(text, layer=0, max_length=5)[0] for text in _TEXTS]
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     np.testing.assert_allclose(rows, first, atol=1e-6)
+    run(input_file=texts, output_file=tmp_path / "p.npy", prompt="it is ")
+    expected = [hidden("it is " + text).mean(axis=0) for text in _TEXTS]
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), expected, atol=1e-6)
 
 
 def test_pairs_stay_together_in_every_block(monkeypatch):
@@ -95,6 +98,10 @@ def test_similarity(run, hidden, tmp_path, capsys):
         ({}, "Give either --input_file or --similarity_file"),
         ({"input_file": "a.txt"}, "Give --input_file and --output_file together"),
         ({"input_file": "a.txt", "output_file": "v.csv"}, "v.csv: expected a name tha"),
+        (
+            {"similarity_file": "nan.tsv", "prompt": "a", "prompt_name": "b"},
+            "Give either --prompt_name or --prompt.",
+        ),
         ({"similarity_file": "nan.tsv"}, "line 2: expected a number, not 'nan'"),
     ],
 )

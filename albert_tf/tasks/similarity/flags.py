@@ -71,6 +71,14 @@ class SimilarityOptions(TaskOptions):
     normalize: bool | None = option(
         "Make each vector's length 1; by default as --init_checkpoint, else true.", None
     )
+    prompt_name: str | None = option(
+        "Name of the prompt of --init_checkpoint to put before each text; or two with "
+        "a comma, of the first texts and of the others. By default its default prompt.",
+        None,
+    )
+    prompt: str | None = option(
+        "Text to put before each text, which becomes the model's default prompt.", None
+    )
     text_column: str | None = option(
         "Column of the first text; by default anchor, sentence1 or text.", None
     )

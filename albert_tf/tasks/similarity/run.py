@@ -1,5 +1,7 @@
 """Implements `albert-tf similarity`."""
 
+import dataclasses
+
 from albert_tf.errors import UserError
 from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import run_task
@@ -9,6 +11,8 @@ from albert_tf.tasks.similarity import TEACHER_DISTANCES
 from albert_tf.tasks.similarity.reading import read_pairs
 from albert_tf.tasks.similarity.task import Similarity
 
+_GIVEN = "default"  # the name of the prompt of a flag
+
 
 def train_and_apply(options):
     """Runs the command once; see `TaskOptions.command`."""
@@ -16,7 +20,8 @@ def train_and_apply(options):
     held_out = examples.get("dev") or examples.get("test")
     scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
     tuned = options.tuned(task_class=Similarity)
-    task = tuned[1] if tuned else _learned(options, scored)
+    task = _prompted(tuned[1] if tuned else _learned(options, scored), options)
+    tuned = tuned and (tuned[0], task)
     applies = options.do_eval, options.do_predict
     return run_task(options, task, examples, *applies, tuned)
 
@@ -36,6 +41,8 @@ def check_flags(options):
             f"--teacher_distance={options.teacher_distance} needs --teacher; leave it "
             "out."
         )
+    if options.prompt is not None and options.prompt_name is not None:
+        raise UserError("Give either --prompt_name or --prompt.")
     _sizes(options)
 
 
@@ -51,6 +58,20 @@ def _sizes(options):
             f"--dimensions={text} are no sizes; expected numbers such as 64,128,384."
         )
     return sizes
+
+
+def _prompted(task, options):
+    """Sets the prompts of the flags."""
+    if options.prompt is not None:
+        own = {"prompts": {**task.prompts, _GIVEN: options.prompt}}
+        own |= {"default_prompt_name": _GIVEN, "prompt_names": ()}
+    elif options.prompt_name is not None:
+        own = {"prompt_names": tuple(options.prompt_name.split(","))}
+    else:
+        return task
+    task = dataclasses.replace(task, **own)
+    task.row_prompts  # noqa: B018  # refuses unknown names
+    return task
 
 
 def _learned(options, scored):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from albert_tf import prompts as prompting
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.objectives.texts import TextObjective
@@ -18,6 +19,7 @@ from albert_tf.tasks.similarity.search import retrieval_scores
 from albert_tf.tasks.similarity.search import unit
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization.in_graph.features import PromptedFeatures
 
 _POOLINGS = {
     "mean": "the mean over its tokens",
@@ -62,6 +64,9 @@ class Similarity(Task):
         pooling, normalize: the model's; see `AlbertForTextEmbedding`.
         scored: whether held-out pairs have scores; if not, they are ranked.
         teacher_distance: one of `TEACHER_DISTANCES`.
+        prompts, default_prompt_name, include_prompt: the model's, as above.
+        prompt_names: the names of the prompts before the first text of a row and
+            before the others in training and evaluation; empty for the default.
     """
 
     loss: str = OF_PAIRS
@@ -72,9 +77,15 @@ class Similarity(Task):
     normalize: bool = True
     scored: bool = True
     teacher_distance: str = "cosine"
+    prompts: dict = dataclasses.field(default_factory=dict, hash=False)
+    default_prompt_name: str | None = None
+    include_prompt: bool = True
+    prompt_names: tuple = ()
 
     kind = "similarity"
     choices = {"loss": LOSSES, "teacher_distance": TEACHER_DISTANCES}
+    row_settings = ("row_prompts", "include_prompt")
+    head_tells_rows = True
     serves = "embedding"
     purpose = "similarity"
 
@@ -87,6 +98,15 @@ class Similarity(Task):
         object.__setattr__(self, "dimensions", sizes)
         scores = _OF_SCORES if self.scored else _OF_RANKS
         object.__setattr__(self, "metrics", scores)
+        object.__setattr__(self, "prompt_names", tuple(self.prompt_names))
+        prompting.check_settings(
+            self.prompts, self.default_prompt_name, self.include_prompt
+        )
+        if len(self.prompt_names) > 2:
+            raise UserError(
+                f"prompt_names={self.prompt_names!r}: expected one name, or two, of "
+                "the first text and of the others."
+            )
         super().__post_init__()
 
     @property
@@ -96,20 +116,47 @@ class Similarity(Task):
 
     # From examples to features.
 
+    @property
+    def row_prompts(self):
+        """The prompts before the first text of a row and before the others."""
+        names = self.prompt_names or (None,)
+        ends = names[0], names[-1]
+        return tuple(prompting.chosen_prompt(self, name) for name in ends)
+
     def tokenize(self, examples, tokenizer, max_seq_length, labels=None):
-        numbers, distinct = text_numbers(examples)
+        first, other = self.row_prompts
+        numbers, distinct = text_numbers(examples, first, other)
         tokens = tokenize_texts(distinct, None, tokenizer, max_seq_length)
-        return dataclasses.replace(tokens.take(numbers), labels=labels)
+        tokens = tokens.take(numbers)
+        if not self.include_prompt:
+            second = first if examples.text_pairs is None else other
+            prompts = (first, *[second] * (numbers.shape[1] - 1))
+            lengths = [
+                prompting.prompt_length(prompt, tokenizer, max_seq_length)
+                for prompt in prompts
+            ]
+            lengths = np.broadcast_to(np.int32(lengths), numbers.shape)
+            tokens = dataclasses.replace(tokens, prompt_lengths=lengths)
+        return dataclasses.replace(tokens, labels=labels)
 
     # The model.
 
     @classmethod
     def told(cls, head):
-        own = {name: head[name] for name in ("pooling", "normalize") if name in head}
+        names = ("pooling", "normalize", *prompting.FIELDS)
+        own = {name: head[name] for name in names if name in head}
         return {**super().told(head), **own}
 
     def model_arguments(self):
-        return {"pooling": self.pooling, "normalize": self.normalize}
+        own = {"pooling": self.pooling, "normalize": self.normalize}
+        return {**own, **prompting.settings_of(self)}
+
+    def to_dict(self):
+        fields = super().to_dict()
+        names = fields.pop("prompt_names")
+        fields = {k: v for k, v in fields.items() if k not in prompting.FIELDS}
+        asked = {"prompt_names": names} if names else {}
+        return {**fields, **prompting.settings_of(self), **asked}
 
     def check_model(self, config):
         """Checks that the task can train a model.
@@ -195,13 +242,18 @@ class Similarity(Task):
 
     # Serving: a vector for each text.
 
+    def text_features(self, tokenizer, max_seq_length):
+        prompt = prompting.chosen_prompt(self)
+        return PromptedFeatures(tokenizer, max_seq_length, prompt, self.include_prompt)
+
     def numbers(self, outputs):
         return {"embedding": outputs}
 
     def meaning(self):
         length = " of length 1" if self.normalize else ""
-        pooling = _POOLINGS[self.pooling]
-        return {"embedding": f"a vector{length} for the text: {pooling}"}
+        pooling, prompt = _POOLINGS[self.pooling], prompting.chosen_prompt(self)
+        after = f" after the prompt {prompt!r}" if prompt else ""
+        return {"embedding": f"a vector{length} for the text{after}: {pooling}"}
 
 
 def correlations(scores, vectors):
@@ -214,15 +266,20 @@ def correlations(scores, vectors):
     return {name: metrics.METRICS[name](scores, cosines) for name in _OF_SCORES}
 
 
-def text_numbers(examples):
+def text_numbers(examples, first_prompt="", other_prompt=""):
     """Numbers the distinct texts of a `Table`; a single text is paired with itself.
+
+    Args:
+        examples: the `Table`.
+        first_prompt, other_prompt: what to put before first texts, and before others.
 
     Returns:
         int32 `[rows, texts]`, and the list of distinct texts.
     """
-    texts = examples.texts
-    columns = [texts, texts if examples.text_pairs is None else examples.text_pairs]
-    columns += [examples.negatives] if examples.negatives else []
+    texts = [first_prompt + text for text in examples.texts]
+    others = (examples.text_pairs, examples.negatives or None)
+    others = [[other_prompt + t for t in own] for own in others if own is not None]
+    columns = [texts, *others] if others else [texts, texts]
     places = {}
     numbers = [
         [places.setdefault(text, len(places)) for text in row]

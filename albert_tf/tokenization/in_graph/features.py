@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from albert_tf import prompts
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
@@ -82,7 +83,53 @@ class TextFeatures(RowsOfTexts):
         return self.rows(first, kept_tokens(second, left, self.ends))
 
 
-def features_of(input_ids, number, lengths, first_lengths, layout, pad_id):
+class PromptedFeatures(TextFeatures):
+    """Maps texts after a prompt to the features of fine-tuning.
+
+    Args:
+        tokenizer, max_length: see `TextFeatures`.
+        prompt: the prompt of calls that give none, a str.
+        include_prompt: whether a mean includes the prompt's tokens.
+    """
+
+    def __init__(self, tokenizer, max_length, prompt="", include_prompt=True):
+        super().__init__(tokenizer, max_length)
+        self._prompt, self._include_prompt = prompt, include_prompt
+
+    def __call__(self, text, text_pair=None, prompt=None):
+        """Returns the features; see `TextFeatures` and `features_of`."""
+        if prompt is None and not self._prompt:
+            return super().__call__(text, text_pair)
+        if prompt is None:
+            prompt = tf.fill(tf.shape(text), self._prompt)
+        features = super().__call__(tf.strings.join([prompt, text]), text_pair)
+        if self._include_prompt:
+            return features
+        # The length of `prompts.prompt_length`.
+        tokens = self.tokenizer(tf.strings.strip(prompt)).row_lengths()
+        room = self._max_length - self.layout.special(False)
+        tokens = 1 + tf.minimum(tf.cast(tokens, tf.int32), room)
+        tokens = tf.where(tf.equal(prompt, ""), 0, tokens)[:, None]  # [B, 1]
+        lengths = tf.reduce_sum(features["input_mask"], axis=1, keepdims=True)
+        width = tf.shape(features["input_mask"])[1]
+        number = numbers(width, lengths, self.layout)
+        return _read_only_prompts(features, number, lengths, tokens)
+
+
+def _read_only_prompts(features, number, lengths, prompt_lengths):
+    """Marks prompts in the `input_mask`, except a row's last token.
+
+    That token always keeps its 1, so that a mean has a token.
+    """
+    ends = tf.minimum(prompt_lengths, lengths - 1)
+    is_prompt = (number >= 0) & (number < ends)
+    mask = tf.where(is_prompt, prompts.READ_ONLY, features["input_mask"])
+    return {**features, "input_mask": mask}
+
+
+def features_of(
+    input_ids, number, lengths, first_lengths, layout, pad_id, prompt_lengths=None
+):
     """Makes a model's inputs by official name, int32 `[B, T]`.
 
     Args:
@@ -92,13 +139,18 @@ def features_of(input_ids, number, lengths, first_lengths, layout, pad_id):
         first_lengths: `[B, 1]`, tokens before the second text.
         layout: the `RowLayout`.
         pad_id: the id of padding.
+        prompt_lengths: `[B, 1]`, the number of tokens at the beginning of rows that are
+            prompts; their `input_mask` is `prompts.READ_ONLY`. None for none.
     """
     real = is_token(number, lengths)
-    return {
+    features = {
         "input_ids": tf.where(real, input_ids, pad_id),
         "input_mask": tf.cast(real, tf.int32),
         "segment_ids": segments(number, lengths, first_lengths, layout),
     }
+    if prompt_lengths is None:
+        return features
+    return _read_only_prompts(features, number, lengths, prompt_lengths)
 
 
 def kept_tokens(rows, lengths, ends=False):
