@@ -1,11 +1,12 @@
 """Rows of TSV, CSV, JSON and Parquet tables, told apart by their suffix in any case.
 
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
-RFC 4180; an unpaired quotation mark stops the reading, since nobody knows where the
-next row starts. JSONL has one object per line, JSON a list of objects; tasks of Label
-Studio are read as their data with a `label` or `spans`. Lines end in LF or CRLF; other
-line ends of Unicode belong to the text. Blank lines are skipped, except in a TSV or CSV
-with one column, where they are empty texts: predictions are matched by their order.
+RFC 4180, except that semicolons or tabs may take the place of commas; an unpaired
+quotation mark stops the reading, since nobody knows where the next row starts. JSONL
+has one object per line, JSON a list of objects; tasks of Label Studio are read as their
+data with a `label` or `spans`. Lines end in LF or CRLF; other line ends of Unicode
+belong to the text. Blank lines are skipped, except in a TSV or CSV with one column,
+where they are empty texts: predictions are matched by their order.
 """
 
 import csv
@@ -30,6 +31,7 @@ from albert_tf.io.text_files import opened
 from albert_tf.io.text_files import uncompressed
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
+_DELIMITERS = ",;\t"  # of a CSV, the usual one first
 _BLOCK = 2**16  # characters of a JSON list that are read at a time
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
@@ -92,8 +94,12 @@ def _csv(path, file):
                 raise _too_long(f"{path}, line {first_line}")
             yield text
 
+    rest = lines()
+    header = next(rest, "")
     # Otherwise a quotation mark that is never closed swallows the rest of the file.
-    reader = csv.reader(lines(), strict=True)
+    reader = csv.reader(
+        itertools.chain([header], rest), delimiter=_delimiter(header), strict=True
+    )
     try:
         for fields in reader:
             yield f"{path}, line {first_line}", fields
@@ -103,6 +109,22 @@ def _csv(path, file):
             f"{path}, line {first_line}: the row that starts here is not valid "
             f"CSV ({error}); correct it, and check its quotation marks first."
         ) from error
+
+
+def _delimiter(header):
+    """Returns the delimiter that divides the first line into the most fields.
+
+    The first line decides alone: `csv.Sniffer` guesses from the rows, too, whose texts
+    hold any punctuation.
+    """
+
+    def count(delimiter):
+        try:
+            return len(next(csv.reader([header], delimiter=delimiter, strict=True)))
+        except csv.Error:  # a quotation mark in a field that only this delimiter makes
+            return 0
+
+    return max(_DELIMITERS, key=count)
 
 
 def _jsonl(path, file):

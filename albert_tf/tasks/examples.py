@@ -28,6 +28,8 @@ class Examples(abc.ABC):
         role: one of `ROLES`.
         num_skipped: the number of bad examples that were skipped.
         submission: name of the prediction file for a benchmark, or None.
+        split: how the examples were split off a larger table, a dict for
+            `training_info.json`; None if the file is theirs alone.
     """
 
     path: str
@@ -35,6 +37,7 @@ class Examples(abc.ABC):
     role: str = "dev"
     num_skipped: int = 0
     submission: str | None = None
+    split: dict | None = None
 
     @abc.abstractmethod
     def __len__(self):
@@ -147,6 +150,7 @@ class Table(Examples):
             None if the file has no labels.
         rows: index of each row in the file, from 0, without the header.
         negatives: third text of each row, or None.
+        groups: what each row has in common with others, a list of str, or None.
     """
 
     texts: list
@@ -154,6 +158,7 @@ class Table(Examples):
     labels: np.ndarray | None
     rows: np.ndarray
     negatives: list | None = None
+    groups: list | None = None
 
     def __len__(self):
         return len(self.texts)

@@ -27,6 +27,8 @@ _HIDDEN = ("", "-1")  # placeholders for hidden labels
 _BLANK = WHITE_SPACE + "\u200b\ufeff"
 _MAX_TEXT = 2**20  # characters; more than any model reads
 _MAX_LIST = 2**16  # characters of a list in a cell
+_IN_ORDER = ("text", "text_pair", "label", "negative", "group")
+"""The fields of `Columns` in the order of `_records`."""
 # float() also accepts "1_5", "nan" and the digits of all scripts.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
@@ -69,6 +71,7 @@ class Columns:
         label: column of the label; None for unlabelled files.
         may_be_empty: whether a text may be empty; None: only without a label.
         negative: column of a third text; None for none.
+        group: column of what rows have in common; None for none.
     """
 
     text: str | int
@@ -76,6 +79,7 @@ class Columns:
     label: str | int | None = None
     may_be_empty: bool | None = None
     negative: str | int | None = None
+    group: str | None = None
 
 
 def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev"):
@@ -92,12 +96,13 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
     Raises:
         UserError: the file is missing, empty or lacks a column; or a row is bad: fewer
             or more columns than the header, a NUL byte, invalid UTF-8, an invalid
-            label, or an empty text (unlabelled files may have empty texts).
+            label, an empty group, or an empty text (unlabelled files may have empty
+            texts).
     """
     good, skipped = good_ones(_examples(path, columns, parse_label), skip_bad_rows)
     if not good:
         raise UserError(f"{path} holds no usable row; expected one example per row.")
-    rows, texts, pairs, labels, negatives = map(list, zip(*good, strict=True))
+    rows, texts, pairs, labels, negatives, groups = map(list, zip(*good, strict=True))
     return Table(
         path=str(path),
         texts=texts,
@@ -105,6 +110,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
         labels=None if columns.label is None else _stack(labels),
         rows=np.array(rows, np.int32),
         negatives=None if columns.negative is None else negatives,
+        groups=None if columns.group is None else groups,
         role=role,
         num_skipped=skipped,
     )
@@ -191,11 +197,15 @@ def _examples(path, columns, parse_label):
 
 
 def _check(row, fields, columns, parse_label):
-    """Returns (row, text, pair, label, negative); raises ValueError for a bad row."""
+    """Returns (row, text, pair, label, negative, group).
+
+    Raises:
+        ValueError: the row is bad.
+    """
     if isinstance(fields, ValueError):
         raise fields
     label = fields[2]
-    text, pair, negative = map(_text, (fields[0], fields[1], fields[3]))
+    text, pair, negative, group = map(_text, (*fields[:2], *fields[3:]))
     texts = [value for value in (text, pair, negative) if value is not None]
     for name in label if isinstance(label, list) else [label]:
         check_characters("label", trimmed(name))
@@ -203,7 +213,9 @@ def _check(row, fields, columns, parse_label):
     may_be_empty = not is_labelled if may_be_empty is None else may_be_empty
     if not may_be_empty and not all(value.strip() for value in texts):
         raise ValueError("a text is empty")
-    return row, text, pair, parse_label(label) if is_labelled else 0, negative
+    if group is not None and not trimmed(group):
+        raise ValueError(f"the group in column {columns.group!r} is empty")
+    return row, text, pair, parse_label(label) if is_labelled else 0, negative, group
 
 
 def _text(value):
@@ -329,8 +341,8 @@ def check_characters(what, value):
 
 
 def _records(path, columns):
-    """Yields (where, (text, pair, label, negative)), or a ValueError for a bad row."""
-    wanted = (columns.text, columns.text_pair, columns.label, columns.negative)
+    """Yields (where, (text, pair, label, negative, group)), or a ValueError."""
+    wanted = tuple(getattr(columns, name) for name in _IN_ORDER)
     rows = read_rows(path)
     positions, width = list(wanted), None
     if isinstance(columns.text, int):
@@ -342,7 +354,7 @@ def _records(path, columns):
                 f"{path} is empty; expected a header and one row per example."
             )
         for place, name in enumerate(wanted):
-            positions[place] = _position(path, header, name)
+            positions[place] = _position(path, header, name, _IN_ORDER[place])
         width = len(header)
     for where, fields in rows:
         try:
@@ -357,16 +369,17 @@ def _records(path, columns):
             yield where, error
 
 
-def _position(path, header, name):
+def _position(path, header, name, use):
     if name is None:
         return None
     header, name = [nfc(own.strip()) for own in header], nfc(name)
     check_once(path, header, [name])
     if name not in header:
         raise UserError(
-            f"{path} has no column {name!r} in its header ({', '.join(header)}); "
-            "give the file as GLUE publishes it or, for a custom table, name its "
-            "columns with --text_column, --text_pair_column and --label_column."
+            f"{path} has no column {name!r} in its first line, the header "
+            f"({', '.join(header):.400}); name another with --{use}_column, write a "
+            "header above a table that has none or, for a task of GLUE, give the file "
+            "as GLUE publishes it."
         )
     return header.index(name)
 

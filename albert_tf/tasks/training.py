@@ -112,7 +112,7 @@ class FineTuning:
             dataset, trainer.options.num_train_steps, flags.gradient_accumulation_steps
         )
         dev_sets = dict(zip(scored, dev, strict=True))
-        trainer.train([stage], dev_sets, self.saver(model, tokenizer))
+        trainer.train([stage], dev_sets, self.saver(model, tokenizer, train.examples))
         if trainer.writes_outputs:
             _require_best_model(flags.output_dir)
         return trainer.writes_outputs
@@ -151,8 +151,13 @@ class FineTuning:
             objective = with_teacher(objective, task, flags)
         return Trainer(model, objective, optimizer, strategy, options, evaluator)
 
-    def saver(self, model, tokenizer):
-        """Returns a function of a step and its dev scores that saves the model."""
+    def saver(self, model, tokenizer, examples):
+        """Returns a function of a step and its dev scores that saves the model.
+
+        Args:
+            model, tokenizer: what it saves.
+            examples: the `Examples` that the model learns from.
+        """
         used = versions()  # read before training, after which nothing may fail
         start, directory = self._start, pathlib.Path(self._flags.output_dir)
 
@@ -166,6 +171,7 @@ class FineTuning:
                 "init_digest": start.digest,
                 "random_seed": start.flags.random_seed,
                 "versions": used,
+                **({"split": examples.split} if examples.split else {}),
             }
             model.save_pretrained(directory / MODEL_DIR, tokenizer, info)
 

@@ -8,8 +8,9 @@ beside them. --init_checkpoint may be a model directory of this project, an offi
 archive (unpacked or not), a Hugging Face directory, the prefix of a TF1 checkpoint, or
 a model to download: hf://albert/albert-base-v2 or the URL of an archive.
 
-For a table of your own, pass --task_name=custom and put train.*, dev.* and, if you
-like, test.* (.tsv, .csv or .jsonl) into --data_dir. For raw text, pass --do_predict
+For a table of your own, pass --data_file=messages.csv, which is split; or
+--task_name=custom, and put train.*, dev.* and, if you like, test.* (.tsv, .csv or
+.jsonl) into --data_dir. For raw text, pass --do_predict
 with --input_text="…" or --input_file.
 
 The command writes to --output_dir: model/ (the best checkpoint by the first metric on
@@ -25,18 +26,23 @@ from albert_tf.cli.command_line import run
 from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
+from albert_tf.tasks.splitting import SplitFlags
 from albert_tf.tasks.tables import ColumnFlags
 
+CUSTOM = "custom"
+"""The --task_name of tables of your own."""
 # Official flags that only TPUEstimator needed, or that are unnecessary here.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifierOptions(ColumnFlags, EarlyExitFlags, TaskOptions):
+class ClassifierOptions(ColumnFlags, SplitFlags, EarlyExitFlags, TaskOptions):
     """The flags of `albert-tf classify`."""
 
     task_name: str | None = option(
-        "Name of a GLUE task such as sst-2, or custom for a table of your own.", None
+        "Name of a GLUE task such as sst-2, or custom for tables of your own, which "
+        "--data_file implies.",
+        None,
     )
     data_dir: str | None = option(
         "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
@@ -81,6 +87,11 @@ class ClassifierOptions(ColumnFlags, EarlyExitFlags, TaskOptions):
     def asks_raw_text(self):
         """True if --do_predict is for raw text, not for the test table."""
         return self.input_text is not None or bool(self.input_file)
+
+    def completed(self):
+        if not self.data_file:
+            return self
+        return dataclasses.replace(self, task_name=CUSTOM)
 
     @property
     def command(self):

@@ -90,6 +90,20 @@ def label_array(task, values):
     return np.array(list(_each(values, parsed)), kind)
 
 
+def label_counts(task, labels):
+    """Counts the rows of each label, int `[labels]`; `[0]` for regression.
+
+    Args:
+        task: the `TextTask`.
+        labels: the array that `label_array` returns.
+    """
+    if not task.labels:
+        return np.zeros(0, int)
+    if labels.ndim == 2:
+        return labels.sum(axis=0)
+    return np.bincount(labels, minlength=len(task.labels))
+
+
 def _each(labels, parse):
     for place, value in enumerate(labels):
         try:

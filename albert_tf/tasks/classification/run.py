@@ -5,14 +5,17 @@ import functools
 import math
 import pathlib
 
+from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.classification.custom import custom_examples
+from albert_tf.tasks.classification.custom import split_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
+from albert_tf.tasks.classification.flags import CUSTOM
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.run import check_steps
@@ -22,11 +25,11 @@ from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.splitting import SplitFlags
+from albert_tf.tasks.splitting import check_same_split
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import prepare
-
-_CUSTOM = "custom"
 
 
 def train_and_apply(options):
@@ -35,9 +38,11 @@ def train_and_apply(options):
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
-        is_custom = options.task_name == _CUSTOM
+        is_custom = options.task_name == CUSTOM
         tuned = options.tuned(task_class=TextTask) if is_custom else None
         task, examples = read_tables(options, tuned, predict_splits)
+        if tuned is not None:
+            check_same_split(tuned[0], examples)
         if asks_raw_text:
             # Read before training, and only once, since it may be a pipe.
             texts = read_raw_texts(options, task.pair)
@@ -73,7 +78,7 @@ def _train_few_shot(options, task, examples):
     outputs = OutputsPredictor(model, options.eval_batch_size, length)
     scores = DevEvaluator(task, outputs).evaluate(dict(zip(held_out, dev, strict=True)))
     tuning = FineTuning(task, options.start, options.training)
-    save_best = tuning.saver(model, tokenizer)
+    save_best = tuning.saver(model, tokenizer, train.examples)
     save_best(history.params["steps"] * len(history.epoch), scores)
 
 
@@ -82,6 +87,7 @@ def check_flags(options):
     _check_raw_text(options)
     options.check_early_exit()
     check_steps(options)
+    options.check_split(options.data_dir)
     _require_tables(options)
     if options.few_shot:
         _check_few_shot(options)
@@ -110,11 +116,21 @@ def _check_raw_text(options):
 
 
 def _require_tables(options):
+    if options.data_file:
+        if options.task_name not in (None, CUSTOM):
+            raise UserError(
+                f"--task_name={options.task_name} reads --data_dir as GLUE publishes "
+                "it; leave it out beside --data_file."
+            )
+        return
     predicts = options.do_predict and not options.asks_raw_text
     is_needed = options.do_train or options.do_eval or predicts
     for name in ("task_name", "data_dir") if is_needed else ():
         if not getattr(options, name):
-            raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
+            instead = ", or --data_file," if name == "data_dir" else ""
+            raise UserError(
+                f"--{name}{instead} is needed to train, evaluate or predict a file."
+            )
 
 
 def _check_few_shot(options):
@@ -133,7 +149,9 @@ def _check_few_shot(options):
 
 
 def read_tables(options, tuned, predict):
-    """Reads the task of the flags, and its tables; see `custom_examples`.
+    """Reads the task of the flags, and its tables.
+
+    See `custom_examples` and `split_examples`.
 
     Args:
         options: `ClassifierOptions`.
@@ -142,7 +160,7 @@ def read_tables(options, tuned, predict):
     """
     data_dir, skips = options.data_dir, options.skip_bad_rows
     roles = {*options.needed_roles, *(("test",) if options.do_eval else ())}
-    if options.task_name != _CUSTOM:
+    if options.task_name != CUSTOM:
         return glue_examples(options.task_name, data_dir, skips, roles, predict)
     kind, required = options.label_kind, ("train", "dev")
     labels = tuple(map(trimmed, options.labels.split(","))) if options.labels else ()
@@ -151,6 +169,9 @@ def read_tables(options, tuned, predict):
         # The fine-tuned model has the labels that the training table would provide.
         _, task = tuned
         kind, labels = task.kind, labels or task.labels
+    if options.data_file:
+        split = group_of(SplitFlags, options)
+        return split_examples(split, options.columns, kind, labels, skips, roles)
     return custom_examples(
         data_dir, options.columns, kind, labels, skips, roles, required, predict
     )

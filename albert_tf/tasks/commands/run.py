@@ -41,7 +41,7 @@ from albert_tf.tasks.training import run_identity
 _RESULTS = "eval_results.txt"
 # The official scripts' names for the metrics of the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
-_DOWNLOADS = ("data_dir", "init_checkpoint")
+_DOWNLOADS = ("data_dir", "data_file", "init_checkpoint")
 _PLACES = (*_DOWNLOADS, "output_dir", "cached_dir", "export_dir")
 _SEEDS = 2**32  # the number of values of --random_seed
 

@@ -77,7 +77,7 @@ _PAIR, _SCORED = ("anchor", "positive"), ("text", "text_pair", "score")
         ),
         (_SCORED, ("a", "b", "nan"), {"loss": "cosent"}, "the score 'nan' is not"),
         (_SCORED, ("a", "b", "x"), {"loss": "cosent"}, "the score 'x' is not a number"),
-        (("text",), ("a",), {}, "train.tsv has no column 'positive' in its header"),
+        (("text",), ("a",), {}, "train.tsv has no column 'positive' in its first line"),
         (_PAIR, ("a", "b"), {"loss": "simcse", "text_column": "t"}, "no column 't'"),
     ],
 )

@@ -1,0 +1,261 @@
+"""One table becomes train, dev and test: `--data_file`."""
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from albert_tf.cli.command_line import parse
+from albert_tf.errors import UserError
+from albert_tf.tasks.classification import run
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from tests.tasks.conftest import FINISHED
+
+_ROWS = [(f"film number {i}", "yes" if i % 5 == 0 else "no") for i in range(200)]
+
+
+def table(path, rows, header=("sentence", "label"), delimiter=","):
+    lines = [delimiter.join(map(str, row)) for row in (header, *rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Reads the parts of a table by role; a list of rows is written as one first."""
+
+    def read(rows=_ROWS, header=("sentence", "label"), **flags):
+        path = rows
+        if isinstance(rows, list):
+            path = table(tmp_path / "messages.csv", rows, header)
+        values = {"data_file": path, "output_dir": "out", **flags}
+        argv = ["run", "--do_train", "--do_eval"]
+        argv += [f"--{name}={value}" for name, value in values.items()]
+        options = parse(ClassifierOptions, argv)
+        run.check_flags(options)
+        return run.read_tables(options.completed(), None, predict=True)[1]
+
+    return read
+
+
+def texts(parts):
+    return {role: set(own.texts) for role, own in parts.items()}
+
+
+def test_every_label_has_its_share_of_every_part(parts):
+    found = parts(dev_fraction=0.2)
+    shares = {role: np.bincount(own.labels).tolist() for role, own in found.items()}
+    assert shares == {"train": [112, 28], "dev": [32, 8], "test": [16, 4]}
+    assert sum(map(len, texts(found).values())) == 200
+    for own in found.values():
+        assert [f"film number {row}" for row in own.rows] == own.texts
+        assert (np.diff(own.rows) > 0).all()
+
+
+def test_neither_the_order_of_rows_nor_the_seed_matters(parts):
+    found = parts(random_seed=1)
+    shuffled = random.Random(0).sample(_ROWS, len(_ROWS))
+    again = parts(shuffled, random_seed=2)
+    assert texts(again) == texts(found)
+    assert again["dev"].split == found["dev"].split
+    assert again["dev"].texts != found["dev"].texts  # each part in the file's order
+
+
+def test_more_rows_of_one_label_leave_the_shares_of_the_others(parts):
+    rows = [*_ROWS, *((f"{i} more", "new") for i in range(1000))]
+    for own in parts(rows).values():
+        new, no, yes = np.bincount(own.labels) / len(own)
+        assert (new, no, yes) == pytest.approx((5 / 6, 4 / 30, 1 / 30), abs=0.01)
+
+
+def test_numbers_are_divided_along_their_range(parts):
+    rows = [(f"film {i}", i / 10) for i in range(300)]
+    found = parts(rows, label_kind="regression")
+    assert [len(own) for own in found.values()] == [240, 30, 30]
+    for own in found.values():
+        tenths = np.histogram(own.labels, 5, (0, 30))[0] / len(own)
+        assert tenths == pytest.approx([0.2] * 5, abs=0.04)
+
+
+def test_several_labels_are_divided_by_the_rarest_of_a_row(parts):
+    chance = random.Random(3)
+    rows = []
+    for i in range(400):
+        names = [
+            n
+            for n, share in {"a": 0.9, "b": 0.3, "c": 0.05}.items()
+            if chance.random() < share
+        ]
+        rows.append((f"film {i}", "|".join(names)))
+    found = parts(rows, label_kind="multi_label", dev_fraction=0.25, test_fraction=0.25)
+    shares = [own.labels.mean(axis=0) for own in found.values()]
+    np.testing.assert_allclose(shares[1:], [shares[0]] * 2, atol=0.05)
+
+
+def test_every_label_is_learned(parts, caplog):
+    caplog.set_level("INFO", "absl")
+    rows = [*_ROWS, ("alone", "rare"), *((f"{i} of two", "pair") for i in range(2))]
+    found = parts(rows, dev_fraction=0.45, test_fraction=0.45)
+    counts = np.bincount(found["train"].labels)  # of no, pair, rare, yes
+    assert counts[2] == 1 and (counts > 0).all()
+    lines = [r.getMessage() for r in caplog.records if "too few rows" in r.getMessage()]
+    assert any(
+        "too few rows for dev to have one of the label" in line for line in lines
+    )
+    assert all("'rare' (1 row(s))" in line for line in lines)
+
+
+def test_equal_texts_are_in_one_part(parts, caplog):
+    rows = [(f"{'A ' * (i % 2)}Film {i // 4}", "no") for i in range(400)]
+    rows = [
+        (text.upper() if i % 4 == 1 else text, label)
+        for i, (text, label) in enumerate(rows)
+    ]
+    rows += _ROWS
+    found = parts(rows, dev_fraction=0.3)
+    lowered = {role: {t.lower() for t in own} for role, own in texts(found).items()}
+    train, dev, test = lowered.values()
+    assert not (train & dev or train & test or dev & test)
+    assert "messages.csv: 200 rows repeat another's text." in caplog.text
+
+
+def test_a_group_is_in_one_part_and_its_texts_in_others_are_told(parts, caplog):
+    header = ("sentence", "label", "author")
+    rows = [(f"{i}", "yes" if i % 3 else "no", f"author {i // 10}") for i in range(300)]
+    rows += [("ok", "yes", f"author {i}") for i in range(30)]
+    found = parts(rows, header, group_column="author")
+    groups = [set(own.groups) for own in found.values()]
+    assert sum(map(len, groups)) == len(set.union(*groups)) == 30
+    assert [len(own) for own in found.values()] == [264, 33, 33]
+    assert "1 texts are in several parts, since their groups differ, such as 'ok'" in (
+        caplog.text
+    )
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_delimiter_is_found(parts, tmp_path, delimiter):
+    rows = [(f'"good, bad; or\tnot {i}"', "yes" if i % 2 else "no") for i in range(40)]
+    path = table(tmp_path / "messages.csv", rows, delimiter=delimiter)
+    found = parts(path)
+    assert found["dev"].texts[0].startswith("good, bad; or\tnot ")
+    folder = tmp_path / "alone"
+    folder.mkdir()
+    shutil.move(path, folder)
+    assert texts(parts(folder)) == texts(found)
+    (folder / "notes.txt").write_text("no table")
+    assert parts(folder)["dev"].split == found["dev"].split
+
+
+def test_a_part_may_be_left_out(parts):
+    assert [len(own) for own in parts(test_fraction=0).values()] == [180, 20]
+
+
+def test_bad_rows_are_told_once(parts, caplog):
+    caplog.set_level("INFO", "absl")
+    header = ("sentence", "label", "author")
+    rows = [(text, label, text) for text, label in _ROWS]
+    rows[3:5] = [("a film", "no", " "), ("", "no", "b")]
+    with pytest.raises(
+        UserError, match="line 5: the group in column 'author' is empty"
+    ):
+        parts(rows, header, group_column="author")
+    found = parts(rows, header, group_column="author", skip_bad_rows=True)
+    assert "158 train, 20 dev, 20 test; 2 bad rows left out" in caplog.text
+    assert {own.num_skipped for own in found.values()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"data_dir": "data"},
+            "--data_file is a table to split, and --data_dir a fold",
+        ),
+        ({"dev_fraction": 0}, "leave no row in dev or in train; expected more than 0"),
+        ({"test_fraction": 0.9}, "--test_fraction=0.9 leave no row in dev or in train"),
+        (
+            {"task_name": "sst-2"},
+            "--task_name=sst-2 reads --data_dir as GLUE publishes",
+        ),
+        ({"data_file": ""}, "--group_column needs --data_file; leave it out."),
+        ({}, r"no column 'by' .*\(sentence, label\); name another with --group_column"),
+        ({"data_file": "no.csv"}, "no.csv cannot be read"),
+    ],
+)
+def test_flags_that_do_not_fit(parts, flags, message):
+    with pytest.raises(UserError, match=message):
+        parts(**{"group_column": "by", **flags})
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags", "message"),
+    [
+        (
+            _ROWS[:6],
+            {},
+            "has 6 different texts, which leave none for test; raise --test",
+        ),
+        ([("a", "x"), ("A", "y")], {}, "has 1 different texts, which leave none for d"),
+    ],
+)
+def test_a_part_that_would_be_empty(parts, rows, flags, message):
+    with pytest.raises(UserError, match=message):
+        parts(rows, **flags)
+
+
+def test_a_folder_of_several_tables(parts, tmp_path):
+    with pytest.raises(
+        UserError, match=r"is a folder of 0 tables \(none\), expected o"
+    ):
+        parts(tmp_path)
+    for name in ("train.csv", "dev.csv"):
+        table(tmp_path / name, _ROWS)
+    with pytest.raises(
+        UserError, match=r"of 2 tables \(dev.csv, train.csv\), expected"
+    ):
+        parts(tmp_path)
+
+
+def test_a_table_without_a_header(parts, tmp_path):
+    path = table(tmp_path / "messages.csv", _ROWS, header=("a fine film", "yes"))
+    message = r"no column 'sentence' in its first line, the header \(a fine film, yes\)"
+    with pytest.raises(UserError, match=message):
+        parts(path)
+
+
+@pytest.mark.slow
+def test_a_run_and_what_follows_know_the_same_split(flags, tmp_path):
+    path = table(tmp_path / "messages.csv", _ROWS)
+    run = {"data_file": path, "data_dir": None, "task_name": None}
+    out = flags(**FINISHED, **run, do_eval=True, do_predict=True)
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    digest = info["split"].pop("digest")
+    assert info["split"] == {
+        "dev_fraction": 0.1,
+        "test_fraction": 0.1,
+        "group_column": None,
+    }
+    rows = (out / "submit_results.tsv").read_text().splitlines()
+    assert len(rows) == 1 + 20
+    scores = (out / "eval_results.txt").read_text()
+    assert "eval_accuracy = " in scores and "test_accuracy = " in scores
+
+    moved = {**run, "data_file": shutil.move(path, tmp_path / "moved.csv")}
+    flags(**moved, do_eval=True)
+    assert (out / "eval_results.txt").read_text() == scores
+    flags(**FINISHED, **moved)  # finished, with the same rows
+    for applied in (FINISHED, {"do_eval": True}, {"do_predict": True}):
+        trains = "do_train" in applied
+        message = "--dev_fraction is 0.2, but the run in .*out.* has 0.1;"
+        if not trains:
+            message = "another split than .*: dev_fraction 0.1 .not 0.2.. Its dev and"
+        with pytest.raises(UserError, match=message):
+            flags(**applied, **moved, dev_fraction=0.2)
+        table(tmp_path / "more.csv", [*_ROWS, ("one more", "no")])
+        message = f"digest {digest} .not"
+        if trains:
+            message = "The digest of .*more.csv is .*, but the run in .*out.* has "
+        with pytest.raises(UserError, match=message):
+            flags(**applied, **{**run, "data_file": tmp_path / "more.csv"})
