@@ -43,7 +43,7 @@ format: venv
 # The pages and the public names as a site, in site/.
 docs: venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: demo
 	$(BIN)/python -m benchmarks.data_pipeline --input_file=demo_output/text/corpus.txt \

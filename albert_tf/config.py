@@ -300,6 +300,43 @@ class AlbertConfig(ModelConfig):
 
     The defaults give the official architecture. The constructor checks every value.
 
+    Attributes:
+        vocab_size: number of token ids.
+        embedding_size: E; the tables are E wide, then mapped to H.
+        hidden_size: H, a multiple of `num_attention_heads`.
+        num_hidden_layers: layers computed, whatever is shared.
+        num_hidden_groups: contiguous runs of layers that share parameters.
+        num_attention_heads: heads of each block's attention.
+        intermediate_size: width of the feed-forward layer.
+        inner_group_num: distinct blocks run one after another in a layer.
+        hidden_act: "gelu" (the tanh approximation), "gelu_erf" (exact), "relu", "silu",
+            "tanh", "linear", or gated: "geglu", "swiglu".
+        hidden_dropout_prob: dropout of embeddings and of each sublayer's output.
+        attention_probs_dropout_prob: dropout of attention probabilities.
+        max_position_embeddings: the most tokens of a row.
+        type_vocab_size: number of segment ids.
+        initializer_range: standard deviation of the truncated normal.
+        parameter_sharing: sublayers that the layers of a group share (paper, section
+            4.5): "all", only "attention", only "ffn", or "none" (every layer has its
+            own).
+        always_map_embeddings: map the embeddings even if E = H, as Hugging Face's
+            models do.
+        position_embedding_type: "learned", a table of positions; "rotary", attention
+            rotates queries and keys (arXiv 2104.09864).
+        norm: layer norm after each sum ("post"), or on each function's input and at the
+            end ("pre"), with smaller initial output projections (arXiv 2002.04745).
+        use_bias: biases in the projections and norms of the blocks.
+        local_attention_window: in local blocks, tokens see others up to half a window
+            away; None: all blocks are global.
+        global_attention_every: with a window, the blocks 0, n, 2 n, … are global.
+        depth_adapter_rank: rank of each block's addition to shared projections; 0:
+            none.
+        layer_norm_eps: what layer norms add to the variance.
+        tie_word_embeddings: the word embedding table scores masked tokens, not a table
+            of its own.
+        padding_idx: RoBERTa: the id of padding, after which the positions of tokens
+            begin; None: another architecture.
+
     Example:
         config = AlbertConfig.from_json_file("albert_config.json")
         config = AlbertConfig.released("base_v2", hidden_dropout_prob=0.1)
@@ -345,39 +382,29 @@ class AlbertConfig(ModelConfig):
     costs = costs
 
     vocab_size: int
-    embedding_size: int = 128  # E; the tables are E wide, then mapped to H
-    hidden_size: int = 4096  # H
-    num_hidden_layers: int = 12  # layers computed, whatever is shared
-    num_hidden_groups: int = 1  # contiguous runs of layers sharing parameters
+    embedding_size: int = 128
+    hidden_size: int = 4096
+    num_hidden_layers: int = 12
+    num_hidden_groups: int = 1
     num_attention_heads: int = 64
-    intermediate_size: int = 16384  # width of the feed-forward layer
-    inner_group_num: int = 1  # distinct blocks run one after another in a layer
-    hidden_act: str = "gelu"  # tanh approximation; "gelu_erf" is exact; "geglu": gated
+    intermediate_size: int = 16384
+    inner_group_num: int = 1
+    hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.0
     attention_probs_dropout_prob: float = 0.0
     max_position_embeddings: int = 512
     type_vocab_size: int = 2
-    initializer_range: float = 0.02  # standard deviation of the truncated normal
-    # Sublayers that the layers of a group share (paper, section 4.5): "all",
-    # only "attention", only "ffn", or "none" (every layer has its own).
+    initializer_range: float = 0.02
     parameter_sharing: str = "all"
-    # Map the embeddings even if E = H, as Hugging Face's models do.
     always_map_embeddings: bool = False
-    # "learned": a table of positions; "rotary": attention rotates queries and keys
-    # (arXiv 2104.09864).
     position_embedding_type: str = "learned"
-    # Layer norm after each sum ("post"), or on each function's input and at the end
-    # ("pre"), with smaller initial output projections (arXiv 2002.04745).
     norm: str = "post"
-    use_bias: bool = True  # in the projections and norms of the blocks
-    # In local blocks, tokens see others up to half a window away; None: all are global.
+    use_bias: bool = True
     local_attention_window: int | None = None
-    global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
-    depth_adapter_rank: int = 0  # rank of each block's addition to shared projections
+    global_attention_every: int = 3
+    depth_adapter_rank: int = 0
     layer_norm_eps: float = LAYER_NORM_EPS
-    # Whether the word embedding table scores masked tokens, not a table of its own.
     tie_word_embeddings: bool = True
-    # RoBERTa: the id of padding, after which the positions of tokens begin.
     padding_idx: int | None = None
 
     def __post_init__(self):

@@ -13,13 +13,21 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """The outcome of an assignment: official names of tensors, by outcome."""
+    """The outcome of an assignment: official names of tensors, by outcome.
+
+    Attributes:
+        source: the checkpoint, as messages name it.
+        loaded: names of tensors in both.
+        missing: names in the model only, whose tensors keep their initial values.
+        unexpected: names in the checkpoint only.
+        wrong_shape: names in both, whose tensors keep their initial values.
+    """
 
     source: str
     loaded: tuple = ()
-    missing: tuple = ()  # in the model only; they keep their initial values
-    unexpected: tuple = ()  # in the checkpoint only
-    wrong_shape: tuple = ()  # in both; they keep their initial values
+    missing: tuple = ()
+    unexpected: tuple = ()
+    wrong_shape: tuple = ()
 
     @property
     def new(self):

@@ -16,6 +16,31 @@ class XLNetConfig(ModelConfig):
     The defaults of the last four fields give XLNet; other values factorise its
     embeddings and share its layers as ALBERT does. The constructor checks every value.
 
+    Attributes:
+        n_token: size of the vocabulary.
+        d_model: width of the hidden states, even.
+        n_layer: number of layers.
+        n_head: heads of each layer's attention.
+        d_head: width of a head; need not be `d_model / n_head`.
+        d_inner: width of the feed-forward layer.
+        ff_activation: "gelu" (the tanh approximation), "gelu_erf" (exact), "relu",
+            "silu", "tanh" or "linear".
+        untie_r: each layer has its own three biases of attention.
+        dropout: dropout everywhere except on attention probabilities.
+        dropatt: dropout of attention probabilities.
+        mem_len: hidden states that a layer remembers; 0: none.
+        reuse_len: how many tokens of a segment a layer remembers; 0: all.
+        clamp_len: limit to which distances are clamped; 0 or less: no limit.
+        bi_data: the second half of a batch's rows holds reversed text. The feature
+            `reversed_rows` takes precedence.
+        initializer_range: standard deviation of the normal distribution.
+        embedding_size: width of the table; None: `d_model`, without a mapping.
+        parameter_sharing: sublayers that the layers of a group share: "all", only
+            "attention" (with its biases and segments), only "ffn", or "none" (every
+            layer has its own).
+        num_hidden_groups: contiguous runs of layers that share parameters.
+        inner_group_num: distinct blocks run one after another in a layer.
+
     Example:
         config = XLNetConfig.from_json_file("xlnet_config.json")
         config = dataclasses.replace(config, parameter_sharing="all")
@@ -42,29 +67,25 @@ class XLNetConfig(ModelConfig):
     row_layout = CLS_LAST
     costs = costs
 
-    n_token: int  # size of the vocabulary
-    d_model: int  # width of the hidden states, even
+    n_token: int
+    d_model: int
     n_layer: int
     n_head: int
-    d_head: int  # width of a head; need not be d_model / n_head
-    d_inner: int  # width of the feed-forward layer
-    ff_activation: str = "gelu"  # tanh approximation; "gelu_erf" is the exact one
-    untie_r: bool = True  # whether each layer has its own three biases of attention
-    dropout: float = 0.1  # everywhere except on attention probabilities
-    dropatt: float = 0.1  # on attention probabilities
-    mem_len: int = 0  # hidden states that a layer remembers; 0: none
-    reuse_len: int = 0  # how many tokens of a segment a layer remembers; 0: all
-    clamp_len: int = -1  # limit to which distances are clamped; 0 or less: no limit
-    # Whether the second half of a batch's rows holds reversed text. The feature
-    # `reversed_rows` takes precedence.
+    d_head: int
+    d_inner: int
+    ff_activation: str = "gelu"
+    untie_r: bool = True
+    dropout: float = 0.1
+    dropatt: float = 0.1
+    mem_len: int = 0
+    reuse_len: int = 0
+    clamp_len: int = -1
     bi_data: bool = False
-    initializer_range: float = 0.02  # standard deviation of the normal distribution
-    embedding_size: int | None = None  # width of the table; None: d_model, no mapping
-    # Which sublayers the layers of a group share: "all", only "attention" (with its
-    # biases and segments), only "ffn", or "none" (every layer has its own).
+    initializer_range: float = 0.02
+    embedding_size: int | None = None
     parameter_sharing: str = "none"
-    num_hidden_groups: int = 1  # contiguous runs of layers sharing parameters
-    inner_group_num: int = 1  # distinct blocks run one after another in a layer
+    num_hidden_groups: int = 1
+    inner_group_num: int = 1
 
     def __post_init__(self):
         super().__post_init__()

@@ -82,10 +82,13 @@ def test_no_command_waits_for_tensorflow(commands):
 
 
 def test_each_command_has_an_example_and_names_a_page_that_says_more(commands, project):
+    menu = (project / "mkdocs.yml").read_text()
     for name, command in commands[0].items():
         assert re.search(r"^ +(python|albert-tf) ", command["about"], re.M), name
         pages = re.findall(r"docs/\w+\.md|README\.md", command["about"])
         assert all((project / page).exists() for page in pages), name
+        on_site = [page.replace("docs/", ": ") + "\n" for page in pages]
+        assert all(page in menu for page in on_site), name
         assert pages or not name.startswith(("albert_tf", "data_pipeline")), name
 
 

@@ -1,30 +1,122 @@
-"""The pages of the site that do not lie in docs/."""
+"""The site: its menu, and the pages that do not lie in docs/."""
 
+import dataclasses
 import importlib
+import inspect
+import itertools
 import re
 
 import albert_tf
+from tools.docs_site import docstrings
 from tools.docs_site import pages
 
 
-def _references():
-    return re.findall(r"^::: ([\w.]+)\.(\w+)$", pages.api_page(), re.MULTILINE)
+def _names():
+    """Returns module and name of everything that has a page of its own."""
+    paths = itertools.chain.from_iterable(pages.api_groups().values())
+    return [path.rpartition(".")[::2] for path in paths]
 
 
-def test_the_api_lists_every_public_name_by_its_module():
-    assert {name for _, name in _references()} > set(albert_tf.__all__)
-    assert ("albert_tf.config", "AlbertConfig") in _references()
-    assert len(_references()) == len(set(_references()))
+def _values():
+    return [getattr(importlib.import_module(m), name) for m, name in _names()]
+
+
+def test_every_public_name_has_a_page_by_its_module():
+    assert {name for _, name in _names()} > set(albert_tf.__all__)
+    assert ("albert_tf.config", "AlbertConfig") in _names()
+    assert len(_names()) == len(set(_names()))
+    found = pages.api_pages()
+    assert found["api/AlbertConfig.md"].endswith("::: albert_tf.config.AlbertConfig\n")
+    assert len(found) == len(_names()) + 1
+    about = "| [`AlbertConfig`](AlbertConfig.md) | The fields of the official"
+    assert about in found["api/index.md"]
 
 
 def test_every_name_of_the_api_has_a_docstring_of_its_own():
-    for module, name in _references():
-        value = getattr(importlib.import_module(module), name)
+    for (module, name), value in zip(_names(), _values(), strict=True):
         assert value.__module__ == module
         assert vars(value).get("__doc__", value.__doc__), name
 
 
-def test_links_to_the_top_folder_lead_to_pages_of_the_site():
-    page = "See [this](../CHANGELOG.md), [that](data.md#text)."
-    there = "See [this](CHANGELOG.md), [that](data.md#text)."
-    assert pages.on_page_markdown(page) == there
+def test_docstrings_say_what_each_field_is():
+    for value in filter(dataclasses.is_dataclass, _values()):
+        told = re.findall(r"^ {4}(\w+): ", inspect.getdoc(value), re.MULTILINE)
+        missing = {field.name for field in dataclasses.fields(value)} - {*told}
+        assert not missing, value
+
+
+def test_the_menu_has_every_page_under_a_title(project):
+    menu = (project / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    entries = re.findall(r"- (.+): ([\w/]+\.md)$", menu, re.MULTILINE)
+    folder = project / "docs"
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*.md")}
+    assert {path for _, path in entries} == {*there, *pages.top_level_pages()}
+    assert len({title for title, _ in entries}) == len(entries)
+
+
+def test_links_between_the_top_folder_and_the_pages_lead_to_pages_of_the_site():
+    page = "[this](../CHANGELOG.md), [that](data.md#text), [all](../README.md#a)."
+    there = "[this](CHANGELOG.md), [that](data.md#text), [all](overview.md#a)."
+    assert pages.links_to_top_level(page) == there
+    overview = pages.top_level_pages()["overview.md"]
+    assert "](docs/" not in overview and "](serving.md#" in overview
+    assert ".ipynb)" not in overview
+
+
+def test_titles_stand_in_place_of_the_names_of_files():
+    menu = [{"Start": "README.md"}, {"Guide": [{"Use": [{"Serve": "serving.md"}]}]}]
+    titles = dict(pages.menu_titles(menu))
+    assert titles == {"README.md": "Start", "serving.md": "Serve"}
+    page = "[docs/serving.md](serving.md), [serving.md, b](serving.md#b), `serving.md`"
+    shown = "[Serve](serving.md), [Serve, b](serving.md#b), `serving.md`"
+    assert pages.with_titles(page, titles) == shown
+
+
+def test_the_landing_page_opens_with_the_readme(project):
+    page = pages.landing((project / "docs" / "README.md").read_text())
+    assert page.startswith("# albert-tf\n")
+    assert page.count("\n# ") == 0
+    assert page.index("albert_tf.TextClassifier(") < page.index("\n## What do you want")
+
+
+def test_examples_and_entries_of_docstrings_are_markdown():
+    docstring = """A model.
+
+Args:
+    config: a config.
+
+        More of it.
+
+Call: ids. Returns a dict:
+    logits: `[batch]`, in
+        two lines
+    loss: a number
+With more, a list.
+
+Example:
+    model = Model()
+"""
+    assert (
+        docstrings.as_markdown(docstring)
+        == """A model.
+
+Args:
+    config: a config.
+
+        More of it.
+
+**Call:** ids. Returns a dict:
+
+* `logits`: `[batch]`, in
+        two lines
+
+* `loss`: a number
+
+With more, a list.
+
+Example:
+    ```py
+    model = Model()
+    ```
+"""
+    )
