@@ -128,7 +128,7 @@ def _check_share(info, where, flag, share, lengths):
     is_at_fault = lengths[TOKENS] >= info["max_seq_length"] and needed > most
     if share is None or info["kind"] != "dynamic" or not is_at_fault:
         return
-    fits = [n / 1e4 for n in range(10_001) if lengths_of(info, n / 1e4)[_ROOM] <= most]
+    fits = [n / 1e4 for n in range(10_000) if lengths_of(info, n / 1e4)[_ROOM] <= most]
     lower = f"lower it to {fits[-1]:g} or less, or " if fits else ""
     raise UserError(
         f"{flag}={share:g} of {info['max_seq_length']} tokens, as {where} has them, "

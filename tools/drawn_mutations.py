@@ -10,14 +10,23 @@ from cosmic_ray.ast import ast_nodes
 from cosmic_ray.ast import get_ast
 from cosmic_ray.mutating import mutate_code
 
-# cosmic-ray's other operators make code that no one writes by mistake, or that fails
-# when it is imported.
+from tools.mutate import read_mutations
+
+# cosmic-ray's other operators make code that no one writes by mistake, that fails when
+# it is imported, or that these make, too.
 _OPERATORS = re.compile(
     r"core/(AddNot|NumberReplacer|Replace(True|False|And|Or|Break|Continue)\w*"
-    r"|ZeroIterationForLoop|ReplaceUnaryOperator_(Delete|USub|Not)\w*"
+    r"|ZeroIterationForLoop|ReplaceUnaryOperator_Delete\w*"
     r"|ReplaceComparisonOperator_(Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Eq_NotEq|Is_IsNot)"
     r"|ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Div|Div_Mul|FloorDiv_Div|Mod_Mul))"
 )
+
+
+# Nothing can show that an assertion is gone where the code is right, or that a large
+# number has become one larger: 1e30 + 1 is 1e30.
+_ASSERTION = re.compile(r"strict=$")
+_NUMBER = re.compile(r"\d[\d_.]*(e\d+)?(?!\w)")
+_LARGE = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,18 +67,23 @@ def draw_mutations(root, count, seed, only=""):
         for room in ("albert_tf", "data_pipeline")
         for path in sorted((root / room).rglob("*.py"))
         if only in str(path)
-        for operator, found in _counts(path, operators)
-        for place in range(found)
+        for operator, place in _places(path, operators)
     ]
     chosen = random.Random(seed).sample(places, min(count, len(places)))
     return [_drawn(root, *place) for place in chosen]
 
 
-def _counts(path, operators):
-    """Pairs each operator with the number of places in a file where it applies."""
-    nodes = [*ast_nodes(get_ast(path.read_text(encoding="utf-8")))]
+def _places(path, operators):
+    """Yields each operator with the number of each place where it applies in a file."""
+    text = path.read_text(encoding="utf-8")
+    lines, nodes = text.splitlines(), [*ast_nodes(get_ast(text))]
     for operator in operators:
-        yield operator, sum(len([*operator.mutation_positions(n)]) for n in nodes)
+        begins = [b for node in nodes for b, _ in operator.mutation_positions(node)]
+        for place, (line, column) in enumerate(begins):
+            before, code = lines[line - 1][:column], lines[line - 1][column:]
+            number = _NUMBER.match(code)
+            if not (_ASSERTION.search(before) or number and float(number[0]) > _LARGE):
+                yield operator, place
 
 
 def _drawn(root, path, operator, place):
@@ -82,11 +96,16 @@ def _drawn(root, path, operator, place):
 
 
 def _tests_of(root, file):
-    """Returns the tests of a module: its own, then those that import it, its room's."""
+    """Lists the tests of a module, the nearest first.
+
+    They are its own, those that import it, those of its listed mutations, those of all
+    defaults, and its rooms'.
+    """
     module = file.with_suffix("")
     parts = module.parts if module.parts[0] == "data_pipeline" else module.parts[1:]
     tests = root / "tests"
     importing = re.compile(rf"{re.escape('.'.join(module.parts))}\b")
+    listed = read_mutations(root / "tools" / "mutations.json")
     found = [
         tests.joinpath(*parts[:-1], f"test_{parts[-1]}.py"),
         *(
@@ -94,7 +113,14 @@ def _tests_of(root, file):
             for path in sorted(tests.rglob("test_*.py"))
             if importing.search(path.read_text(encoding="utf-8"))
         ),
-        *([tests / parts[0]] if len(parts) > 1 else []),
+        *(
+            root / test.partition("::")[0]
+            for mutation in listed
+            if mutation.file == str(file)
+            for test in mutation.tests.split()
+        ),
+        tests / "test_defaults.py",
+        *(tests.joinpath(*parts[:n]) for n in range(len(parts) - 1, 0, -1)),
     ]
     there = (str(path.relative_to(root)) for path in found if path.exists())
     return " ".join(dict.fromkeys(there))

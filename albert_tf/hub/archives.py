@@ -27,7 +27,7 @@ from albert_tf.io.whole_folder import UNFINISHED
 ENDINGS = (".tar.gz", ".tgz", ".tar")
 CACHE_VARIABLE = "ALBERT_TF_CACHE"
 # The largest release, xxlarge with the slots of its optimizer, has some 3 GB.
-LARGEST_ARCHIVE = 20 * 10**9
+LARGEST_ARCHIVE = 2e10  # bytes
 _BLOCK = 1 << 20
 _OFFLINE_VALUES = ("1", "ON", "YES", "TRUE")
 _SHA256 = re.compile("[0-9a-f]{64}")

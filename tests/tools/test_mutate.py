@@ -85,6 +85,13 @@ def test_drawn_mutations_are_of_the_seed_and_break_one_place(project):
         assert all((project / test).exists() for test in mutation.tests.split())
 
 
+def test_what_no_test_could_notice_is_not_drawn(tmp_path):
+    (tmp_path / "albert_tf").mkdir()
+    path = tmp_path / "albert_tf" / "a.py"
+    path.write_text("zip(a, b, strict=True)\nc = 2e30, 10_001\n")
+    assert draw_mutations(tmp_path, 9, seed=0) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "outcome"),
