@@ -51,6 +51,9 @@ _OFFICIAL = "official"
 _OFFICIAL_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 # Fields of a comma list; a quotation mark that nothing closes stands for itself.
 _FIELDS = re.compile(r'(?:"((?:[^"]|"")+)"|([^,]*))(?:,|$)')
+# The official code cuts pieces such as "1," in two, other programs do not.
+_DIGIT_AND_COMMA = re.compile(r"(?<=\d)(?=,)")
+_CUT = "\uf8ff"  # for private use; SentencePiece gives it a piece of its own
 _KEEPING_JOINERS = "nmt_nfkc_joiners"
 _REPORT_LINES = 10_000
 _UNLIKE_DEFAULTS = {
@@ -293,7 +296,8 @@ def _train(lines, options, symbols):
         # Lists, not comma-separated strings: in those, `"` would quote a field and
         # swallow the symbols after it.
         model = _model_of(
-            texts,
+            map(_with_cuts, texts),
+            pretokenization_delimiter=_CUT,
             vocab_size=options.vocab_size,
             model_type=options.model_type,
             character_coverage=options.character_coverage,
@@ -314,6 +318,11 @@ def _train(lines, options, symbols):
     if table is not None:
         model = _with_table(model, table)
     return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
+
+
+def _with_cuts(text):
+    """Marks where no piece may reach across: a comma after a digit."""
+    return _DIGIT_AND_COMMA.sub(_CUT, text.replace(_CUT, " "))
 
 
 def _model_of(texts, **settings):

@@ -52,6 +52,14 @@ def test_official_symbols_are_pieces_of_their_own(flags, train, tmp_path):
     assert report["characters_per_piece"] > 1.2
 
 
+def test_no_piece_ends_in_a_digit_and_a_comma(train):
+    """Other programs do not cut such a piece in two, as the official code does."""
+    text = "rain of may 1, 11, 21, 1,100 \uf8ff\nno wind, in june 1, 3\n" * 40
+    tokenizer, _ = train(text, vocab_size=32, model_type="bpe")
+    assert "\u2581may" in tokenizer.pieces or "00" in tokenizer.pieces
+    assert not [p for p in tokenizer.pieces if p[:-1] and p.endswith("1,")]
+
+
 def test_chinese_coverage(train):
     text = "我们在这里。你们在那里！\n" * 30 + "罕见。\n"
     full, _ = train(text, vocab_size=18, character_coverage=1.0)
