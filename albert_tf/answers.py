@@ -1,4 +1,4 @@
-"""What models answer, for type checkers: a `TypedDict` for each task.
+"""Types of the answers of models: a `TypedDict` for each task.
 
 A type checker cannot know the task of a path, so a `Predictor` returns `Answer` and a
 `TextClassifier` returns `ClassifierAnswer`, which have the keys of all their tasks.
@@ -35,7 +35,7 @@ class NumberAnswer(_Early):
 
 
 class ClassifierAnswer(_Early, total=False):
-    """What `TextClassifier.predict` returns: the keys of its `label_kind`."""
+    """The answer of `TextClassifier.predict`: the keys of its `label_kind`."""
 
     label: str
     labels: list[str]
@@ -115,7 +115,7 @@ class EncoderAnswer(_Pooled):
 
 
 class Answer(_Early, _Pooled, total=False):
-    """What a `Predictor` returns: the keys of its task."""
+    """The answer of a `Predictor`: the keys of its task."""
 
     label: str
     labels: list[str]

@@ -18,6 +18,8 @@ import io
 import json
 import os
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import sentencepiece
 from absl import logging
@@ -117,18 +119,18 @@ class TokenizerOptions(CorpusFlags):
     )
 
     @property
-    def is_byte_level(self):
+    def is_byte_level(self) -> bool:
         """True if the vocabulary is one of bytes, which leaves text as it is."""
         return self.model_type == "byte_bpe"
 
-    def prepared(self, text):
+    def prepared(self, text: str) -> str:
         """Prepares a text as the tokenizer of the vocabulary reads it."""
         if self.is_byte_level:
             return text
         return sentencepiece_text(text, self.do_lower_case, self.keep_accents)
 
 
-def train_tokenizer(options):
+def train_tokenizer(options: TokenizerOptions) -> dict[str, Any]:
     """Trains the vocabulary that `options` describe and reports its coverage.
 
     Returns:
@@ -287,7 +289,7 @@ def _report(tokenizer, lines):
     }
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command."""
     command_line.run(TokenizerOptions, train_tokenizer, _SPM_TRAIN, argv)
 

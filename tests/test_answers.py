@@ -9,6 +9,7 @@ from albert_tf import answers
 from albert_tf.serving.predictor import Predictor
 
 _TEXT = "the film was good and the plot not very bad"
+_MASKED = "the film was good and the plot [MASK] not very bad"
 _QUESTION = {"question": "a film", "context": _TEXT}
 _KINDS = {
     "classification": (answers.LabelAnswer, {"text": _TEXT}),
@@ -16,10 +17,10 @@ _KINDS = {
     "regression": (answers.NumberAnswer, {"text": _TEXT}),
     "question_answering": (answers.QuestionAnswer, _QUESTION),
     "multiple_choice": (answers.ChoiceAnswer, {**_QUESTION, "options": ["a", "it"]}),
-    "tagging": (answers.EntitiesAnswer, {"text": _TEXT}),
+    "tagging": (answers.EntitiesAnswer, {"text": _MASKED}),
     "similarity": (answers.VectorAnswer, {"text": _TEXT}),
     "encoder": (answers.EncoderAnswer, {"text": _TEXT}),
-    "masked_lm": (answers.MasksAnswer, {"text": f"{_TEXT} [MASK] ."}),
+    "masked_lm": (answers.MasksAnswer, {"text": _MASKED}),
 }
 
 
