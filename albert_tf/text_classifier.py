@@ -4,12 +4,15 @@ import dataclasses
 import functools
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import overload
 
 import keras
+import numpy as np
 
 from albert_tf import bundle
+from albert_tf.answers import ClassifierAnswer
 from albert_tf.bundle import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -17,6 +20,7 @@ from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.models.base import seeded
 from albert_tf.models.labels import LABEL_KINDS
+from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.labels import given_names
@@ -24,6 +28,7 @@ from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
 from albert_tf.tasks.classification.labels import training_and_held_out
+from albert_tf.tasks.classification.report import ClassificationReport
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.fitting import TaskAccuracy
 from albert_tf.tasks.fitting import TaskLoss
@@ -37,11 +42,17 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import lists_of_texts
 from albert_tf.tokenization.loading import tokenizer_for_model
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _LONGEST = 128  # default maximum number of tokens in a text
+_NO_ARGUMENTS = {"self", "changes"}
 
 
 class TextClassifier(TextModel):
     """A text classifier or regressor that trains and predicts on strings.
+
+    It is an estimator of scikit-learn's kind, which `clone` and `cross_val_score` take.
 
     Args:
         pretrained: the model to start from: a directory or a name, as `from_pretrained`
@@ -85,6 +96,8 @@ class TextClassifier(TextModel):
         few_shot: bool = False,
         **changes: Any,
     ) -> None:
+        given = {**locals(), **changes}
+        self._arguments = {n: v for n, v in given.items() if n not in _NO_ARGUMENTS}
         known = loading_arguments(
             *(m for m in registry.models() if m.purpose == TextTask.purpose)
         )
@@ -203,16 +216,60 @@ class TextClassifier(TextModel):
         Raises:
             UserError: the data is invalid, as in `fit`, or the model is untrained.
         """
+        applied = self._applied(texts, labels, text_pairs, batch_size)
+        return self._task.score(*applied)
+
+    def score(
+        self,
+        texts: Iterable[str],
+        labels: Iterable,
+        text_pairs: Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> float:
+        """Computes scikit-learn's default score: accuracy; of numbers R squared.
+
+        Several labels of a text are right if all are. The arguments are those of `fit`.
+        """
+        prepared, outputs = self._applied(texts, labels, text_pairs, batch_size)
+        metric = metrics.accuracy if self._task.labels else metrics.r_squared
+        return metric(prepared.tokens.labels, self._task.predictions(outputs))
+
+    def report(
+        self,
+        texts: Iterable[str],
+        labels: Iterable,
+        text_pairs: Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> ClassificationReport:
+        """Computes precision, recall, F1 and confusions of each label.
+
+        The arguments are those of `fit`. Print the result, or `save` it.
+
+        Raises:
+            UserError: the data is invalid, as in `fit`, the model is untrained, or it
+                predicts numbers.
+        """
+        self._check_labelled("report")
+        prepared, outputs = self._applied(texts, labels, text_pairs, batch_size)
+        task, numbers = self._task, prepared.tokens.labels
+        predictions = task.predictions(outputs)
+        confusion, scores = task.confusion(numbers, predictions)
+        accuracy = metrics.accuracy(numbers, predictions)
+        classes = dict(zip(task.labels, scores, strict=True))
+        return ClassificationReport(accuracy, classes, confusion)
+
+    def _applied(self, texts, labels, text_pairs, batch_size):
+        """Applies the model: returns what `Task.score` takes."""
         self._check_trained()
         data = self._examples(texts, labels, text_pairs)
         outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
         prepared = Prepared(None, data)
-        return self._task.score(prepared, self._task.interpret(prepared, outputs))
+        return prepared, self._task.interpret(prepared, outputs)
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a str is an iterable of str
         self, texts: str, text_pairs: str | None = None, batch_size: int = 32
-    ) -> dict[str, Any]: ...
+    ) -> ClassifierAnswer: ...
 
     @overload
     def predict(
@@ -220,14 +277,14 @@ class TextClassifier(TextModel):
         texts: Iterable[str],
         text_pairs: Iterable[str] | None = None,
         batch_size: int = 32,
-    ) -> list[dict[str, Any]]: ...
+    ) -> list[ClassifierAnswer]: ...
 
     def predict(
         self,
         texts: str | Iterable[str],
         text_pairs: str | Iterable[str] | None = None,
         batch_size: int = 32,
-    ) -> dict[str, Any] | list[dict[str, Any]]:
+    ) -> ClassifierAnswer | list[ClassifierAnswer]:
         """Predicts as `Predictor` does: a dict for a str, a list of dicts for a list.
 
         Raises:
@@ -236,6 +293,70 @@ class TextClassifier(TextModel):
         """
         self._check_trained()
         return self._predictor(texts, text_pair=text_pairs, batch_size=batch_size)
+
+    def predict_proba(
+        self,
+        texts: Iterable[str],
+        text_pairs: Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> np.ndarray:
+        """Computes probabilities: float32 `[texts, labels]`, labels as in `classes_`.
+
+        Raises:
+            UserError: the texts are invalid, or the model is untrained or predicts
+                numbers.
+        """
+        self._check_labelled("predict_proba")
+        found = self._predictor.arrays(
+            texts, text_pair=text_pairs, batch_size=batch_size
+        )
+        return found["probabilities"]
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The names of the labels in the order of their ids.
+
+        Raises:
+            AttributeError: the model is untrained, or predicts numbers.
+        """
+        if self.model is None or not self._task.labels:
+            raise AttributeError("There are no classes_ before fit, or of numbers.")
+        return np.array(self._task.labels)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Returns the arguments of the constructor, as scikit-learn's estimators do."""
+        return dict(self._arguments)
+
+    def set_params(self, **arguments: Any) -> "Self":
+        """Changes arguments of the constructor, and forgets what was learned."""
+        if arguments:
+            changed = {**self._arguments, **arguments}
+            vars(self).clear()
+            self.__init__(**changed)
+        return self
+
+    def __reduce_ex__(self, protocol):
+        if self.model is None:  # a worker of scikit-learn opens the folder again
+            return functools.partial(type(self), **self._arguments), ()
+        return super().__reduce_ex__(protocol)
+
+    def __sklearn_is_fitted__(self):
+        return self.model is not None
+
+    def __sklearn_tags__(self):
+        # Only scikit-learn calls this.
+        from sklearn.utils import ClassifierTags
+        from sklearn.utils import RegressorTags
+        from sklearn.utils import Tags
+        from sklearn.utils import TargetTags
+
+        kind = self._kind if self._task is None else self._task.kind
+        several = kind == "multi_label"
+        target = TargetTags(required=True, multi_output=several)
+        if not TextTask.kinds[kind].fewest_labels:
+            return Tags("regressor", target, regressor_tags=RegressorTags())
+        own = ClassifierTags(multi_label=several)
+        return Tags("classifier", target, classifier_tags=own)
 
     @functools.cached_property
     def _predictor(self):
@@ -248,6 +369,14 @@ class TextClassifier(TextModel):
         if self.model is None:
             raise UserError(
                 f"{self._directory} was not fine-tuned for labels; call fit first."
+            )
+
+    def _check_labelled(self, method):
+        self._check_trained()
+        if not self._task.labels:
+            raise UserError(
+                f"{method} is for labels, but the model predicts numbers; see predict "
+                "and score."
             )
 
     def _build(self, task, seed):

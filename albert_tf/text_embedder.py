@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Iterable
 from typing import Any
+from typing import overload
 
 import keras
 import numpy as np
 
 from albert_tf import bundle
 from albert_tf import prompts as prompting
+from albert_tf.answers import Found
+from albert_tf.answers import Ranked
 from albert_tf.bundle import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -181,9 +184,17 @@ class TextEmbedder(TextModel):
         """
         return search.unit(self._vectors(first)) @ search.unit(self._vectors(second)).T
 
+    @overload
+    def search(self, queries: str, corpus: Any, k: int = 10) -> list[Found]: ...
+
+    @overload
+    def search(
+        self, queries: Iterable[str] | np.ndarray, corpus: Any, k: int = 10
+    ) -> list[list[Found]]: ...
+
     def search(
         self, queries: Any, corpus: Any, k: int = 10
-    ) -> list[dict] | list[list[dict]]:
+    ) -> list[Found] | list[list[Found]]:
         """Finds the most similar texts in a corpus by exact search.
 
         Texts have the model's prompts for queries and documents, or the default one.
@@ -209,7 +220,7 @@ class TextEmbedder(TextModel):
         ]
         return found[0] if isinstance(queries, str) else found
 
-    def rank(self, query: str, texts: Iterable[str], k: int = 10) -> list[dict]:
+    def rank(self, query: str, texts: Iterable[str], k: int = 10) -> list[Ranked]:
         """Ranks texts by their similarity to a query; see `search`.
 
         Returns:

@@ -14,6 +14,9 @@ docs/data.md says more.
 import dataclasses
 import functools
 import shlex
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import group_of
@@ -31,7 +34,14 @@ class BeamOptions(DataOptions):
     )
 
 
-def write_shards(beam_options, options, files, paths, shards, finished):
+def write_shards(
+    beam_options: str,
+    options: DataOptions,
+    files: Any,
+    paths: dict[str, list[str]],
+    shards: Any,
+    finished: Callable[..., None],
+) -> None:
     """Writes `shards` with the runner of `beam_options`.
 
     The other arguments are those of `workers.write_shards`; `finished` is called on the
@@ -67,14 +77,14 @@ def _write(options, files, paths, finished, shard):
     finished(shard, write_shard(options, files, shard, paths, lambda *_: None))
 
 
-def create(options):
+def create(options: BeamOptions) -> dict[str, dict[str, int]]:
     """Does `create_pretraining_data` with the runner of `BeamOptions`."""
     write = functools.partial(write_shards, options.beam_options)
     # Other machines know `DataOptions`, but not the classes of this main module.
     return create_pretraining_data(group_of(DataOptions, options), write)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command."""
     command_line.run(BeamOptions, create, argv=argv)
 

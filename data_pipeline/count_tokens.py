@@ -9,6 +9,7 @@ sample of some million tokens is enough for them.
 
 import collections
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
@@ -30,7 +31,7 @@ class CountTokensOptions(CorpusFlags, VocabularyFlags):
     output_file: str = option("File to write the counts to.")
 
 
-def count_tokens(options):
+def count_tokens(options: CountTokensOptions) -> np.ndarray:
     """Writes the counts that `options` describe.
 
     Returns:
@@ -66,7 +67,7 @@ def count_tokens(options):
     return counts
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command."""
     command_line.run(CountTokensOptions, count_tokens, argv=argv)
 

@@ -4,6 +4,8 @@ import functools
 import os
 import signal
 import sys
+from collections.abc import Callable
+from collections.abc import Sequence
 
 from albert_tf.cli import command_line
 from data_pipeline.options import DataOptions
@@ -11,7 +13,9 @@ from data_pipeline.options import DataOptions
 _IGNORED = ("input_file_mode", "parallel")
 
 
-def create_pretraining_data(options, write_shards=None):
+def create_pretraining_data(
+    options: DataOptions, write_shards: Callable[..., None] | None = None
+) -> dict[str, dict[str, int]]:
     """Makes the data set that `options` describe.
 
     Args:
@@ -49,7 +53,7 @@ def _command(options):
         raise
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command."""
     command_line.run(DataOptions, _command, _IGNORED, argv)
 

@@ -4,6 +4,8 @@ import concurrent.futures
 import fnmatch
 import functools
 import os
+from typing import Any
+from typing import NoReturn
 
 import tensorflow as tf
 from absl import logging
@@ -13,6 +15,7 @@ from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.tokenization.tokenizer import UNRECORDED
+from albert_tf.tokenization.tokenizer import Tokenizer
 from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import PERMUTATION
 from data_pipeline.text import input_files
@@ -51,7 +54,7 @@ class DataSet:
             one holds no records.
     """
 
-    def __init__(self, input_file):
+    def __init__(self, input_file: str) -> None:
         self.paths = input_files.find(input_file, _of_pattern, "pretraining data")
         self.descriptions = _describe(self.paths)
         self._name = input_file
@@ -60,12 +63,12 @@ class DataSet:
             list(pool.map(_check_records, others))
 
     @property
-    def described(self):
+    def described(self) -> dict[str, dict[str, Any]]:
         """The existing descriptions, by folder."""
         return {folder: info for folder, info in self.descriptions.items() if info}
 
     @functools.cached_property
-    def digest(self):
+    def digest(self) -> str | None:
         """The identity of the contents, wherever they are; None without descriptions.
 
         It covers the descriptions of the files in use, including checksums, and the
@@ -86,7 +89,7 @@ class DataSet:
         return checksums.of_json(facts)[:_DIGITS]
 
     @property
-    def earlier_digest(self):
+    def earlier_digest(self) -> str | None:
         """The digest that earlier versions recorded, over all files in the folders."""
         infos = [self.descriptions[folder] for folder in sorted(self.descriptions)]
         return checksums.of_json(infos)[:_DIGITS] if self.described else None
@@ -109,7 +112,7 @@ class DataSet:
                 facts[path] = info["files"][name]
         return facts
 
-    def check(self, objective, tokenizer):
+    def check(self, objective: str, tokenizer: Tokenizer | None) -> None:
         """Refuses files that are truncated or were made for another model.
 
         Args:
@@ -138,7 +141,7 @@ class DataSet:
                         f"{facts['bytes']:,}; {_AGAIN}"
                     )
 
-    def verify(self):
+    def verify(self) -> None:
         """Reads all files and compares their checksums.
 
         Raises:
@@ -168,7 +171,7 @@ class DataSet:
                         f"contents have changed; {_AGAIN}"
                     )
 
-    def in_common(self):
+    def in_common(self) -> dict[str, Any] | None:
         """Returns the description that all folders share; None if one has none.
 
         Raises:
@@ -309,7 +312,7 @@ def _in_words(facts):
     return f"{facts['kind']}, {facts['vocab_size']} pieces{''.join(rules)}"
 
 
-def refuse_length(where, name, made, wanted):
+def refuse_length(where: str, name: str, made: int, wanted: int) -> NoReturn:
     """Raises a `UserError`: training asks for another length than the data has."""
     raise UserError(
         f"The data set in {where} was made with {name}={made}, but training "

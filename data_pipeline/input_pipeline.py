@@ -1,9 +1,13 @@
 """tf.data input of pretraining: from shards to batches; masks dynamic data."""
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization.tokenizer import Tokenizer
 from data_pipeline.data_set import DataSet
 from data_pipeline.data_set import refuse_length
 from data_pipeline.records import examples
@@ -25,20 +29,20 @@ _PREFETCHED = 4
 
 @tf.autograph.experimental.do_not_convert
 def pretraining_dataset(
-    input_file,
-    tokenizer,
-    batch_size,
-    max_seq_length,
-    max_predictions_per_seq,
-    seed,
-    training,
-    num_input_pipelines=1,
-    input_pipeline_id=0,
-    masked_lm_prob=None,
-    masked_share=None,
-    vocab_size=None,
-    share_flag="masked_lm_prob",
-):
+    input_file: str,
+    tokenizer: Tokenizer | None,
+    batch_size: int,
+    max_seq_length: int,
+    max_predictions_per_seq: int,
+    seed: int,
+    training: bool,
+    num_input_pipelines: int = 1,
+    input_pipeline_id: int = 0,
+    masked_lm_prob: float | None = None,
+    masked_share: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    vocab_size: int | None = None,
+    share_flag: str = "masked_lm_prob",
+) -> tf.data.Dataset:
     """Reads the files of create_pretraining_data, or of the official script.
 
     Args:
@@ -136,7 +140,9 @@ def _check_share(info, where, flag, share, lengths):
     )
 
 
-def lengths_of(info, masked_lm_prob=None):
+def lengths_of(
+    info: dict[str, Any], masked_lm_prob: float | None = None
+) -> dict[str, int]:
     """Returns the lengths that a dataset_info.json's data needs, by flag.
 
     For dynamic data, `masked_lm_prob` may differ from the data set's.

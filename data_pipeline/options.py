@@ -21,6 +21,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
+from albert_tf.tokenization.tokenizer import Tokenizer
 from data_pipeline.sequences.instances import PairingFlags
 from data_pipeline.sequences.masking_options import MaskingFlags
 from data_pipeline.sequences.masking_options import MaskingOptions
@@ -68,12 +69,12 @@ class VocabularyFlags:
     )
 
     @property
-    def vocabulary(self):
+    def vocabulary(self) -> str | None:
         """The file of the tokenizer."""
         return self.spm_model_file or self.vocab_file
 
     @functools.cached_property
-    def tokenizer(self):
+    def tokenizer(self) -> Tokenizer:
         """The tokenizer of the file.
 
         Raises:
@@ -169,19 +170,19 @@ class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
     )
 
     @functools.cached_property
-    def token_counts(self):
+    def token_counts(self) -> tuple[int, ...]:
         """Occurrences of each id, for --mask_smoothing; () without it."""
         if not self.mask_smoothing:
             return ()
         return read_token_counts(self.token_counts_file, self.tokenizer)
 
     @property
-    def pair_objective(self):
+    def pair_objective(self) -> str:
         """The sentence objective; streams have none."""
         return "none" if self.objective == "permutation_lm" else super().pair_objective
 
     @property
-    def passes(self):
+    def passes(self) -> int:
         """Number of times that each training document is used."""
         if self.dupe_factor is not None:
             return self.dupe_factor
@@ -189,7 +190,7 @@ class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         return OFFICIAL_DUPE_FACTOR if is_static else 1
 
     @property
-    def predictions(self):
+    def predictions(self) -> int:
         """Largest number of predictions in a sequence."""
         if self.max_predictions_per_seq is not None:
             return self.max_predictions_per_seq
@@ -197,7 +198,7 @@ class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
             return default_predictions(self.max_seq_length)
         return default_max_predictions(self.max_seq_length, self.masked_lm_prob)
 
-    def masking_options(self):
+    def masking_options(self) -> MaskingOptions:
         """Returns the `MaskingOptions` for the tokenizer."""
         law = {
             **vars(group_of(MaskingFlags, self)),
@@ -205,7 +206,7 @@ class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         }
         return MaskingOptions.of(self.tokenizer, **law, token_counts=self.token_counts)
 
-    def paths(self):
+    def paths(self) -> dict[str, list[str]]:
         """Returns a dict of split ("train", perhaps "held_out") to its files' paths.
 
         Raises:
@@ -234,7 +235,7 @@ class DataOptions(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
             ]
         return paths
 
-    def check(self):
+    def check(self) -> None:
         """Refuses values that contradict each other, and warns of unwise ones.
 
         Raises:

@@ -20,6 +20,8 @@ import json
 import os
 import random
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import sentencepiece
 from absl import logging
@@ -141,7 +143,7 @@ class TokenizerOptions(CorpusFlags):
     )
 
     @property
-    def is_byte_level(self):
+    def is_byte_level(self) -> bool:
         """True if the vocabulary is one of bytes, which leaves text as it is."""
         return self.model_type == "byte_bpe"
 
@@ -186,7 +188,7 @@ class TokenizerOptions(CorpusFlags):
                 )
         return found
 
-    def prepared(self, text):
+    def prepared(self, text: str) -> str:
         """Prepares a text as the tokenizer of the vocabulary reads it."""
         if self.is_byte_level:
             return text
@@ -198,7 +200,7 @@ def _symbol(field):
     return plain if quoted is None else quoted.replace('""', '"')
 
 
-def train_tokenizer(options):
+def train_tokenizer(options: TokenizerOptions) -> dict[str, Any]:
     """Trains the vocabulary that `options` describe and reports its coverage.
 
     Returns:
@@ -402,7 +404,7 @@ def _report(tokenizer, lines):
     }
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command."""
     command_line.run(TokenizerOptions, train_tokenizer, _SPM_TRAIN, argv)
 

@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import operator
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import sys
 import pytest
 
 import albert_tf
+import data_pipeline
 from albert_tf.families import registry
 from albert_tf.tokenization.tokenizer import Tokenizer
 
@@ -47,9 +49,32 @@ def called():
     return [*own, *_METHODS]
 
 
+def of_data_pipeline():
+    """Returns what users call of `data_pipeline`: its commands, readers, data sets."""
+    found = {}
+    names = [own.name for own in pkgutil.iter_modules(data_pipeline.__path__)]
+    for name in (*names, "text.corpus", "xlnet.dataset"):
+        module = importlib.import_module(f"data_pipeline.{name}")
+        for own in vars(module).values():
+            if getattr(own, "__module__", None) != module.__name__:
+                continue
+            inside = vars(own) if inspect.isclass(own) else {own.__name__: own}
+            for member, value in inside.items():
+                value = getattr(value, "fget", None) or getattr(value, "func", value)
+                value = inspect.unwrap(value)
+                is_public = member == "__init__" or member[0] != "_"
+                # A dataclass has methods that nobody wrote.
+                file = getattr(getattr(value, "__code__", None), "co_filename", None)
+                if is_public and file == module.__file__:
+                    found[f"{name}.{own.__name__}.{member}"] = value
+    return found
+
+
 def test_all_are_annotated():
     functions = {name: operator.attrgetter(name)(albert_tf) for name in called()}
     functions |= {name: getattr(Tokenizer, name) for name in _OF_TOKENIZERS}
+    functions |= of_data_pipeline()
+    assert len(functions) > 100
     for name, function in functions.items():
         signature = inspect.signature(function)
         bare = [

@@ -12,11 +12,23 @@ def classify(texts: list[str], labels: list[str]) -> str:
     print(scores["accuracy"])
     print(classifier.predict(texts)[0]["probabilities"])
     print(classifier.predict("a fine plot")["label"])
+    classifier.report(texts, labels).save("report.html")
+    share: float = classifier.score(texts, labels)
+    print(share, classifier.predict_proba(texts).shape, classifier.classes_)
     classifier.save_pretrained("tuned")
     predictor = albert_tf.Predictor("tuned")
     print(predictor(texts)[0]["label"], predictor(text=texts)[0]["label"])
     label: str = predictor("a fine film")["label"]
     return label
+
+
+def embed(texts: list[str]) -> str:
+    """Returns the text that is closest to the first."""
+    embedder = albert_tf.TextEmbedder("vectors", prompts={"query": "query: "})
+    print(embedder.encode(texts, prompt_name="query", prompt_type="query").shape)
+    best: int = embedder.search(texts[0], texts)[0]["index"]
+    print(embedder.search(texts, texts)[0][best]["similarity"])
+    return embedder.rank(texts[0], texts, k=1)[0]["text"]
 
 
 def load(path: str) -> albert_tf.AlbertModel:

@@ -8,6 +8,7 @@ from typing import overload
 import tensorflow as tf
 
 from albert_tf import bundle
+from albert_tf.answers import Answer
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.errors import UserError
@@ -114,7 +115,7 @@ class Predictor:
         return tuple(self._inputs.order or sorted(self._inputs.ranks))
 
     @overload
-    def __call__(self, *texts: str, batch_size: int = 32) -> dict[str, Any]: ...
+    def __call__(self, *texts: str, batch_size: int = 32) -> Answer: ...
 
     @overload
     def __call__(
@@ -123,7 +124,7 @@ class Predictor:
 
     def __call__(
         self, *texts: Any, batch_size: int = 32, **named_texts: Any
-    ) -> dict[str, Any] | list[dict[str, Any]]:
+    ) -> Answer | list[Answer]:
         """Predicts for one input or many.
 
         Args:

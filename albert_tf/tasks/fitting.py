@@ -2,6 +2,8 @@
 
 import math
 import os
+from typing import TYPE_CHECKING
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -13,6 +15,9 @@ from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.registry import create_task
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _WARMUP = 0.1  # of all steps
 
@@ -26,6 +31,11 @@ class TextModel:
     """
 
     model = tokenizer = _task = _max_length = None
+
+    @classmethod
+    def from_pretrained(cls, pretrained: str | os.PathLike, **arguments: Any) -> "Self":
+        """Loads a model as the constructor does, with its arguments."""
+        return cls(pretrained, **arguments)
 
     def save_pretrained(
         self, directory: str | os.PathLike, format: str = "model_directory"

@@ -65,6 +65,14 @@ def mean_squared_error(labels, predictions):
     return float(np.mean(difference**2))
 
 
+def r_squared(labels, predictions):
+    """Computes the share of the variance of `[N]` floats that predictions explain."""
+    labels = np.asarray(labels, np.float64)
+    rest = np.sum((labels - np.asarray(predictions, np.float64)) ** 2)
+    spread = np.sum((labels - labels.mean()) ** 2)
+    return float(1 - rest / spread) if spread else float(rest == 0)
+
+
 def cross_entropy(labels, logits):
     """Computes the mean cross-entropy of labels, int `[N]`, and `[N, L]` logits."""
     logits = logits.astype(np.float64)

@@ -15,6 +15,8 @@ import functools
 import re
 import typing
 from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
@@ -139,7 +141,7 @@ def _text(where, fields, name):
     return fields[name]
 
 
-def split_sentences(paragraph):
+def split_sentences(paragraph: str) -> list[str]:
     """Returns the sentences of `paragraph`, a list of str without outer spaces.
 
     A full stop ends a sentence before white space and a capital or digit, unless an
@@ -179,7 +181,7 @@ FORMATS = {
 }
 
 
-def format_of(path, input_format):
+def format_of(path: str, input_format: str) -> str:
     """Returns the format of a file: `input_format`, or by its name for "auto"."""
     if input_format != "auto":
         return input_format
@@ -209,16 +211,16 @@ class CorpusFlags:
         "Field that holds the text in JSON lines, or column in Parquet.", "text"
     )
 
-    def files(self):
+    def files(self) -> list[File]:
         """Returns the list of `find_files`."""
         return find_files(self.input_file)
 
-    def reader(self, files):
+    def reader(self, files: list[File]) -> "Reader":
         """Returns a `Reader` of some of the files."""
         return Reader(files, self.input_format, self.text_field)
 
 
-def find_files(patterns):
+def find_files(patterns: str) -> list[File]:
     """Finds the files of `patterns`; a folder stands for everything below it.
 
     Returns:
@@ -250,7 +252,9 @@ class Reader:
             for each file, as "INVALID in its path".
     """
 
-    def __init__(self, files, input_format="auto", text_field="text"):
+    def __init__(
+        self, files: list[File], input_format: str = "auto", text_field: str = "text"
+    ) -> None:
         self._files = files
         self._input_format = input_format
         self.text_field = text_field
@@ -258,7 +262,7 @@ class Reader:
         self.bytes_read = 0
         self.counts = collections.Counter()
 
-    def documents(self, share, num_shares):
+    def documents(self, share: int, num_shares: int) -> Iterator[Document]:
         """Yields `Document(segments, key)`: list of str, and a str that names it.
 
         The key depends on the document's place in the corpus alone.
@@ -289,17 +293,17 @@ class Reader:
             if segments:
                 yield Document(segments, f"{number}:{place}")
 
-    def count(self, problem):
+    def count(self, problem: str) -> None:
         """Counts repairs and omissions in the file that is read."""
         self.counts[problem] += 1
         self.counts[f"{problem} in {self._path}"] += 1
 
-    def segments_of(self, text):
+    def segments_of(self, text: str) -> list[str]:
         """Splits a document, a paragraph a line, into sentences."""
         paragraphs = filter(str.strip, self._encodable(text).split("\n"))
         return self.cut(s for p in paragraphs for s in split_sentences(p))
 
-    def cut(self, sentences):
+    def cut(self, sentences: Iterable[str]) -> list[str]:
         """Returns the sentences, those that are too long in several parts."""
         return [part for s in sentences for part in self._cut(s)]
 
@@ -329,7 +333,7 @@ class Reader:
             start = end
         return [part for part in parts if part]
 
-    def lines(self, path, start, limit):
+    def lines(self, path: str, start: int, limit: int) -> Iterator[tuple[int, str]]:
         """Yields the position and the text of every line that starts from `start`.
 
         A line of more than `limit` bytes is cut.

@@ -5,12 +5,16 @@ as many equal parts as a batch has rows. Each row walks through one part, so tha
 next batch continues the text of this one, row by row.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.io import storage
+from albert_tf.tokenization.tokenizer import Tokenizer
 from data_pipeline.data_set import DataSet
 from data_pipeline.data_set import refuse_length
 from data_pipeline.records import dataset_info
@@ -33,16 +37,16 @@ _BUFFER = 1 << 12, 1 << 18  # least and most bytes read at once
 
 @tf.autograph.experimental.do_not_convert
 def stream_dataset(
-    input_file,
-    tokenizer,
-    batch_size,
-    max_seq_length,
-    max_predictions_per_seq,
-    seed,
-    training,
-    vocab_size=None,
-    max_gram=5,
-):
+    input_file: str,
+    tokenizer: Tokenizer,
+    batch_size: int,
+    max_seq_length: int,
+    max_predictions_per_seq: int,
+    seed: int,
+    training: bool,
+    vocab_size: int | None = None,
+    max_gram: int = 5,
+) -> tf.data.Dataset:
     """Reads the files of create_pretraining_data --objective=permutation_lm.
 
     Args:
@@ -200,7 +204,7 @@ class RecordIndex:
         UserError: a file is damaged.
     """
 
-    def __init__(self, paths):
+    def __init__(self, paths: list[str]) -> None:
         total = sum(tf.io.gfile.stat(path).length for path in paths)
         with Progress(total, "bytes", "finding the segments") as progress:
             sizes = [_sizes(path, progress) for path in paths]
@@ -212,7 +216,7 @@ class RecordIndex:
         offsets = [np.cumsum(of_file) - of_file for of_file in sizes]
         self._offsets = tf.constant(np.concatenate(offsets))
 
-    def line(self, order):
+    def line(self, order: Any) -> Callable[[tf.Tensor, tf.Tensor], tf.data.Dataset]:
         """Joins the records of the files, in an order of these, to one line.
 
         Returns:

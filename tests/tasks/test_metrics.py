@@ -57,6 +57,8 @@ def test_correlations_equal_scipy(pair):
     ):
         expected = _quiet(theirs, *pair).statistic
         assert ours(*pair) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    expected = _quiet(sklearn.metrics.r2_score, *pair)
+    assert metrics.r_squared(*pair) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])

@@ -495,6 +495,7 @@ def write_confusion_plot(path, labels, confusion):
     """Plots counts as a PNG; the color is the fraction of the row's label.
 
     `confusion` is int `[labels, labels]`; rows are labels, columns are predictions.
+    Returns whether the file was written; see `write_plot`.
     """
     shares = confusion / confusion.sum(axis=1, keepdims=True).clip(min=1)
 
@@ -515,4 +516,4 @@ def write_confusion_plot(path, labels, confusion):
             axes.text(column, row, count, color=colour, ha="center", va="center")
 
     side = min(3 + _INCHES_A_LABEL * len(labels), _LARGEST_INCHES)
-    write_plot(path, draw, (side + 1, side), labels)
+    return write_plot(path, draw, (side + 1, side), labels)
