@@ -211,7 +211,7 @@ class TextClassifier(TextModel):
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a str is an iterable of str
-        self, texts: str, text_pairs: str | None = None, batch_size: int = 32
+        self, texts: str, text_pairs: str | None = None, batch_size: int = ...
     ) -> dict[str, Any]: ...
 
     @overload
@@ -219,7 +219,7 @@ class TextClassifier(TextModel):
         self,
         texts: Iterable[str],
         text_pairs: Iterable[str] | None = None,
-        batch_size: int = 32,
+        batch_size: int = ...,
     ) -> list[dict[str, Any]]: ...
 
     def predict(
