@@ -12,7 +12,7 @@ pytestmark = pytest.mark.pictures
 
 @pytest.fixture
 def drawn(tmp_path, monkeypatch):
-    """Draws a matrix: size in inches, (limits, colour map), counts and their colours."""
+    """Draws a matrix: size in inches, limits and colour map, counts and colours."""
     figures = []
 
     def figure_of(**settings):
