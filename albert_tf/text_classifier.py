@@ -268,7 +268,7 @@ class TextClassifier(TextModel):
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a str is an iterable of str
-        self, texts: str, text_pairs: str | None = None, batch_size: int = 32
+        self, texts: str, text_pairs: str | None = None, batch_size: int = ...
     ) -> ClassifierAnswer: ...
 
     @overload
@@ -276,7 +276,7 @@ class TextClassifier(TextModel):
         self,
         texts: Iterable[str],
         text_pairs: Iterable[str] | None = None,
-        batch_size: int = 32,
+        batch_size: int = ...,
     ) -> list[ClassifierAnswer]: ...
 
     def predict(

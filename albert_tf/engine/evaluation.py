@@ -23,7 +23,7 @@ class Evaluator:
         use_xla: whether to compile the forward pass with XLA.
     """
 
-    def __init__(self, model, objective, strategy, use_xla=True):
+    def __init__(self, model, objective, strategy, use_xla):
         self.model = model
         self.objective = objective
         self.strategy = strategy

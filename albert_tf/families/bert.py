@@ -113,7 +113,7 @@ class BertFamily(AlbertFamily):
             names = [prefix.sub("Albert", str(name)) for name in names]
         dropout = entries.get("classifier_dropout")
         if dropout is None:
-            dropout = entries.get("hidden_dropout_prob", 0.1)
+            dropout = {**_DEFAULTS, **entries}["hidden_dropout_prob"]
         return {**entries, "architectures": names, "classifier_dropout_prob": dropout}
 
     def config_from_huggingface(self, entries, path):

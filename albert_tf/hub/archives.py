@@ -28,7 +28,7 @@ ENDINGS = (".tar.gz", ".tgz", ".tar")
 CACHE_VARIABLE = "ALBERT_TF_CACHE"
 # The largest release, xxlarge with the slots of its optimizer, has some 3 GB.
 LARGEST_ARCHIVE = 2e10  # bytes
-_BLOCK = 1 << 20
+_BLOCK = 1_048_576  # bytes
 _OFFLINE_VALUES = ("1", "ON", "YES", "TRUE")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)

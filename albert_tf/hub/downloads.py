@@ -16,7 +16,7 @@ from albert_tf.errors import UserError
 
 UNENCRYPTED = "http://"
 _OF_THE_WEB = re.compile("(?:f|ht)tps?://", re.IGNORECASE)
-_BLOCK = 1 << 20
+_BLOCK = 1_048_576  # bytes
 _TIMEOUT_SECONDS = 30
 # Longer numbers are no size of a file.
 _LENGTH = re.compile(r"[0-9]{1,18}")

@@ -57,7 +57,7 @@ GLUE_PAGE = "https://gluebenchmark.com/tasks"
 _ARCHIVES = "https://storage.googleapis.com/albert_models"
 
 
-def download_repository(name, revision=None, weights=True):
+def download_repository(name, revision, weights):
     """Downloads the files of a repository that this project reads into the Hub's cache.
 
     The library's environment variables apply: `HF_HOME` (the cache's place),

@@ -17,7 +17,7 @@ from albert_tf.io import storage
 
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
-_BLOCK = 2**20  # bytes read at a time
+_BLOCK = 1_048_576  # bytes read at a time
 # By folder, the checksums that are not read again.
 _known = contextvars.ContextVar("known", default={})  # noqa: B039
 _verifies_weights = contextvars.ContextVar("verifies_weights", default=True)

@@ -15,11 +15,11 @@ from albert_tf.io.files import check_once
 from albert_tf.io.files import parse_json
 
 SUFFIX = ".parquet"
-MAX_ROW = 2**26
+MAX_ROW = 67_108_864
 """The largest size of a row of any table, in bytes."""
 
 _FEWEST_ROWS, _BATCH_ROWS = 8, 1024
-_LARGE = 2**29  # bytes of a batch, or of a group of few rows
+_LARGE = 536_870_912  # bytes of a batch, or of a group of few rows
 
 
 def open_parquet(path, file):

@@ -210,7 +210,7 @@ def opened(path):
     """
     if not is_remote(path):
         require_regular(path)
-        with open(path, "rb", buffering=2**16) as file:
+        with open(path, "rb", buffering=65_536) as file:
             yield file
         return
     with remote_files() as gfile, gfile.GFile(path, "rb") as file:

@@ -32,7 +32,7 @@ from albert_tf.io.text_files import uncompressed
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
 _DELIMITERS = ",;\t"  # of a CSV, the usual one first
-_BLOCK = 2**16  # characters of a JSON list that are read at a time
+_BLOCK = 65_536  # characters of a JSON list that are read at a time
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 """Half a character, or the escape of one, whose other half may follow."""

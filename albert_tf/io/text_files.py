@@ -19,7 +19,7 @@ from albert_tf.io import storage
 from albert_tf.io.files import parse_json_of
 from albert_tf.io.files import unreadable
 
-BEGINNING = 2**16
+BEGINNING = 65_536
 """Bytes that `check_beginning` needs to tell a file's kind."""
 
 HOW_TO_CONVERT = "for example with iconv -f GBK -t UTF-8, or -f LATIN1"
@@ -40,7 +40,7 @@ _NO_TEXT = {
     b"%PDF-": "a PDF; extract its text",
 }
 _MANY_NULS = 0.3  # in UTF-16 without a mark half of English is NUL
-_MAX_BYTES = 2**30  # of a file read whole; a compressed one may hold any number
+_MAX_BYTES = 1_073_741_824  # of a file read whole; a compressed one may hold any number
 
 
 def _zstd(file):

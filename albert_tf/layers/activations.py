@@ -12,7 +12,7 @@ _COMPILED = contextvars.ContextVar("compiled", default=False)
 
 
 @contextlib.contextmanager
-def compiled_activations(compiled=True):
+def compiled_activations(compiled):
     """Lets XLA compile each activation that consists of many operations.
 
     This is for graphs that XLA does not compile as a whole, on the TensorFlow backend.

@@ -86,8 +86,8 @@ class PretrainingData:
             if name not in (None, *trained) and not allowed:
                 raise UserError(
                     f"--eval_file={file} was made with --sentence_objective={name}, "
-                    f"but the training data with {trained[-1]}; make both with one "
-                    "objective, pass --sentence_objective=none to train and evaluate "
+                    f"but the training data with {', '.join(trained)}; make both with "
+                    "one objective, pass --sentence_objective=none to train and evaluate "
                     "the masked LM alone, or --eval_any_objective to compare two "
                     "objectives on pairs of sentences."
                 )

@@ -115,11 +115,11 @@ class Predictor:
         return tuple(self._inputs.order or sorted(self._inputs.ranks))
 
     @overload
-    def __call__(self, *texts: str, batch_size: int = 32) -> Answer: ...
+    def __call__(self, *texts: str, batch_size: int = ...) -> Answer: ...
 
     @overload
     def __call__(
-        self, *texts: Any, batch_size: int = 32, **named_texts: Any
+        self, *texts: Any, batch_size: int = ..., **named_texts: Any
     ) -> Any: ...
 
     def __call__(

@@ -37,7 +37,7 @@ def string_answers(strings, answer):
     return answer(**strings)
 
 
-def bounded(answer, name, is_padded=False):
+def bounded(answer, name, is_padded):
     """Wraps `answer`, which takes strings by name, to refuse too much text at once.
 
     Args:

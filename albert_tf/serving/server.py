@@ -41,7 +41,7 @@ _BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
 _DRAINING = 30  # seconds to finish requests after SIGTERM
 _LATER = {"retry-after": "1"}
 _GONE = 499  # nginx's status for a client that hung up
-_SHORT = 1 << 14  # bytes of a request, or values of an answer, converted in no time
+_SHORT = 16_384  # bytes of a request, or values of an answer, converted in no time
 _LONGEST_SENTENCE = 1000  # characters; an error may quote a name from the request
 _FEW_CHUNKS, _CHUNK = 1024, 256  # chunks allowed in any body, and bytes per extra chunk
 

@@ -48,7 +48,7 @@ def pearson(labels, predictions):
     """Computes the Pearson correlation of `[N]` floats; NaN if either is constant."""
     x = np.asarray(labels, np.float64)
     y = np.asarray(predictions, np.float64)
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    if not (len(x) and np.ptp(x) and np.ptp(y)):
         return float("nan")
     x, y = x - x.mean(), y - y.mean()
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))

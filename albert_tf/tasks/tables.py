@@ -25,8 +25,8 @@ from albert_tf.tokenization.normalization import WHITE_SPACE
 _HIDDEN = ("", "-1")  # placeholders for hidden labels
 # U+200B and U+FEFF are invisible, too, but isspace() is False for them.
 _BLANK = WHITE_SPACE + "\u200b\ufeff"
-_MAX_TEXT = 2**20  # characters; more than any model reads
-_MAX_LIST = 2**16  # characters of a list in a cell
+_MAX_TEXT = 1_048_576  # characters; more than any model reads
+_MAX_LIST = 65_536  # characters of a list in a cell
 _IN_ORDER = ("text", "text_pair", "label", "negative", "group")
 """The fields of `Columns` in the order of `_records`."""
 # float() also accepts "1_5", "nan" and the digits of all scripts.
@@ -116,7 +116,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev")
     )
 
 
-def discover_labels(path, columns, label_names, skip_bad_rows=False):
+def discover_labels(path, columns, label_names, skip_bad_rows):
     """Lists the sorted distinct labels of a file, as a tuple of strings.
 
     Ignores the labels of rows that `read_table` would skip.

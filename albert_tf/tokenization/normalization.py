@@ -135,7 +135,7 @@ def is_accented_in_words(character):
 CAPITAL_SIGMA, SIGMA = "\u03a3", "\u03c3"
 
 
-def lowered(text, one_by_one=False):
+def lowered(text, one_by_one):
     """Lowers letters; `one_by_one` does not treat a final sigma specially."""
     return (text.replace(CAPITAL_SIGMA, SIGMA) if one_by_one else text).lower()
 

@@ -113,7 +113,7 @@ class WordCache(dict):
     It does not keep long words, which seldom recur.
     """
 
-    WORDS = 2**18
+    WORDS = 262_144
     LONGEST = 64  # characters
 
     def __init__(self, function):

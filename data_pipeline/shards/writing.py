@@ -23,7 +23,7 @@ from data_pipeline.xlnet import records as stream_records
 
 # Instances are shuffled within a window of about a million tokens, and streams are as
 # long, which bounds the memory of a worker.
-_WINDOW_CHARACTERS = 2**22
+_WINDOW_CHARACTERS = 4_194_304
 OBJECTIVES = {"masked_lm": pair_records, "permutation_lm": stream_records}
 """Modules by `--objective`: `records` makes records of a window, `describe` names the
 options that decide on them."""

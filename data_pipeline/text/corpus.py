@@ -32,13 +32,13 @@ from albert_tf.io.text_files import uncompressed
 from data_pipeline.text import input_files
 
 MAX_SEGMENT_BYTES = 8192
-_BLOCK_BYTES = 2**20
+_BLOCK_BYTES = 1_048_576
 INVALID = "lines with invalid UTF-8"
 
 WITHOUT_TEXT = "json lines without the text field"
-_MAX_LINE_BYTES, _MAX_JSON_BYTES = 2**20, 2**26
+_MAX_LINE_BYTES, _MAX_JSON_BYTES = 1_048_576, 67_108_864
 # A longer document is cut, so that memory does not depend on the corpus.
-_MAX_DOCUMENT_CHARACTERS = 2**22
+_MAX_DOCUMENT_CHARACTERS = 4_194_304
 _CLOSING = "\"'”’)\\]»"
 _CHINESE_CLOSING = "”’」』）》\"'"
 # Several marks in a row end a sentence together or not at all.

@@ -47,7 +47,7 @@ _REMEDY = {
 }
 # The sample, read before the work begins, takes a second or less.
 _SAMPLED_FILES = 16
-_SAMPLED_CHARACTERS = 2**20
+_SAMPLED_CHARACTERS = 1_048_576
 
 
 def shares(counts, objective):

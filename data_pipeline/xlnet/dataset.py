@@ -29,10 +29,10 @@ from data_pipeline.xlnet.permutation import predictions
 from data_pipeline.xlnet.streams import reused_length
 
 _PREFETCHED = 4
-_BLOCK_BYTES = 64 << 20  # of records read at once
+_BLOCK_BYTES = 67_108_864  # of records read at once
 _FRAME = 16  # bytes around a record: its length, and the checksums of both
 _RECORDS = 4096  # lengths read at once
-_BUFFER = 1 << 12, 1 << 18  # least and most bytes read at once
+_BUFFER = 4096, 262_144  # least and most bytes read at once
 
 
 @tf.autograph.experimental.do_not_convert

@@ -35,6 +35,7 @@ def test_table_of_base(described):
     assert lines["with the pretraining heads"] == ["11,813,810"]
     assert lines["attention projections"] == ["51.90", "103.81"]
     assert lines["feed-forward"] == ["103.81", "207.62"]
+    assert lines["total, rematerialised"] == ["178.79", "543.65"]
     # 15% of 512 positions are projected: 77 * 8 logits and their gradients.
     assert lines["masked LM logits"] == ["141.0", "141.0"]
     plain, saving = (float(x.replace(",", "")) for x in lines["activations"])

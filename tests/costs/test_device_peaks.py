@@ -10,27 +10,28 @@ from albert_tf.costs.device_peaks import tpu_peak
 
 
 @pytest.mark.parametrize(
-    "name,dtype,teraflops",
+    ("name", "half", "single"),
     [
-        ("NVIDIA H100 80GB HBM3", "bfloat16", 989.4),
-        ("NVIDIA H100 PCIe", "bfloat16", 756.0),
-        ("NVIDIA A100-SXM4-40GB", "float32", 156.0),
-        ("NVIDIA L4", "float16", 121.0),
-        ("NVIDIA L40S", "float16", 362.0),
-        ("Tesla V100-SXM2-16GB", "float16", 125.0),
-        ("Tesla T4", "float32", 8.1),
+        ("NVIDIA H200", 989.4, 494.7),
+        ("NVIDIA H100 80GB HBM3", 989.4, 494.7),
+        ("NVIDIA H100 NVL", 835.0, 417.0),
+        ("NVIDIA H100 PCIe", 756.0, 378.0),
+        ("NVIDIA A100-SXM4-40GB", 312.0, 156.0),
+        ("NVIDIA L4", 121.0, 60.0),
+        ("NVIDIA L40S", 362.0, 183.0),
+        ("Tesla V100-SXM2-16GB", 125.0, 15.7),
+        ("Tesla T4", 65.0, 8.1),
     ],
 )
-def test_a_gpu_is_known_by_its_name(name, dtype, teraflops):
-    assert gpu_peak(name, dtype) == pytest.approx(teraflops * 1e12)
+def test_a_gpu_is_known_by_its_name(name, half, single):
+    found = [gpu_peak(name, dtype) for dtype in ("bfloat16", "float16", "float32")]
+    assert found == pytest.approx([half * 1e12, half * 1e12, single * 1e12])
 
 
-@pytest.mark.parametrize(
-    "accelerator_type,chips,teraflops",
-    [("v3-8", 4, 123), ("v4-16", 8, 275), ("v5litepod-4", 4, 197), ("v6e-8", 8, 918)],
-)
-def test_a_tpu_slice_is_known_by_its_type(accelerator_type, chips, teraflops):
-    assert tpu_peak(accelerator_type) == pytest.approx(chips * teraflops * 1e12)
+def test_a_tpu_slice_is_known_by_its_type():
+    peaks = {"v2": 22.5, "v3": 61.5, "v4": 137.5, "v5p": 229.5, "v6e": 918}
+    for kind, teraflops in {**peaks, "v5litepod": 197}.items():
+        assert tpu_peak(f"{kind}-8") == pytest.approx(8 * teraflops * 1e12)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import base64
 import concurrent.futures
 import contextlib
 import functools
+import re
 import signal
 import socket
 import subprocess
@@ -132,6 +133,8 @@ def test_concurrent_requests_are_answered_together():
     assert "albert_rows_total 16.0" in metrics
     assert f"albert_model_calls {len(predictor.calls)}.0" in metrics
     assert "albert_request_seconds_count 16.0" in metrics
+    bounds = re.findall(r'albert_request_seconds_bucket{le="(\S+)"}', metrics)
+    assert " ".join(bounds) == "0.005 0.01 0.02 0.05 0.1 0.2 0.5 1.0 2.0 5.0 10.0 +Inf"
 
 
 class Leaving(Lengths):

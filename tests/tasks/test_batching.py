@@ -7,6 +7,9 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.row_layout import CLS_FIRST
+from albert_tf.serving.padding import LENGTHS
+from albert_tf.tasks.batching import BUCKETS
+from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
@@ -19,6 +22,20 @@ from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.tokenizer import OFFICIAL
 
 _TASK = create_task("regression", "t")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "steps"),
+    [
+        (BUCKETS, {16: 3, 32: 2, 64: 2, 128: 2}),
+        (FINE_BUCKETS, {4: 15, 8: 8, 16: 8, 32: 8}),
+        (LENGTHS, {8: 3, 16: 2, 32: 2, 64: 2, 128: 2}),
+    ],
+)
+def test_lengths_are_round_and_the_longer_the_fewer(sizes, steps):
+    found = np.diff(sizes).tolist()
+    assert found == sorted(found) and collections.Counter(found) == steps
+    assert sizes[0] == found[0] and sizes[-1] == 512
 
 
 class _Letters:

@@ -68,14 +68,14 @@ def test_json_lists(tmp_path, monkeypatch, indent, block):
 
 
 @pytest.mark.parametrize(
-    "text", ['[{"a": 1}', '[{"a": 1} {"a": 2}]', '[{"a": 1},', "["]
+    ("text", "row"),
+    [('[{"a": 1}', 1), ('[{"a": 1} {"a": 2}]', 1), ('[{"a": 1},', 2), ("[", 1)],
 )
-def test_json_lists_that_are_none(tmp_path, text):
+def test_json_lists_that_are_none(tmp_path, text, row):
     path = tmp_path / "a.json"
     path.write_text(text)
-    with pytest.raises(
-        UserError, match="a.json, row . is not valid JSON; expected a li"
-    ):
+    message = f"a.json, row {row} is not valid JSON; expected a li"
+    with pytest.raises(UserError, match=message):
         [*read_rows(path)]
 
 

@@ -99,6 +99,9 @@ def test_each_name_stands_for_its_own_metric():
     }
     expected = {"accuracy": 0.6, "f1": 2 / 3, "macro_f1": 7 / 12}
     assert found == pytest.approx({**expected, "matthew_corr": 1 / 6})
+    one_word = metrics.tag_scores(["a"], ["a"]), metrics.tag_scores([None], ["a"])
+    assert [[*scores.values()] for scores in one_word] == [[1.0, 1.0], [0.0, 0.0]]
+    assert np.isnan([metrics.pearson(x, x) for x in ([], [1.0])]).all()
     labels, predictions = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
     found = {
         name: metrics.METRICS[name](labels, predictions)

@@ -25,11 +25,11 @@ def test_officially_all_but_english_starts_a_word():
 
 CONTINUING = """
     ß ø é ость ώ של ـها ِ ية، कर ा ्या है। 한국 의 ქართ አማ க் \u200dष \u200c м. ». e\u0301
-    <0xD1> <0x8F> <0xE0> <0xED> <0x80>
+    <0x80> <0xBF> <0xC3> <0xE1> <0xEA> <0xED>
 """
 STARTING = """
     日 日本 の カメ ㄅ 々 ไทย ລາວ ខ្ម မြန် བོད । ؟ 。 » — ▁я ▁日
-    <0xE6> <0xF0> <0xC2> <0xEF>
+    <0x7F> <0xC0> <0xC2> <0xE2> <0xE9> <0xEE>
 """
 
 

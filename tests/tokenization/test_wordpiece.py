@@ -2,6 +2,7 @@
 
 import pytest
 
+from albert_tf.tokenization.normalization import is_chinese
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##aff ##able a , [ ] 中 ο ##ς e ##x ##a"
@@ -10,6 +11,11 @@ VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##aff ##able a , [ ] 中 ο ##ς
 def tokenizer(vocabulary=VOCABULARY, **arguments):
     data = "\n".join(vocabulary.split(" ")).encode()
     return WordPieceTokenizer(data, **arguments)
+
+
+def test_the_official_blocks_of_chinese():
+    found = [code for code in range(0x30000) if is_chinese(chr(code))]
+    assert (len(found), sum(found)) == (81520, 9217255752)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class RunReporter:
         history: the `RunHistory`, inside `reporting`.
     """
 
-    def __init__(self, model, optimizer, options, is_shown=True):
+    def __init__(self, model, optimizer, options, is_shown):
         self._model = model
         self._optimizer = optimizer
         self._options = options

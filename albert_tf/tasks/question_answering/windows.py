@@ -186,7 +186,7 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     ids[here] = np.array([i for found, _ in encoded for i in found], np.int32)[place]
     characters = np.zeros((len(ids), 2), np.int32)
     characters[here] = np.concatenate(spans)[place]
-    answers = np.zeros((0, 3), np.int32)
+    answers = np.zeros(0, np.int32)
     if is_training:
         by_question = [spans[index] for index in paragraph]
         answers = _answers(questions, contexts, by_question, layout, notices)
@@ -249,7 +249,6 @@ def window_labels(layout, answers):
     """
     found = answers[layout.text] - layout.first[:, None]  # [W, 2]
     inside = (found[:, 0] >= 0) & (found[:, 1] < layout.tokens)
-    inside &= answers[layout.text, 0] >= 0
     places = found + layout.before[:, None]
     positions = np.where(inside[:, None], places, layout.cls_positions[:, None])
     return np.column_stack([positions, ~inside]).astype(np.int32)

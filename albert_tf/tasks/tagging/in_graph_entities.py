@@ -18,7 +18,7 @@ from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_punctuation
 
-_PADDED_WORDS = 1 << 18  # words decoded at once, including padding
+_PADDED_WORDS = 262_144  # words decoded at once, including padding
 
 
 class RowFeatures(RowsOfTexts):

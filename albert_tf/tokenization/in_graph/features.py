@@ -153,7 +153,7 @@ def features_of(
     return _read_only_prompts(features, number, lengths, prompt_lengths)
 
 
-def kept_tokens(rows, lengths, ends=False):
+def kept_tokens(rows, lengths, ends):
     """Keeps the first (or last) `lengths` items, int64 `[batch]`, of ragged rows."""
     first = rows.row_lengths() - lengths if ends else tf.zeros_like(lengths)
     return tf.gather(rows, tf.ragged.range(first, first + lengths), batch_dims=1)

@@ -91,6 +91,11 @@ def test_random_next_sentence():
     in_order = rows[rows[:, 4] == 0]
     assert (in_order[:, 1] <= in_order[:, 2]).all()
     assert 0.4 < rows[:, 4].mean() < 0.6
+    # B has the sentences that A leaves room for, to the end of its document.
+    of_others = rows[rows[:, 4] == 1]
+    rooms = np.minimum(10 - np.diff(of_others[:, :2], axis=1)[:, 0], 10)
+    left = 20 - of_others[:, 2] % 20
+    assert (np.diff(of_others[:, 2:4], axis=1)[:, 0] == np.minimum(rooms, left)).all()
     # Sentences that B displaced are used again: every first sentence is an A.
     assert {5, 10, 15} <= set((rows[:, 0] % 20).tolist())
 

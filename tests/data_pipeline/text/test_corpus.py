@@ -141,6 +141,13 @@ def test_line_of_ten_megabytes_is_cut(tmp_path, word):
     assert reader.counts["segments cut because they are very long"] > 0
 
 
+def test_the_longest_segment_is_not_cut(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a" * corpus.MAX_SEGMENT_BYTES)
+    segments, reader = read(path)
+    assert segments == [["a" * corpus.MAX_SEGMENT_BYTES]] and not reader.counts
+
+
 def test_endless_document_is_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "_MAX_DOCUMENT_CHARACTERS", 100)
     path = tmp_path / "a.txt"

@@ -84,6 +84,8 @@ def test_tags_mean_the_entities_that_they_are_of(scheme):
         "bioes": "B-A E-A S-A S-B O B-A I-A E-A S-A O",
     }
     assert " ".join(tags) == expected[scheme]
+    whole = {"iob1": "I-A I-A", "iob2": "B-A I-A", "bioes": "B-A E-A"}
+    assert " ".join(tags_of([("A", 0, 2)], 2, scheme)) == whole[scheme]
 
 
 def test_tags_that_fit_no_scheme():
