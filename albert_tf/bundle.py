@@ -50,9 +50,9 @@ from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
-from albert_tf.families.bert import readable_families
 from albert_tf.families.layer_sharing import merge_adapters
 from albert_tf.families.layer_sharing import move_layers_and_adapters
+from albert_tf.families.readable import readable_families
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
@@ -438,6 +438,7 @@ def build_model(model_class, opened, allow_missing, arguments, told=None, config
     arguments = model_class.resolve_arguments(told or {}, arguments, opened.tensors)
     model = model_class(config, **arguments)
     allow_missing = (*beginnings(allow_missing), *model.unused_variables)
+    allow_missing += model.new_variables
     if model_class.head_may_be_new:
         allow_missing = (*allow_missing, *model.head_variables())
     model.load_report = assign_tensors(
@@ -532,7 +533,7 @@ def save(model, directory, tokenizer, training_info, form):
         elif form == "tf1":
             save_tf1_checkpoint(model, os.path.join(folder, BEST_CHECKPOINT))
         else:
-            save_huggingface(model, folder)
+            save_huggingface(model, folder, tokenizer)
         if tokenizer is not None and form != "model_directory":
             tokenizer = tokenizer.laid_out(model.config.row_layout)
             save_for_others(tokenizer, folder, form)

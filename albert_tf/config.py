@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 LAYER_NORM_EPS = 1e-12
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
-GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
+GATED_ACTIVATIONS = {
+    "geglu": "gelu",
+    "geglu_erf": "gelu_erf",
+    "reglu": "relu",
+    "swiglu": "silu",
+}
 """The gate's activation in a gated feed-forward layer, by `hidden_act`."""
 ACTIVATIONS = (
     *("gelu", "relu", "linear", "tanh", "gelu_erf", "silu"),
@@ -33,6 +38,9 @@ ACTIVATIONS = (
 )
 POSITIONS = ("learned", "rotary")
 NORMS = ("post", "pre")
+BIASED_PARTS = ("attention", "feed_forward", "norm", "head", "decoder")
+"""Parts of a network whose biases `AlbertConfig.unbiased` can leave out."""
+POOLED_TOKENS = ("first", "mean")
 _SIZES = ("base", "large", "xlarge", "xxlarge")
 RELEASED_SIZES = (
     *(f"{size}_{version}" for size in _SIZES for version in ("v1", "v2")),
@@ -72,8 +80,8 @@ class ModelConfig:
     row_layout = CLS_FIRST
     # Where blocks normalise; see `AlbertConfig`.
     norm = "post"
-    use_bias = True
     is_gated = False
+    norms_first_input = True
     depth_adapter_rank = 0
     layer_norm_eps = LAYER_NORM_EPS
 
@@ -112,7 +120,10 @@ class ModelConfig:
     def _check_float(self, name):
         value = getattr(self, name)
         is_number = type(value) in (int, float)
-        if name == "initializer_range":
+        if name.endswith("rotary_base"):
+            fits = is_number and 1 <= value <= sys.float_info.max
+            self._check(name, fits, "a finite number of at least 1")
+        elif name == "initializer_range":
             fits = is_number and 0 <= value <= sys.float_info.max
             self._check(name, fits, "finite and at least 0")
         else:
@@ -125,6 +136,10 @@ class ModelConfig:
             expected = "a positive integer below 2**31"
         fits = type(value) is int and least <= value < 2**31  # ids are int32
         self._check(name, fits, expected)
+
+    def has_bias(self, part, in_block=True):
+        """Returns whether a part, one of `BIASED_PARTS`, of the network has biases."""
+        return True
 
     def group_of_layer(self, layer):
         """Returns the group of a layer.
@@ -314,7 +329,7 @@ class AlbertConfig(ModelConfig):
         hidden_dropout_prob: dropout of embeddings and of each sublayer's output.
         attention_probs_dropout_prob: dropout of attention probabilities.
         max_position_embeddings: the most tokens of a row.
-        type_vocab_size: number of segment ids.
+        type_vocab_size: number of segment ids; 0: no segments.
         initializer_range: standard deviation of the truncated normal.
         parameter_sharing: sublayers that the layers of a group share (paper, section
             4.5): "all", only "attention", only "ffn", or "none" (every layer has its
@@ -326,9 +341,13 @@ class AlbertConfig(ModelConfig):
         norm: layer norm after each sum ("post"), or on each function's input and at the
             end ("pre"), with smaller initial output projections (arXiv 2002.04745).
         use_bias: biases in the projections and norms of the blocks.
+        unbiased: further parts without biases, of `BIASED_PARTS`.
+        norms_first_input: whether the norm "pre" precedes the first block.
         local_attention_window: in local blocks, tokens see others up to half a window
             away; None: all blocks are global.
         global_attention_every: with a window, the blocks 0, n, 2 n, … are global.
+        rotary_base: base of the periods of rotary positions.
+        local_rotary_base: the same in local blocks.
         depth_adapter_rank: rank of each block's addition to shared projections; 0:
             none.
         layer_norm_eps: what layer norms add to the variance.
@@ -336,6 +355,11 @@ class AlbertConfig(ModelConfig):
             of its own.
         padding_idx: RoBERTa: the id of padding, after which the positions of tokens
             begin; None: another architecture.
+        pooled_tokens: the tokens whose mean the pooler reads: "first", or another of
+            `POOLED_TOKENS`.
+        pooler_act: activation of the pooler.
+        pooler_norm: whether a norm follows the pooler; if so, as in ModernBERT, it also
+            precedes the classifiers of tokens.
 
     Example:
         config = AlbertConfig.from_json_file("albert_config.json")
@@ -375,9 +399,11 @@ class AlbertConfig(ModelConfig):
         **ModelConfig.choices,
         "hidden_act": ACTIVATIONS,
         "norm": NORMS,
+        "pooled_tokens": POOLED_TOKENS,
+        "pooler_act": tuple(a for a in ACTIVATIONS if a not in GATED_ACTIVATIONS),
         "position_embedding_type": POSITIONS,
     }
-    smallest = {"depth_adapter_rank": 0, "padding_idx": 0}
+    smallest = {"depth_adapter_rank": 0, "padding_idx": 0, "type_vocab_size": 0}
     dropout_fields = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     costs = costs
 
@@ -400,12 +426,19 @@ class AlbertConfig(ModelConfig):
     position_embedding_type: str = "learned"
     norm: str = "post"
     use_bias: bool = True
+    unbiased: tuple[str, ...] = ()
+    norms_first_input: bool = True
     local_attention_window: int | None = None
     global_attention_every: int = 3
+    rotary_base: float = 10_000.0
+    local_rotary_base: float = 10_000.0
     depth_adapter_rank: int = 0
     layer_norm_eps: float = LAYER_NORM_EPS
     tie_word_embeddings: bool = True
     padding_idx: int | None = None
+    pooled_tokens: str = "first"
+    pooler_act: str = "tanh"
+    pooler_norm: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -426,8 +459,22 @@ class AlbertConfig(ModelConfig):
                 "it even."
             )
         self._check_adapter_rank()
+        self._check_parts()
         expected = f"the id of padding, below vocab_size ({self.vocab_size}), or null"
         self._check("padding_idx", (self.padding_idx or 0) < self.vocab_size, expected)
+
+    def _check_parts(self):
+        """Makes a tuple of `unbiased`; refuses parts and blocks that there are not."""
+        parts = self.unbiased
+        fits = isinstance(parts, list | tuple) and all(p in BIASED_PARTS for p in parts)
+        self._check("unbiased", fits, f"a list of {', '.join(BIASED_PARTS)}")
+        object.__setattr__(self, "unbiased", tuple(parts))
+        has_own = self.norm == "pre" and self.parameter_sharing == "none"
+        if not (self.norms_first_input or has_own):
+            raise UserError(
+                "norms_first_input is false, but a block without the norm before it "
+                "needs norm 'pre' and parameter_sharing 'none'; set those, too."
+            )
 
     def _check_adapter_rank(self):
         """Refuses a full rank, and adapters if layers share no projection."""
@@ -446,6 +493,15 @@ class AlbertConfig(ModelConfig):
                 "adapters could tell apart; set it to 0, or let layers share."
             )
 
+    def has_bias(self, part, in_block=True):
+        """Returns whether a part of the network has biases.
+
+        Args:
+            part: one of `BIASED_PARTS`.
+            in_block: whether it is in a block, where `use_bias` counts, too.
+        """
+        return part not in self.unbiased and (self.use_bias or not in_block)
+
     @property
     def head_size(self) -> int:
         """Width of one attention head."""
@@ -461,6 +517,8 @@ class AlbertConfig(ModelConfig):
         """The activation of heads, which are never gated; RoBERTa's is fixed."""
         if self.is_roberta:
             return "gelu_erf"
+        if self.pooler_norm:
+            return self.pooler_act
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
     def require_official_blocks(self, reader, takes=()):
@@ -473,8 +531,10 @@ class AlbertConfig(ModelConfig):
             if field.name not in (*self.official_keys, *takes)
             and getattr(self, field.name) != field.default
         ]
-        if self.is_gated:
+        if self.is_gated and "hidden_act" not in takes:
             changed.append(f"hidden_act={self.hidden_act}")
+        if not self.type_vocab_size and "type_vocab_size" not in takes:
+            changed.append("type_vocab_size=0")
         if changed:
             raise UserError(
                 f"{reader} cannot hold blocks with {', '.join(changed)}; leave the "
@@ -485,6 +545,11 @@ class AlbertConfig(ModelConfig):
     def is_roberta(self) -> bool:
         """True if positions, rows and heads are RoBERTa's."""
         return self.padding_idx is not None
+
+    @property
+    def pooler_is_of_head(self) -> bool:
+        """True if checkpoints hold the pooler only together with a classifier."""
+        return self.pooler_norm or self.pooler_act != "tanh"
 
     @property
     def row_layout(self) -> RowLayout:

@@ -10,6 +10,7 @@ import types
 import pytest
 
 from tests.vocabularies import byte_bpe
+from tests.vocabularies import modern_bpe
 
 _WORDS = "the a film plot was is and good bad very not it one . , ##s ##ing"
 _WINDOWS = {"doc_stride": 5, "max_query_length": 6}
@@ -70,6 +71,22 @@ _FAMILIES = {
     "albert": {},
     "bert": _UNSHARED,
     "roberta": {**_UNSHARED, "type_vocab_size": 1, "padding_idx": 1},
+    "modernbert": {
+        **_UNSHARED,
+        "type_vocab_size": 0,
+        "hidden_act": "geglu_erf",
+        "layer_norm_eps": 1e-5,
+        "norm": "pre",
+        "norms_first_input": False,
+        "position_embedding_type": "rotary",
+        "rotary_base": 160_000.0,
+        "local_attention_window": 8,
+        "global_attention_every": 2,
+        "unbiased": ("attention", "feed_forward", "norm", "head"),
+        "pooled_tokens": "mean",
+        "pooler_act": "gelu_erf",
+        "pooler_norm": True,
+    },
 }
 
 
@@ -102,6 +119,8 @@ def family_tokenizer(tmp_path_factory, vocabulary, request):
         folder = tmp_path_factory.mktemp("vocabulary")
         if family == "roberta":
             byte_bpe(folder)
+        elif family == "modernbert":
+            modern_bpe(folder)
         else:
             (folder / "vocab.txt").write_text(vocabulary(_WORDS.split()))
         return load_tokenizer(folder)
@@ -113,7 +132,8 @@ def family_tokenizer(tmp_path_factory, vocabulary, request):
 def saved_model(tmp_path_factory, family_config, family_tokenizer):
     """Returns the folder of a tiny model.
 
-    Its kind is one of `KINDS`; its family is "albert", "bert", "roberta" or "xlnet".
+    Its kind is one of `KINDS`; its family is "albert", "bert", "roberta", "modernbert"
+    or "xlnet".
     """
 
     @functools.cache

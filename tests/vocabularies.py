@@ -78,3 +78,42 @@ def byte_bpe(folder, texts=_BYTE_BPE_TEXT, vocab_size=400):
     path = folder / "vocab.json"
     pieces = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**pieces, "<mask>": len(pieces)}), "utf-8")
+
+
+def modern_bpe(folder, texts=_BYTE_BPE_TEXT, vocab_size=400):
+    """Writes a `tokenizer.json` like ModernBERT's into a folder.
+
+    Texts are composed, runs of spaces are tokens, and the special pieces follow the
+    vocabulary. Returns it in the package tokenizers.
+    """
+    import json
+
+    import tokenizers
+    from tokenizers import AddedToken
+
+    trained = tokenizers.Tokenizer(tokenizers.models.BPE())
+    trained.normalizer = tokenizers.normalizers.NFC()
+    level = tokenizers.pre_tokenizers.ByteLevel
+    trained.pre_tokenizer = level(add_prefix_space=False)
+    trained.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=1,
+        special_tokens=["|||IP_ADDRESS|||", "<|padding|>"],
+        initial_alphabet=level.alphabet(),
+        show_progress=False,
+    )
+    trained.train_from_iterator(texts, trainer)
+    trained.add_tokens([" " * n for n in (4, 3, 2)] + ["[unused0]"])
+    special = [AddedToken(f"[{name}]") for name in ("UNK", "CLS", "SEP", "PAD")]
+    mask = AddedToken("[MASK]", lstrip=True)
+    trained.add_special_tokens([*special, mask])
+    trained.post_processor = tokenizers.processors.TemplateProcessing(
+        "[CLS] $A [SEP]",
+        "[CLS] $A [SEP] $B:1 [SEP]:1",
+        [(piece, trained.token_to_id(piece)) for piece in ("[CLS]", "[SEP]")],
+    )
+    trained.save(str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "[MASK]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return trained

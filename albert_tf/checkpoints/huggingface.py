@@ -10,9 +10,9 @@ from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.families import registry
-from albert_tf.families.bert import family_that_writes
-from albert_tf.families.bert import readable_families
 from albert_tf.families.head_variables import OUTPUT_EMBEDDINGS
+from albert_tf.families.readable import family_that_writes
+from albert_tf.families.readable import readable_families
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
@@ -123,6 +123,7 @@ def read_huggingface_tensors(path, family, architectures, is_tied=True):
     if not any(name.startswith(prefix) for name in theirs):
         # The bare encoder is saved without the prefix.
         theirs = {prefix + name: tensor for name, tensor in theirs.items()}
+    theirs = family.names_from_huggingface(theirs, architectures)
     names = registry.head_names(family.read_as, architectures)
     return family.tensors_from_huggingface(theirs, names, path, is_tied)
 
@@ -169,12 +170,13 @@ def _read_file(path):
         raise UserError(f"{path} is damaged: {error}.") from error
 
 
-def save_huggingface(model, directory):
+def save_huggingface(model, directory, tokenizer=None):
     """Writes `config.json` and `model.safetensors` that `transformers` loads.
 
     A model that shares only some sublayers gets as many groups as layers; a model
     without an embedding mapping gets the identity. Unused weights that were missing
-    when the model was loaded are not written.
+    when the model was loaded are not written. `config.json` has the special tokens of
+    `tokenizer`, if it is given.
     """
     safetensors = _safetensors()
     family, architecture = family_that_writes(model), model.huggingface_architecture()
@@ -198,6 +200,7 @@ def save_huggingface(model, directory):
         "architectures": [family.architecture(architecture)],
         "model_type": family.huggingface_type,
         **entries,
+        **(family.special_tokens(tokenizer) if tokenizer else {}),
         **model.head_config_to_huggingface(),
     }
     with ChecksummedFolder(directory) as folder:

@@ -15,7 +15,7 @@ import numpy as np
 
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
-from albert_tf.families.bert import readable_families
+from albert_tf.families.readable import readable_families
 from albert_tf.io import storage
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole

@@ -14,49 +14,58 @@ def encoder_parameters(config):
     feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}
     mapping = _dense(embedding, hidden) if config.has_embedding_mapping else 0
     parameters = {
-        "embeddings": rows * embedding + 2 * embedding,
+        "embeddings": rows * embedding + _norm(config, embedding, in_block=False),
         "embedding mapping": mapping,
         "attention": len(attention_sets) * attention_parameters(config),
         "feed-forward": len(feed_forward_sets) * feed_forward_parameters(config),
-        "pooler": _dense(hidden, hidden),
+        "pooler": _dense(hidden, hidden, config.has_bias("head", in_block=False)),
     }
     products = config.adapted_products().values()
     if products:
         width = sum(sum(sides) for part in products for sides in part.values())
         blocks = config.num_hidden_layers * config.inner_group_num
         parameters["depth adapters"] = blocks * config.depth_adapter_rank * width
+    if not config.norms_first_input:
+        parameters["attention"] -= _norm(config, hidden)
+    if config.pooler_norm:
+        parameters["pooler"] += _norm(config, hidden, in_block=False)
     if config.norm == "pre":
-        parameters["final norm"] = _norm(config)
+        parameters["final norm"] = _norm(config, hidden)
     return parameters
 
 
 def attention_parameters(config):
     """Counts the parameters of one attention sublayer, layer norm included."""
     hidden = config.hidden_size
-    return 4 * _dense(hidden, hidden, config.use_bias) + _norm(config)
+    products = 4 * _dense(hidden, hidden, config.has_bias("attention"))
+    return products + _norm(config, hidden)
 
 
 def feed_forward_parameters(config):
     """Counts the parameters of one feed-forward sublayer, layer norm included."""
     hidden, intermediate = config.hidden_size, config.intermediate_size
-    inner = _dense(hidden, intermediate, config.use_bias)
+    has_bias = config.has_bias("feed_forward")
+    inner = _dense(hidden, intermediate, has_bias)
     inner *= 2 if config.is_gated else 1
-    return inner + _dense(intermediate, hidden, config.use_bias) + _norm(config)
+    return inner + _dense(intermediate, hidden, has_bias) + _norm(config, hidden)
 
 
 def pretraining_parameters(config):
     """Counts an `AlbertForPreTraining`'s parameters by part; the word table once."""
     embedding = config.embedding_size
-    transform = _dense(config.hidden_size, embedding) + 2 * embedding
+    has_bias = config.has_bias("head", in_block=False)
+    transform = _dense(config.hidden_size, embedding, has_bias)
+    transform += _norm(config, embedding, in_block=False)
+    decoder = config.vocab_size * config.has_bias("decoder", in_block=False)
     return {
         **encoder_parameters(config),
-        "masked LM head": transform + config.vocab_size,
+        "masked LM head": transform + decoder,
         "sentence order head": _dense(config.hidden_size, 2),
     }
 
 
-def _norm(config):
-    return (2 if config.use_bias else 1) * config.hidden_size
+def _norm(config, width, in_block=True):
+    return (1 + config.has_bias("norm", in_block)) * width
 
 
 def _dense(inputs, outputs, use_bias=True):

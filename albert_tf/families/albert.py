@@ -81,7 +81,7 @@ class AlbertFamily(ModelFamily):
             for official, tensor in tensors.items()
             if has_pooler or not official.startswith("bert/pooler/")
         }
-        if OUTPUT_EMBEDDINGS.official in tensors:
+        if OUTPUT_EMBEDDINGS.official in tensors and "predictions.bias" in theirs:
             # Hugging Face's untied projection reads its own copy of the bias.
             theirs["predictions.decoder.bias"] = theirs["predictions.bias"]
         return theirs

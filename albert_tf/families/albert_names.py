@@ -58,7 +58,8 @@ def encoder_variables(albert):
     if transformer.adapters is not None:
         variables |= _adapter_variables(transformer.adapters)
     variables |= _variables_of("bert/encoder/final_LayerNorm", transformer.final_norm)
-    return variables | _variables_of("bert/pooler/dense", albert.pooler)
+    variables |= _variables_of("bert/pooler/dense", albert.pooler)
+    return variables | _variables_of("bert/pooler/LayerNorm", albert.pooler_norm)
 
 
 def _sublayer_variables(key, kind, sublayer):

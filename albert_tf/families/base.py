@@ -127,6 +127,19 @@ class ModelFamily(abc.ABC):
         """Returns this family's Hugging Face class for the class `name` here."""
         return name
 
+    def names_from_huggingface(self, tensors, architectures):
+        """Renames a checkpoint's tensors to names in `names` or of heads here.
+
+        Args:
+            tensors: arrays by Hugging Face name.
+            architectures: Hugging Face's names of the model.
+        """
+        return tensors
+
+    def special_tokens(self, tokenizer):
+        """Returns the entries of a `config.json` about a tokenizer's special tokens."""
+        return {}
+
     def entries_from_huggingface(self, entries):
         """Converts the entries of a `config.json` to the form that models here read."""
         return entries

@@ -11,7 +11,6 @@ import re
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import HUGGINGFACE_FIELDS
 from albert_tf.families.albert import SAME_KEYS
@@ -90,7 +89,12 @@ class BertFamily(AlbertFamily):
     config_file = "bert_config.json"
     huggingface_type = "bert"
     title = "BERT"
+    prefix = "Bert"  # of Hugging Face's class names
     encoder = "bert"
+    # Fields of `AlbertConfig` beyond the official ones that its form can hold.
+    takes = HUGGINGFACE_FIELDS
+    # The models that keep the pooler.
+    pooled = ("AlbertModel", "AlbertForMultipleChoice")
     names = NameTable([*encoder_names("bert"), *_HEADS])
     read_as = ALBERT
     tied = {
@@ -109,15 +113,43 @@ class BertFamily(AlbertFamily):
         """Adds ALBERT's names of the models and of the classifier dropout."""
         names = entries.get("architectures")
         if isinstance(names, list):
-            prefix = re.compile(f"^{self.huggingface_type.capitalize()}(?=[A-Z])")
+            prefix = re.compile(f"^{self.prefix}(?=[A-Z])")
             names = [prefix.sub("Albert", str(name)) for name in names]
         dropout = entries.get("classifier_dropout")
         if dropout is None:
             dropout = {**_DEFAULTS, **entries}["hidden_dropout_prob"]
         return {**entries, "architectures": names, "classifier_dropout_prob": dropout}
 
+    def architecture(self, name):
+        return re.sub("^Albert", self.prefix, name)
+
     def config_from_huggingface(self, entries, path):
         return bert_config(entries, path)
+
+    def entries_of(self, config):
+        """Returns the entries of a `config.json` for a config of unshared layers."""
+        return entries_of(config, KEYS)
+
+    def names_to_huggingface(self, tensors, architecture):
+        """Reverts `names_from_huggingface` for a model class of this package."""
+        return tensors
+
+    def to_huggingface(self, config, tensors, head_names, architecture=None):
+        """Converts to one layer per block; drops a pooler that Hugging Face lacks.
+
+        Raises:
+            UserError: embeddings that are not as wide as the layers, several blocks
+                per layer, or a field that Hugging Face's model lacks.
+        """
+        if config.has_embedding_mapping or config.inner_group_num > 1:
+            raise UserError(
+                f"Hugging Face's {self.title} has embeddings as wide as its layers, "
+                "and one block a layer; write the model as a model directory."
+            )
+        config.require_official_blocks(f"Hugging Face's {self.title}", self.takes)
+        config, tensors = as_unshared(config, tensors)
+        theirs = self._renamed(tensors, head_names, architecture in self.pooled)
+        return self.entries_of(config), self.names_to_huggingface(theirs, architecture)
 
 
 BERT = BertFamily()
@@ -150,7 +182,6 @@ _OUR_HEADS = {
     "classifier.dense.": "roberta.pooler.dense.",
     "classifier.out_proj.": "classifier.",
 }
-_POOLED = ("AlbertModel", "AlbertForMultipleChoice")
 _CLASSIFIER = "AlbertForSequenceClassification"
 
 
@@ -160,15 +191,15 @@ class RobertaFamily(BertFamily):
     config_file = "roberta_config.json"
     huggingface_type = "roberta"
     title = "RoBERTa"
+    prefix = "Roberta"
     encoder = "roberta"
+    takes = (*HUGGINGFACE_FIELDS, "padding_idx")
+    pooled = (*BertFamily.pooled, _CLASSIFIER)
     names = NameTable(encoder_names("roberta"))
     tied = {
         "predictions.decoder.weight": "roberta.embeddings.word_embeddings.weight",
         "predictions.decoder.bias": "predictions.bias",
     }
-
-    def architecture(self, name):
-        return re.sub("^Albert", "Roberta", name)
 
     def config_from_huggingface(self, entries, path):
         entries = {**_ROBERTA_DEFAULTS, **entries}
@@ -187,52 +218,24 @@ class RobertaFamily(BertFamily):
             max_position_embeddings=rows - padding - 1,
         )
 
-    def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
-        tensors = {_our_head(name): tensor for name, tensor in tensors.items()}
-        return super().tensors_from_huggingface(tensors, head_names, path, is_tied)
+    def names_from_huggingface(self, tensors, architectures):
+        return {_our_head(name): tensor for name, tensor in tensors.items()}
 
-    def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts to one layer per block; drops a pooler that Hugging Face lacks.
-
-        Raises:
-            UserError: embeddings that are not as wide as the layers, or several blocks
-                per layer.
-        """
-        if config.has_embedding_mapping or config.inner_group_num > 1:
-            raise UserError(
-                "Hugging Face's RoBERTa has embeddings as wide as its layers, and one "
-                "block a layer; write the model as a model directory."
-            )
-        fields = (*HUGGINGFACE_FIELDS, "padding_idx")
-        config.require_official_blocks("Hugging Face's RoBERTa", fields)
-        config, tensors = as_unshared(config, tensors)
+    def names_to_huggingface(self, tensors, architecture):
         is_classifier = architecture == _CLASSIFIER
-        has_pooler = is_classifier or architecture in _POOLED
-        theirs = self._renamed(tensors, head_names, has_pooler)
-        theirs = {_their_head(n, is_classifier): t for n, t in theirs.items()}
-        entries = {
-            **entries_of(config, KEYS),
+        return {_their_head(n, is_classifier): t for n, t in tensors.items()}
+
+    def entries_of(self, config):
+        return {
+            **super().entries_of(config),
             "max_position_embeddings": config.position_rows,
             "pad_token_id": config.padding_idx,
             "bos_token_id": 0,
             "eos_token_id": 2,
         }
-        return entries, theirs
 
 
 ROBERTA = RobertaFamily()
-
-
-def readable_families():
-    """Lists the families whose checkpoints can be read, starting with the models'."""
-    return [*registry.families(), BERT, ROBERTA]
-
-
-def family_that_writes(model):
-    """Returns the `ModelFamily` that writes a model in Hugging Face's format."""
-    config = model.config
-    is_roberta = isinstance(config, AlbertConfig) and config.is_roberta
-    return ROBERTA if is_roberta else model.family
 
 
 def _our_head(name):

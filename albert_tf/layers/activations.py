@@ -85,6 +85,14 @@ def _geglu(gate, values):
     return _gelu(gate) * values
 
 
+def _geglu_erf(gate, values):
+    return _gelu_erf(gate) * values
+
+
+def _reglu(gate, values):
+    return ops.relu(gate) * values
+
+
 def _swiglu(gate, values):
     return ops.silu(gate) * values
 
@@ -101,6 +109,8 @@ ACTIVATION_FUNCTIONS = {
 
 GATED_FUNCTIONS = {
     "geglu": _compilable(_geglu),
+    "geglu_erf": _compilable(_geglu_erf),
+    "reglu": _compilable(_reglu),
     "swiglu": _compilable(_swiglu),
 }
 """Activations of a gate and the values it scales (Shazeer, arXiv 2002.05202)."""

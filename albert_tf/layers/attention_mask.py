@@ -7,7 +7,6 @@ from keras import ops
 
 # Large enough to zero a padded key, small enough for float16.
 _MASKED_SCORE = -10000.0
-_LONGEST_PERIOD = 10_000.0  # of rotary positions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +25,8 @@ class AttentionMask:
             None if a row holds one pair.
         key_turns, query_turns: the `rotation` of all tokens and of the attending ones,
             `[batch or 1, tokens or Q, head size]`; None for learned positions.
+        local_key_turns, local_query_turns: the same in local blocks; None if they do
+            not differ.
         pick: the argument of `of_rows`; None if all tokens attend.
     """
 
@@ -35,6 +36,8 @@ class AttentionMask:
     positions: typing.Any = None
     key_turns: typing.Any = None
     query_turns: typing.Any = None
+    local_key_turns: typing.Any = None
+    local_query_turns: typing.Any = None
     pick: typing.Any = None
 
     def of_rows(self, pick):
@@ -42,12 +45,13 @@ class AttentionMask:
 
         `pick` maps `[batch or 1, tokens, width]` to `[batch or 1, outputs, width]`.
         """
-        turns = self.query_turns
+        turns, local = self.query_turns, self.local_query_turns
         return dataclasses.replace(
             self,
             bias=_picked(self.bias, pick),
             local_bias=_picked(self.local_bias, pick),
             query_turns=None if turns is None else pick(turns),
+            local_query_turns=None if local is None else pick(local),
             pick=pick,
         )
 
@@ -66,12 +70,16 @@ class AttentionMask:
         """Returns the local or global mask of block `i`, an int or int32 scalar."""
         if self.local_bias is None:
             return self
-        is_global = i % self.global_every == 0
-        if isinstance(i, int):
-            bias = self.bias if is_global else self.local_bias
-        else:
-            bias = ops.where(is_global, self.bias, self.local_bias)
-        return dataclasses.replace(self, bias=bias, local_bias=None)
+        is_global, own = i % self.global_every == 0, {"local_bias": None}
+        for name in ("bias", "key_turns", "query_turns"):
+            everywhere, local = getattr(self, name), getattr(self, f"local_{name}")
+            if local is None:
+                continue
+            if isinstance(i, int):
+                own[name] = everywhere if is_global else local
+            else:
+                own[name] = ops.where(is_global, everywhere, local)
+        return dataclasses.replace(self, **own)
 
 
 def attention_mask_of(config, input_mask, pair_ids=None):
@@ -83,7 +91,8 @@ def attention_mask_of(config, input_mask, pair_ids=None):
         pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair, if a row
             holds several pairs, which do not see each other.
     """
-    bias, local_bias, positions, turns = key_bias(input_mask), None, None, None
+    bias, local_bias, positions = key_bias(input_mask), None, None
+    turns = local_turns = None
     if pair_ids is not None:
         bias = bias + pair_bias(pair_ids)  # [B, 1, T, T]
         positions = positions_in_pair(pair_ids)
@@ -94,7 +103,9 @@ def attention_mask_of(config, input_mask, pair_ids=None):
         places = positions
         if places is None:
             places = ops.expand_dims(ops.arange(tokens, dtype="int32"), 0)
-        turns = rotation(places, config.head_size)
+        turns = rotation(places, config.head_size, config.rotary_base)
+        if config.local_rotary_base != config.rotary_base:
+            local_turns = rotation(places, config.head_size, config.local_rotary_base)
     return AttentionMask(
         bias=bias,
         local_bias=local_bias,
@@ -102,6 +113,8 @@ def attention_mask_of(config, input_mask, pair_ids=None):
         positions=positions,
         key_turns=turns,
         query_turns=turns,
+        local_key_turns=local_turns,
+        local_query_turns=local_turns,
     )
 
 
@@ -171,16 +184,17 @@ def positions_in_pair(pair_ids):
     return positions - first  # [B, T]
 
 
-def rotation(positions, head_size):
+def rotation(positions, head_size, base):
     """Computes cosines and sines of rotary positions (Su et al., arXiv 2104.09864).
 
     Positions int32 `[batch or 1, tokens]` become float32 `[batch or 1, tokens,
-    head_size]`: half of them cosines, the other half sines.
+    head_size]`: half of them cosines, the other half sines. `base` is the longest
+    period.
     """
     half = head_size // 2
     exponents = ops.arange(half, dtype="float32") / half
     angles = ops.expand_dims(ops.cast(positions, "float32"), 2)
-    angles = angles * _LONGEST_PERIOD**-exponents  # [B, T, D / 2]
+    angles = angles * base**-exponents  # [B, T, D / 2]
     return ops.concatenate([ops.cos(angles), ops.sin(angles)], axis=-1)
 
 

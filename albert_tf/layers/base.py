@@ -53,10 +53,10 @@ class ConfiguredLayer(keras.layers.Layer):
         )
 
     def _block_norm(self, name):
-        """Creates a layer norm for a block, with a bias if `config.use_bias`."""
+        """Creates a layer norm for a block."""
         return LayerNorm(
             self.config,
-            use_bias=self.config.use_bias,
+            use_bias=self.config.has_bias("norm"),
             dtype=self.dtype_policy,
             name=name,
         )

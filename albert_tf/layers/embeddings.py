@@ -15,7 +15,8 @@ class Embeddings(ConfiguredLayer):
 
     Official `embedding_lookup` and `embedding_postprocessor`. The encoder maps the sum
     to the hidden size. With `config.position_embedding_type` "rotary", there is no
-    position table, and attention rotates queries and keys instead.
+    position table, and attention rotates queries and keys instead; with a
+    `config.type_vocab_size` of 0, there is no segment table.
 
     Call: `input_ids` and `segment_ids` int32 `[batch, tokens]`, `seed` int32 `[2]`
     or None for inference, `positions` int32 `[batch, tokens]` or None for 0, 1, …, to
@@ -24,7 +25,12 @@ class Embeddings(ConfiguredLayer):
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
+        self.layer_norm = LayerNorm(
+            config,
+            use_bias=config.has_bias("norm", in_block=False),
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
 
     @property
     def output_shape(self):
@@ -33,19 +39,28 @@ class Embeddings(ConfiguredLayer):
 
     def build(self, input_shape=None):
         config = self.config
-        rows = {
-            "word_embeddings": config.vocab_size,
-            "token_type_embeddings": config.type_vocab_size,
-        }
+        rows = {"word_embeddings": config.vocab_size}
+        if config.type_vocab_size:
+            rows["token_type_embeddings"] = config.type_vocab_size
         if config.position_embedding_type == "learned":
             rows["position_embeddings"] = config.position_rows
-        self.position_embeddings = None
+        self.token_type_embeddings = self.position_embeddings = None
         for name, count in rows.items():
             setattr(self, name, self._weight(name, (count, config.embedding_size)))
         self.layer_norm.build((None, None, config.embedding_size))
 
     def call(self, input_ids, segment_ids, seed=None, positions=None):
-        words = self._rows(self.word_embeddings, input_ids, input_ids)  # [B, T, E]
+        total = self._rows(self.word_embeddings, input_ids, input_ids)  # [B, T, E]
+        if self.token_type_embeddings is not None:
+            total = total + self._of_segments(segment_ids)
+        if self.position_embeddings is not None:
+            total = total + self._of_positions(positions, input_ids)
+        embeddings = self.layer_norm(total)
+        return dropout(
+            embeddings, self.config.hidden_dropout_prob, seed, EMBEDDING_SITE
+        )
+
+    def _of_segments(self, segment_ids):
         # A product with one-hot rows, because the table has two rows, and the gradient
         # of a product is a product, whereas a lookup's is a scatter.
         if self.config.type_vocab_size == 1:
@@ -54,14 +69,7 @@ class Embeddings(ConfiguredLayer):
         segments = ops.one_hot(
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
         )
-        segments = ops.matmul(segments, self.token_type_embeddings)  # [B, T, E]
-        total = words + segments
-        if self.position_embeddings is not None:
-            total = total + self._of_positions(positions, input_ids)
-        embeddings = self.layer_norm(total)
-        return dropout(
-            embeddings, self.config.hidden_dropout_prob, seed, EMBEDDING_SITE
-        )
+        return ops.matmul(segments, self.token_type_embeddings)  # [B, T, E]
 
     def _of_positions(self, positions, input_ids):
         padding = self.config.padding_idx

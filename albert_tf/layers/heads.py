@@ -1,5 +1,7 @@
 """The heads: linear classifier, masked language model and SQuAD 2.0 answers."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -65,7 +67,8 @@ class MaskedLMHead(ConfiguredLayer):
     """Logits over the vocabulary (official `get_masked_lm_output`).
 
     The projection is the word embedding table, or a separate one without
-    `config.tie_word_embeddings`; it has its own bias.
+    `config.tie_word_embeddings`; it has its own bias, unless `config.unbiased` names
+    "decoder".
 
     Call: the encoder's output at the masked positions, `[batch, predictions, hidden]`,
     and `word_embeddings` `[vocabulary, embedding]`, to float32
@@ -74,8 +77,17 @@ class MaskedLMHead(ConfiguredLayer):
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        self.transform = self._dense(config.embedding_size, "transform")
-        self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
+        has_bias = functools.partial(config.has_bias, in_block=False)
+        self.transform = self._dense(
+            config.embedding_size, "transform", use_bias=has_bias("head")
+        )
+        self.layer_norm = LayerNorm(
+            config,
+            use_bias=has_bias("norm"),
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
+        self.output_bias = None
 
     @property
     def output_shape(self):
@@ -86,9 +98,10 @@ class MaskedLMHead(ConfiguredLayer):
         config = self.config
         self.transform.build((None, None, config.hidden_size))
         self.layer_norm.build((None, None, config.embedding_size))
-        self.output_bias = self._float32_weight(
-            "output_bias", (config.vocab_size,), "zeros"
-        )
+        if config.has_bias("decoder", in_block=False):
+            self.output_bias = self._float32_weight(
+                "output_bias", (config.vocab_size,), "zeros"
+            )
         if not config.tie_word_embeddings:
             shape = (config.vocab_size, config.embedding_size)
             self.output_embeddings = self._weight("output_embeddings", shape)
@@ -104,7 +117,8 @@ class MaskedLMHead(ConfiguredLayer):
             hidden = ops.cast(hidden, "float32")
             word_embeddings = ops.cast(word_embeddings, "float32")
         logits = ops.matmul(hidden, ops.transpose(word_embeddings))  # [B, P, V]
-        return ops.cast(logits, "float32") + self.output_bias
+        logits = ops.cast(logits, "float32")
+        return logits if self.output_bias is None else logits + self.output_bias
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

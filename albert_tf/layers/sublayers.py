@@ -28,11 +28,15 @@ class Sublayer(ConfiguredLayer):
     the function's input ("pre"; Xiong et al., arXiv 2002.04745). With "pre", nothing
     normalises the residual path, and the last projection of each function is
     initialised smaller, by one over the square root of the number of functions (GPT-2),
-    so that the sum does not grow with depth.
+    so that the sum does not grow with depth. The function's input stays as it is if
+    `layer_norm` is None.
     """
 
+    part = None
+    """The sublayer's name in `BIASED_PARTS`."""
+
     def _projection(self, units, name):
-        return self._dense(units, name, use_bias=self.config.use_bias)
+        return self._dense(units, name, use_bias=self.config.has_bias(self.part))
 
     def _output_projection(self):
         """Creates the output projection, `hidden_size` wide."""
@@ -44,13 +48,14 @@ class Sublayer(ConfiguredLayer):
         return self._dense(
             config.hidden_size,
             "output_dense",
-            use_bias=config.use_bias,
+            use_bias=config.has_bias(self.part),
             initializer=initializer,
         )
 
     def _inputs(self, hidden):
         """Returns the function's input for `hidden`, `[batch, tokens, hidden]`."""
-        return self.layer_norm(hidden) if self.config.norm == "pre" else hidden
+        is_normed = self.config.norm == "pre" and self.layer_norm is not None
+        return self.layer_norm(hidden) if is_normed else hidden
 
     def _sum(self, residual, output, seed, site):
         """Adds the function's result, after dropout at `site`, to the residual."""
@@ -75,15 +80,23 @@ class SelfAttention(Sublayer):
     the mask is `of_rows`, `[batch, outputs, hidden]` for the picked tokens. `recompute`
     (`rematerialization.recompute`) does not keep the probabilities for the gradient.
     `adapters` are the block's, by projection; see `DepthAdapters.of_block`.
+
+    Args:
+        config: an `AlbertConfig`.
+        is_normed: whether there is a layer norm.
     """
 
-    def __init__(self, config, **kwargs):
+    own_arguments = ("is_normed",)
+    part = "attention"
+
+    def __init__(self, config, is_normed=True, **kwargs):
         super().__init__(config, **kwargs)
+        self.is_normed = is_normed
         self.query = self._projection(config.hidden_size, "query")
         self.key = self._projection(config.hidden_size, "key")
         self.value = self._projection(config.hidden_size, "value")
         self.output_dense = self._output_projection()
-        self.layer_norm = self._block_norm("layer_norm")
+        self.layer_norm = self._block_norm("layer_norm") if is_normed else None
 
     @property
     def projections(self):
@@ -96,7 +109,8 @@ class SelfAttention(Sublayer):
 
     def build(self, input_shape=None):
         shape = (None, None, self.config.hidden_size)
-        for layer in (*self.projections, self.layer_norm):
+        norms = [self.layer_norm] if self.is_normed else []
+        for layer in (*self.projections, *norms):
             layer.build(shape)
 
     def call(self, hidden, attention_mask, seed=None, recompute=None, adapters=None):
@@ -216,13 +230,15 @@ class FeedForward(Sublayer):
     """Two projections, with dropout, residual and layer norm.
 
     Official `attention_ffn_block`, from the scope `ffn_1` on. If `config.hidden_act` is
-    "geglu" or "swiglu", the activation of a third projection, `gate`, multiplies the
-    first (Shazeer, arXiv 2002.05202).
+    "geglu" or another gated one, the activation of a third projection, `gate`,
+    multiplies the first (Shazeer, arXiv 2002.05202).
 
     Call: hidden `[batch, tokens, hidden]`, `seed` int32 `[2]` of the block or None
     for inference, to `[batch, tokens, hidden]`. `adapters` are the block's, by
     projection; see `DepthAdapters.of_block`.
     """
+
+    part = "feed_forward"
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)

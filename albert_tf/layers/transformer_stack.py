@@ -60,11 +60,16 @@ class TransformerStack(ConfiguredLayer):
         }
         made = {kind: {} for kind in classes}
         # Block by block: the order decides which weights a seed draws for each.
-        for block in itertools.chain.from_iterable(self.layer_schedule):
+        for number, block in enumerate(itertools.chain(*self.layer_schedule)):
             for kind, key in zip(classes, block, strict=True):
                 if key not in made[kind]:
+                    is_bare = kind == "attention" and number == 0
+                    is_bare = is_bare and not config.norms_first_input
                     made[kind][key] = classes[kind](
-                        config, dtype=self.dtype_policy, name=f"{kind}_{key}"
+                        config,
+                        dtype=self.dtype_policy,
+                        name=f"{kind}_{key}",
+                        **({"is_normed": False} if is_bare else {}),
                     )
         self.attention, self.feed_forward = made["attention"], made["feed_forward"]
         self.adapters = None

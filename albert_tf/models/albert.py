@@ -11,8 +11,10 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
+from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.attention_mask import attention_mask_of
 from albert_tf.layers.attention_mask import gather_positions
+from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import projection
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.transformer_stack import TransformerStack
@@ -96,8 +98,20 @@ class AlbertModel(PretrainedModel):
             config, dtype=policy, name="transformer", **self.execution
         )
         self.pooler = projection(
-            config, config.hidden_size, dtype=policy, name="pooler"
+            config,
+            config.hidden_size,
+            use_bias=config.has_bias("head", in_block=False),
+            dtype=policy,
+            name="pooler",
         )
+        self.pooler_norm = None
+        if config.pooler_norm:
+            self.pooler_norm = LayerNorm(
+                config,
+                use_bias=config.has_bias("norm", in_block=False),
+                dtype=policy,
+                name="pooler_norm",
+            )
         self.build((None, None))
 
     @property
@@ -113,6 +127,14 @@ class AlbertModel(PretrainedModel):
             self.embedding_mapping.build((None, None, self.config.embedding_size))
         self.transformer.build((None, None, self.config.hidden_size))
         self.pooler.build((None, self.config.hidden_size))
+        if self.pooler_norm is not None:
+            self.pooler_norm.build((None, self.config.hidden_size))
+
+    def train_pooler(self, trains):
+        """Says whether the pooler's weights are trainable."""
+        self.pooler.trainable = trains
+        if self.pooler_norm is not None:
+            self.pooler_norm.trainable = trains
 
     def call(
         self,
@@ -129,8 +151,8 @@ class AlbertModel(PretrainedModel):
         if all_layers:
             return {"pooled_outputs": self._run_for_exits(hidden, attention_mask, seed)}
         cls_positions = features.get("cls_positions")
-        if heads_only:
-            masked_positions = features.get("masked_lm_positions")
+        masked_positions = features.get("masked_lm_positions")
+        if heads_only and self.config.pooled_tokens == "first":
             return self._run_for_heads(
                 hidden, attention_mask, seed, cls_positions, masked_positions
             )
@@ -138,16 +160,22 @@ class AlbertModel(PretrainedModel):
             hidden, attention_mask=attention_mask, seed=seed
         )
         sequence_output = self.transformer.output_of(hidden_states[-1])  # [B, T, H]
-        if cls_positions is None:
-            first = sequence_output[:, 0]  # [B, H]
+        if self.config.pooled_tokens == "mean":
+            read = mean_of_tokens(sequence_output, features)
+        elif cls_positions is None:
+            read = sequence_output[:, 0]  # [B, H]
         else:
-            first = gather_positions(sequence_output, cls_positions)  # [B, pairs, H]
+            read = gather_positions(sequence_output, cls_positions)  # [B, pairs, H]
         outputs = {
             "sequence_output": sequence_output,
-            "pooled_output": ops.tanh(self.pooler(first)),
+            "pooled_output": self.pool(read),
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }
+        if heads_only and masked_positions is not None:
+            outputs["masked_output"] = gather_positions(
+                sequence_output, masked_positions
+            )
         if self.return_attentions:
             outputs["attentions"] = self.transformer.attentions(
                 [hidden, *hidden_states[:-1]], attention_mask
@@ -202,7 +230,7 @@ class AlbertModel(PretrainedModel):
         )
         output = self.transformer.output_of(states[-1])  # [B, pairs + P, H]
         first = output[:, 0] if one else output[:, :pooled]
-        outputs = {"pooled_output": ops.tanh(self.pooler(first))}
+        outputs = {"pooled_output": self.pool(first)}
         if masked_positions is not None:
             outputs["masked_output"] = output[:, pooled:]  # [B, P, H]
         return outputs
@@ -224,8 +252,7 @@ class AlbertModel(PretrainedModel):
             first=last,
         )
         firsts.append(output[-1][:, 0])
-        output = self.transformer.output_of(ops.stack(firsts, axis=1))
-        return ops.tanh(self.pooler(output))
+        return self.pool(self.transformer.output_of(ops.stack(firsts, axis=1)))
 
     def block_input(self, features):
         """Returns the first block's input in inference and the `AttentionMask`.
@@ -238,8 +265,17 @@ class AlbertModel(PretrainedModel):
 
     def pooled(self, hidden):
         """Pools a block's output into `[batch, hidden]`."""
-        first = self.transformer.output_of(hidden[:, :1])[:, 0]
-        return ops.tanh(self.pooler(first))
+        return self.pool(self.transformer.output_of(hidden[:, :1])[:, 0])
+
+    def pool(self, tokens):
+        """Computes the pooler's output for vectors `[..., hidden]`."""
+        pooled = ACTIVATION_FUNCTIONS[self.config.pooler_act](self.pooler(tokens))
+        return pooled if self.pooler_norm is None else self.pooler_norm(pooled)
+
+    @property
+    def new_variables(self):
+        """Name prefixes of weights that begin as a head, with random values."""
+        return ("bert/pooler",) if self.config.pooler_is_of_head else ()
 
     def get_config(self):
         return {**super().get_config(), "return_attentions": self.return_attentions}
@@ -263,22 +299,64 @@ class AlbertWithHead(PretrainedModel):
     # Whether an output depends on the pooler. If none does, Hugging Face's model has no
     # pooler, and the official optimizer does not touch it, not even by weight decay.
     reads_pooler = True
+    # Whether the head classifies tokens, each of which some architectures pool.
+    classifies_tokens = False
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.albert = AlbertModel(
             config, dtype=self.dtype_policy, name="albert", **self.execution
         )
-        self.albert.pooler.trainable = self.reads_pooler
+        self.albert.train_pooler(self.reads_pooler or self._pools_tokens)
+
+    @property
+    def _pools_tokens(self):
+        return self.classifies_tokens and self.config.pooler_norm
 
     def encoded(self, features, training, seed, **options):
-        """Calls the `AlbertModel` with `options` and returns its outputs."""
-        return self.albert(features, training=training, dropout_seed=seed, **options)
+        """Calls the `AlbertModel` with `options` and returns its outputs.
+
+        If the head classifies tokens, "sequence_output" is what it reads.
+        """
+        outputs = self.albert(features, training=training, dropout_seed=seed, **options)
+        if self._pools_tokens:
+            tokens = self.albert.pool(outputs["sequence_output"])
+            outputs = {**outputs, "sequence_output": tokens}
+        return outputs
 
     @property
     def unused_variables(self):
         """Name prefixes of weights that a checkpoint may lack."""
-        return () if self.reads_pooler else ("bert/pooler",)
+        is_read = self.reads_pooler and not self.classifies_tokens
+        return () if is_read or self._pools_tokens else ("bert/pooler",)
+
+    @property
+    def new_variables(self):
+        """Name prefixes of weights that begin as a head, with random values."""
+        return self.albert.new_variables
+
+
+def mean_of_tokens(sequence, features):
+    """Computes the mean vector of a row's tokens, `[batch, hidden]`.
+
+    With the feature `cls_positions`, it computes the mean of each pair, `[batch, pairs,
+    hidden]`.
+    """
+    mask = ops.cast(mask_of(features), "float32")  # [B, T]
+    sequence = ops.cast(sequence, "float32")
+    positions, pair_ids = features.get("cls_positions"), features.get("pair_ids")
+    if positions is None:
+        # Not by slicing with a new axis, which TensorFlow Lite does not support.
+        weights = ops.expand_dims(mask, 2)
+        counts = ops.maximum(ops.sum(weights, axis=1), 1.0)
+        return ops.sum(sequence * weights, axis=1) / counts
+    mask = ops.expand_dims(mask, 1)  # [B, 1, T]
+    if pair_ids is not None:
+        pairs = ops.take_along_axis(pair_ids, ops.cast(positions, "int32"), axis=1)
+        is_own = ops.equal(ops.expand_dims(pairs, 2), ops.expand_dims(pair_ids, 1))
+        mask = mask * ops.cast(is_own, "float32")  # [B, pairs, T]
+    counts = ops.maximum(ops.sum(mask, axis=2, keepdims=True), 1.0)
+    return ops.matmul(mask, sequence) / counts
 
 
 def _first_tokens(sequence):

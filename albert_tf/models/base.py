@@ -85,6 +85,8 @@ class PretrainedModel(keras.Model):
     # Official name prefixes of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
+    # Official name prefixes of encoder weights that a checkpoint may lack like a head.
+    new_variables = ()
     # What the model is for, whatever its architecture: "encoder", "masked_lm",
     # "multiple_choice", "pretraining", "replaced_tokens", "similarity", "squad_v1",
     # "squad_v2", "text_classification" or "token_classification".
@@ -150,7 +152,8 @@ class PretrainedModel(keras.Model):
 
     def _variables_of(self, table):
         named = {entry.official: entry.attribute for entry in table}
-        return {name: operator.attrgetter(own)(self) for name, own in named.items()}
+        found = {name: operator.attrgetter(own)(self) for name, own in named.items()}
+        return {name: value for name, value in found.items() if value is not None}
 
     def head_config(self):
         """Returns the constructor arguments that the head depends on."""

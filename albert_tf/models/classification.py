@@ -179,6 +179,12 @@ class LinearClassifier(AlbertWithHead):
                 f"{', '.join(EXIT_HEADS)}."
             )
         layers = self.config.num_hidden_layers
+        if self.config.pooled_tokens == "mean":
+            raise UserError(
+                "A model with pooled_tokens 'mean' has no vector of one token from "
+                "which a text could leave early; leave exit_heads (--early_exit) out, "
+                "or load the model with pooled_tokens='first'."
+            )
         if self.classified != "pooled_output" or layers < 2:
             raise UserError(
                 f"{type(self).__name__} with num_hidden_layers={layers} has no layer "
@@ -277,7 +283,7 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
             )
         self.pooling = pooling
         if pooling is not None:
-            self.albert.pooler.trainable = False  # no loss depends on it
+            self.albert.train_pooler(False)  # no loss depends on it
 
     def call(self, features, training=False, dropout_seed=None, all_layers=False):
         features = named_features(features)
@@ -338,9 +344,9 @@ class AlbertForTokenClassification(TokenLabels, LinearClassifier):
         "classifier", "classifier", "cls/tagging/"
     )
     classified = "sequence_output"
-    # Hugging Face's model has no pooler. Here the pooler stays a trained variable,
-    # because the checkpoints of unfinished runs hold it.
-    unused_variables = ("bert/pooler",)
+    # The unread pooler stays a trained variable, because the checkpoints of unfinished
+    # runs hold it.
+    classifies_tokens = True
 
     def call(self, features, training=False, dropout_seed=None):
         return self.logits(named_features(features), training, dropout_seed)

@@ -53,6 +53,7 @@ class AlbertForQuestionAnswering(AnswerSpans, AlbertWithHead):
     """
 
     reads_pooler = False
+    classifies_tokens = True
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
 
     def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:

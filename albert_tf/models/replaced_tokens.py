@@ -84,7 +84,7 @@ class AlbertForReplacedTokens(AlbertWithHead):
                 name="generator",
                 **self.execution,
             )
-            self.generator.pooler.trainable = False
+            self.generator.train_pooler(False)
             self.generator_head = MaskedLMHead(own, dtype=policy, name="generator_head")
         self.build()
 

@@ -110,7 +110,7 @@ class TextEmbedding(PretrainedModel):
         loop = self.execution["depth_loop"] and self.layer == -1
         encoder = encoder or self._make_encoder({**self.execution, "depth_loop": loop})
         if self.pooling != "pooler" and hasattr(encoder, "pooler"):
-            encoder.pooler.trainable = False  # no loss depends on it
+            encoder.train_pooler(False)  # no loss depends on it
         setattr(self, self.family.encoder, encoder)
         self.build()
 

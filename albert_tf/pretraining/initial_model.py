@@ -74,7 +74,7 @@ def initial_model(flags, config, terms, start=None):
     model = first_model(
         AlbertForPreTraining, flags, config, start, allowed, sentence_heads=heads
     )
-    model.albert.pooler.trainable = bool(trained_heads)
+    model.albert.train_pooler(bool(trained_heads))
     for name in heads:
         model.sentence_head(name).trainable = name in trained_heads
     return model

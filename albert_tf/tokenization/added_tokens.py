@@ -79,13 +79,21 @@ class AddedTokens:
             before = text[end : match.start()]
             if match[0] in self.stripping:
                 before = before.rstrip(SPACES)
+                while not before and parts and not parts[-1][1].strip(SPACES):
+                    del parts[-1]  # a token of white space, which drops, too
+                    end, before = parts.pop()
+                    before = before.rstrip(SPACES)
             parts += [(end, before), (match.start(), match[0])]
             end = match.end()
         return [*parts, (end, text[end:])]
 
     def _patterns(self, dropped=""):
-        # The longest first, because the first matching alternative counts.
-        for token in sorted(self.tokens, key=lambda t: -len(t.content)):
+        # The longest first, because the first matching alternative counts; white space
+        # belongs to a token behind it that drops it.
+        def rank(token):
+            return not token.content.strip(SPACES), -len(token.content)
+
+        for token in sorted(self.tokens, key=rank):
             before = dropped if token.lstrip else ""
             if not token.normalized:
                 yield before + re.escape(token.content)

@@ -1,4 +1,4 @@
-"""RoBERTa's byte-level BPE: it cuts texts into GPT-2's words and merges byte pairs.
+"""The byte-level BPE of RoBERTa and ModernBERT: GPT-2's words, and merged byte pairs.
 
 GPT-2's expression of words is
 `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+`
@@ -20,10 +20,12 @@ import unicodedata
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.features import flat_ids
 from albert_tf.tokenization.normalization import SPACES
+from albert_tf.tokenization.normalization import composed_with_spans
 from albert_tf.tokenization.normalization import repaired
 from albert_tf.tokenization.tokenizer import OFFICIAL
 from albert_tf.tokenization.tokenizer import TextRules
@@ -34,6 +36,7 @@ from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.word_starts import is_byte_of_a_word
 from albert_tf.tokenization.word_starts import starts_word
 
+_MODERNBERT_PIECES = by_role("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
 """The two files of a byte-level BPE, instead of a `tokenizer.json`."""
 
@@ -198,10 +201,12 @@ class Merges:
 
 
 class ByteBpeTokenizer(Tokenizer):
-    """The tokenizer of RoBERTa.
+    """The tokenizer of RoBERTa, and of ModernBERT.
 
-    Texts are neither normalized nor lowered, and no piece is unknown. `load_tokenizer`
-    adds the special tokens as `AddedToken`s, so that a text may contain them.
+    Texts are not lowered, and composed only by the rule `composes`; no piece is
+    unknown. `load_tokenizer` adds the special tokens as `AddedToken`s, so that a text
+    may contain them. The special pieces in the vocabulary select the row layout: `<s>`
+    is RoBERTa's, `[CLS]` ModernBERT's.
 
     Args:
         file_bytes: a `tokenizer.json`, of which only vocabulary and merges are read.
@@ -233,8 +238,12 @@ class ByteBpeTokenizer(Tokenizer):
         model = json.loads(file_bytes)["model"]
         ids, self._pairs = model["vocab"], _pairs_of(model["merges"])
         _check(ids, source)
+        if _MODERNBERT_PIECES["cls_id"] in ids and "<s>" not in ids:
+            self.special_pieces, self.model_type = _MODERNBERT_PIECES, "ModernBERT"
+            self.usual_layout = ONE_SEGMENT
         rules = TextRules(
             add_prefix_space=rules.add_prefix_space,
+            composes=rules.composes,
             truncation_side=rules.truncation_side,
         )
         super().__init__(file_bytes, sorted(ids, key=ids.get), False, source, rules)
@@ -258,8 +267,10 @@ class ByteBpeTokenizer(Tokenizer):
         return special + added
 
     def _prefixed(self, text):
-        """Prepends a space to a text, if the rules and the text require it."""
+        """Composes a text, and prepends a space to it, as the rules require."""
         text = repaired(text)
+        if self.rules.composes:
+            text = unicodedata.normalize("NFC", text)
         return self.as_word(text) if self.rules.add_prefix_space else text
 
     def as_word(self, word):
@@ -281,6 +292,16 @@ class ByteBpeTokenizer(Tokenizer):
         return flat_ids(rows)
 
     def _encode_with_offsets(self, text):
+        if not self.rules.composes or unicodedata.is_normalized("NFC", text):
+            return self._encode_composed(text)
+        text, origins = composed_with_spans(repaired(text))
+        ids, spans = self._encode_composed(text)
+        begins = [*(start for start, _ in origins), origins[-1][1]]
+        return ids, [
+            (begins[a], origins[b - 1][1] if b > a else begins[a]) for a, b in spans
+        ]
+
+    def _encode_composed(self, text):
         prefixed = self._prefixed(text)
         added = len(prefixed) - len(text)
         # The character that each byte belongs to.
@@ -309,6 +330,29 @@ class ByteBpeTokenizer(Tokenizer):
         marked = MARK + text[1:] if text[0] in SPACES else text
         return starts_word(marked, is_xlnet=True)
 
+    def one_file(self):
+        """Returns the bytes of a whole `tokenizer.json`, as ModernBERT's are."""
+        content = json.loads(self.file_bytes)
+        special = self.special_pieces.values()
+        flags = {"single_word": False, "rstrip": False}
+        content["added_tokens"] = [
+            {
+                "id": token.id,
+                "content": token.content,
+                "lstrip": token.lstrip,
+                # White space before a token that drops it belongs to that token.
+                "normalized": token.content.isspace(),
+                "special": token.content in special,
+                **flags,
+            }
+            for token in sorted(self.added.tokens, key=lambda token: token.id)
+        ]
+        content["normalizer"] = {"type": "NFC"} if self.rules.composes else None
+        content["pre_tokenizer"]["add_prefix_space"] = self.rules.add_prefix_space
+        cls, sep = (self.pieces[index] for index in (self.cls_id, self.sep_id))
+        content["post_processor"] = _template(cls, sep, self._ids)
+        return json.dumps(content, ensure_ascii=False).encode()
+
     def two_files(self):
         """Returns the contents of `vocab.json` and `merges.txt`: bytes by name."""
         ids = json.loads(self.file_bytes)["model"]["vocab"]
@@ -317,6 +361,21 @@ class ByteBpeTokenizer(Tokenizer):
             VOCABULARY: json.dumps(ids, ensure_ascii=False).encode(),
             MERGES: "".join(f"{line}\n" for line in lines).encode(),
         }
+
+
+def _template(cls, sep, ids):
+    """Returns the post_processor of rows `[CLS] A [SEP]`, or with ` B [SEP]` behind."""
+    first, last = ({"SpecialToken": {"id": t, "type_id": 0}} for t in (cls, sep))
+    a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, a, last],
+        "pair": [first, a, last, b, last],
+        "special_tokens": {
+            piece: {"id": piece, "ids": [ids[piece]], "tokens": [piece]}
+            for piece in (cls, sep)
+        },
+    }
 
 
 def _trimmed(piece, start, end):

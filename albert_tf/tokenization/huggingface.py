@@ -14,6 +14,7 @@ from albert_tf.io.foreign import check_settings
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
+from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import tokenizer_json
@@ -75,6 +76,7 @@ _THEIR_CLASSES = {
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
     ("wordpiece", "ALBERT"): "BertTokenizer",
     ("byte_bpe", "RoBERTa"): "RobertaTokenizer",
+    ("byte_bpe", "ModernBERT"): "PreTrainedTokenizerFast",
 }
 
 
@@ -396,8 +398,15 @@ def _require_rows(content, layout, special, require):
     single, second = [("A", 0), sep], layout.second_segment
     pair = [*single, ("B", second), (special[1], second)]
     rows = [[*row, cls] if layout.cls_last else [cls, *row] for row in (single, pair)]
+    has_segments = layout != ONE_SEGMENT  # else their numbers do not matter
+    if not has_segments:
+        rows = [[(name, 0) for name, _ in row] for row in rows]
     found = [
-        [(own["id"], own["type_id"]) for part in row for own in part.values()]
+        [
+            (own["id"], own["type_id"] * has_segments)
+            for part in row
+            for own in part.values()
+        ]
         for row in (processor.get("single", ()), processor.get("pair", ()))
     ]
     require("post_processor", found, rows)
@@ -460,15 +469,24 @@ def _read_byte_bpe(content, model, require):
     require = functools.partial(require, file="vocab.json")
     settings = {key: model[key] for key in _BYTE_BPE.split() if model.get(key)}
     require("model", settings, {})
-    require("normalizer", content["normalizer"], None)
+    normalizer, added = content["normalizer"], content["added_tokens"]
+    composes = normalizer == {"type": "NFC"}
+    require("normalizer", normalizer, {"type": "NFC"} if composes else None)
     splitter = content["pre_tokenizer"]
     by_words = splitter["type"], splitter.get("use_regex", True)
     require("pre_tokenizer", by_words, ("ByteLevel", True))
-    processor = content["post_processor"] or {"type": "RobertaProcessing"}
-    require("post_processor", processor["type"], "RobertaProcessing")
+    pieces = {token["content"]: token["id"] for token in added}
+    if "[CLS]" in pieces and "<s>" not in {**pieces, **model["vocab"]}:
+        # ModernBERT's, whose special pieces need not be in the vocabulary.
+        model["vocab"] = {**pieces, **model["vocab"]}
+        _require_rows(content, ONE_SEGMENT, ("[CLS]", "[SEP]"), require)
+    else:
+        processor = content["post_processor"] or {"type": "RobertaProcessing"}
+        require("post_processor", processor["type"], "RobertaProcessing")
     settings = {
         "do_lower_case": False,
         "add_prefix_space": splitter.get("add_prefix_space", True),
+        "composes": composes,
     }
     return HUGGINGFACE_FILE, tokenizer_json(model["vocab"], model["merges"]), settings
 
@@ -496,10 +514,18 @@ def save_for_others(tokenizer, directory, form):
             files = {tokenizer.file_name: official_vocabulary(tokenizer.file_bytes)}
         if tokenizer.kind == "byte_bpe":
             files = tokenizer.two_files()
+        if _is_general(tokenizer):
+            files = {HUGGINGFACE_FILE: tokenizer.one_file()}
     with ChecksummedFolder(directory) as folder:
         for name, content in files.items():
             folder.write(name, content)
         folder.write_json(CONFIG_NAME, settings)
+
+
+def _is_general(tokenizer):
+    """Returns whether Hugging Face has no class of its own for a tokenizer."""
+    names = _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type]
+    return names.removesuffix("Fast") in _GENERAL_CLASSES
 
 
 def _their_settings(tokenizer):
@@ -516,7 +542,11 @@ def _their_settings(tokenizer):
         settings["joins_quotes"] = tokenizer.joins_quotes
     settings |= tokenizer.settings()  # the casing has Hugging Face's name
     added = settings.pop("added_tokens", [])
-    if added:
+    if _is_general(tokenizer):
+        settings["model_input_names"] = ["input_ids", "attention_mask"]
+        for role, piece in tokenizer.special_pieces.items():
+            settings[role.replace("id", "token")] = piece
+    elif added:
         unlike = {"rstrip": False, "single_word": False}
         settings[_ADDED_TOKENS] = {
             # Their slow tokenizers find tokens that are not special in lower case only.

@@ -191,7 +191,8 @@ def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
         if os.path.basename(path) == HUGGINGFACE_FILE:
             name, file_bytes, settings = read_tokenizer_json(file_bytes, path)
             do_lower_case = _casing(settings, do_lower_case, path)
-            config = {**config, **settings}
+            # Our own files beside it tell more.
+            config = {**settings, **config} if "file" in config else config | settings
         elif os.path.basename(path) == VOCABULARY:
             merges = os.path.join(os.path.dirname(path), MERGES)
             pairs = merges_of(decoded(merges, _read(merges)))

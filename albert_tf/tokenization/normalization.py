@@ -9,6 +9,8 @@ import re
 import sys
 import unicodedata
 
+import numpy as np
+
 # The official code's CJK blocks, around whose characters it puts spaces.
 _CHINESE_BLOCKS = (
     (0x4E00, 0x9FFF),
@@ -168,6 +170,39 @@ def _decompose(text, is_mark):
     if unicodedata.is_normalized("NFKD", text):
         return text
     return _strip_marks(unicodedata.normalize("NFKD", text), is_mark)
+
+
+@functools.cache
+def joining_characters():
+    """Marks characters that NFC may join with one before, bool `[0x110000]`."""
+    found = np.zeros(sys.maxunicode + 1, np.bool_)
+    found[0x1161:0x1176] = found[0x11A8:0x11C3] = True  # of Hangul syllables
+    for code in range(sys.maxunicode + 1):
+        found[code] |= unicodedata.combining(chr(code)) != 0
+        parts = unicodedata.decomposition(chr(code)).split()
+        if len(parts) == 2 and parts[0][0] != "<":
+            found[int(parts[1], 16)] = True
+    return found
+
+
+def composed_with_spans(text):
+    """Composes the characters of a text (NFC), with each one's origin.
+
+    Returns:
+        The composed text and, for each of its characters, the (start, end) in `text` of
+        the characters it may stem from.
+    """
+    characters, spans = [], []
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    starts = [0, *(np.flatnonzero(~joining_characters()[codes[1:]]) + 1)]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = unicodedata.normalize("NFC", text[start:end])
+        characters.append(part)
+        if len(part) == end - start:
+            spans += zip(range(start, end), range(start + 1, end + 1), strict=True)
+        else:
+            spans += [(int(start), int(end))] * len(part)
+    return "".join(characters), spans
 
 
 PAIRED_QUOTES = "``|''"

@@ -61,6 +61,7 @@ class TextRules:
             pieces in texts.
         add_prefix_space: whether byte-level BPE puts a space before a text that does
             not begin with one, so that its first word is encoded like any other.
+        composes: whether byte-level BPE first composes characters (Unicode's NFC).
         truncation_side: "left" if texts that are too long lose their beginning, "right"
             if they lose their end.
     """
@@ -71,6 +72,7 @@ class TextRules:
     strip_accents: bool | None = None
     as_tokenizers: bool = False
     add_prefix_space: bool = False
+    composes: bool = False
     truncation_side: str = "right"
 
     @property

@@ -22,7 +22,7 @@ from albert_tf.bundle import build_model
 from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.errors import UserError
-from albert_tf.families.bert import family_that_writes
+from albert_tf.families.readable import family_that_writes
 from albert_tf.io.files import read_file
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.questions import read_paragraphs

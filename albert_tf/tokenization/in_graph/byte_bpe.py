@@ -12,6 +12,8 @@ from albert_tf.tokenization.byte_bpe import bytes_of
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import first_characters
+from albert_tf.tokenization.in_graph.texts import tensorflow_text
+from albert_tf.tokenization.normalization import joining_characters
 
 _HASHES = 2**62
 _NO_RANK = tf.int32.max
@@ -34,6 +36,9 @@ class ByteBpeInGraph(tf.Module):
         super().__init__()
         self._max_characters = max_characters
         self._add_prefix_space = tokenizer.rules.add_prefix_space
+        self._composes = tokenizer.rules.composes
+        if self._composes:
+            self._joining = tf.constant(joining_characters())
         self._classes = tf.constant(byte_bpe.classes())
         self._tabulate_words(tokenizer)
         self._tabulate_pairs(tokenizer)
@@ -73,6 +78,8 @@ class ByteBpeInGraph(tf.Module):
     fold = prepare
 
     def __call__(self, text):
+        if self._composes:
+            text = tensorflow_text().normalize_utf8(text, "NFC")
         return self._ids(first_characters(self._prefixed(text), self._max_characters))
 
     def _prefixed(self, text):
@@ -82,6 +89,48 @@ class ByteBpeInGraph(tf.Module):
         return tf.where(is_bare, " " + text, text)
 
     def with_offsets(self, text):
+        if not self._composes:
+            return self._with_offsets(text)
+        composed, begins, ends = self._composed(text)
+        ids, *places = self._with_offsets(composed)
+        first, last = (tf.cast(p.flat_values, tf.int64) for p in places)
+        row = ids.value_rowids()
+        length = tf.cast(tf.strings.length(composed, unit="UTF8_CHAR"), tf.int64)
+        start = tf.gather(origins.starts_of(length), row)
+        # One more, for spans that are empty at the end of the last text.
+        begins, ends = (tf.concat([known, [0]], 0) for known in (begins, ends))
+        of_text = tf.cast(tf.strings.length(text, unit="UTF8_CHAR"), tf.int64)
+        is_end = first == tf.gather(length, row)
+        starts = tf.gather(begins, start + first)
+        starts = tf.where(is_end, tf.gather(of_text, row), starts)
+        until = tf.gather(ends, tf.maximum(start + last - 1, 0))
+        until = tf.where(last > first, until, starts)
+        return origins.ragged(ids.row_splits, ids.flat_values, starts, until)
+
+    def _composed(self, text):
+        """Composes string `[batch]` like `composed_with_spans`.
+
+        Returns the texts, and the starts and ends of their characters' origins, int64
+        `[characters of all]`, in the characters of the row's original text.
+        """
+        codes = tf.strings.unicode_decode(text, UTF8)
+        place = tf.ragged.range(codes.row_lengths()).values  # in its row
+        begins = (place == 0) | ~tf.gather(self._joining, codes.flat_values)
+        begin = tf.where(begins)[:, 0]
+        runs = tf.RaggedTensor.from_row_starts(codes.flat_values, begin, validate=False)
+        parts = tensorflow_text().normalize_utf8(
+            tf.strings.unicode_encode(runs, UTF8), "NFC"
+        )
+        counts = tf.cast(tf.strings.length(parts, unit="UTF8_CHAR"), tf.int64)
+        sizes = runs.row_lengths()
+        within = tf.ragged.range(counts).values
+        is_same = tf.repeat(counts == sizes, counts)
+        starts = tf.repeat(tf.gather(place, begin), counts)
+        ends = tf.where(is_same, starts + within + 1, starts + tf.repeat(sizes, counts))
+        starts = tf.where(is_same, starts + within, starts)
+        return tensorflow_text().normalize_utf8(text, "NFC"), starts, ends
+
+    def _with_offsets(self, text):
         prefixed = self._prefixed(text)
         ids = self._ids(prefixed)
         size, before, after = tf.unstack(

@@ -80,7 +80,9 @@ class AddedInGraph(tf.Module):
         """Drops white space that added tokens do not keep, string `[tokens]`."""
         if not self._strips:
             return found
-        return tf.strings.regex_replace(found, f"^[{re.escape(SPACES)}]+", "")
+        # A token of white space alone keeps it.
+        spaces = re.escape(SPACES)
+        return tf.strings.regex_replace(found, f"^[{spaces}]+([^{spaces}])", r"\1")
 
 
 def _looked_up(strings, table):

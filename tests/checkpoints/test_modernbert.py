@@ -1,0 +1,233 @@
+"""ModernBERT and Ettin: the settings of their files, read and written back."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors import numpy as safetensors
+
+import albert_tf
+from albert_tf import bundle
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from tests.checkpoints.modernbert_reference import Reference
+
+IDS = np.random.default_rng(2).integers(0, 31, (2, 11))
+MASK = np.array([[1] * 11, [1] * 8 + [0] * 3])
+_SIZES = {"vocab_size": 31, "hidden_size": 12, "intermediate_size": 10}
+_SIZES |= {"num_hidden_layers": 4, "num_attention_heads": 3}
+ENTRIES = {
+    **_SIZES,
+    "model_type": "modernbert",
+    "max_position_embeddings": 16,
+    "norm_eps": 1e-5,
+    "global_attn_every_n_layers": 3,
+    "local_attention": 4,
+    "global_rope_theta": 1000.0,
+    "local_rope_theta": 10.0,
+    "hidden_activation": "gelu",
+    "classifier_activation": "gelu",
+    "classifier_pooling": "mean",
+    "pad_token_id": 0,
+}
+_BIASES = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias")
+SETTINGS = [
+    {},
+    {"tie_word_embeddings": False, "decoder_bias": False, "mlp_bias": True},
+    {"classifier_pooling": "cls", "norm_bias": True, "local_attention": 7},
+]
+_OTHERS = [
+    {"norm_eps": 0.01, "hidden_activation": "silu", "classifier_activation": "relu"},
+    {"hidden_activation": "relu", "classifier_activation": "tanh"},
+    {"global_attn_every_n_layers": 2},
+    {"global_attn_every_n_layers": 1, "global_rope_theta": 50.0},
+    dict.fromkeys(_BIASES, True),
+    *({name: True} for name in _BIASES),
+]
+SETTINGS += [pytest.param(other, marks=pytest.mark.nightly) for other in _OTHERS]
+
+
+def _shapes(entries, outputs):
+    """Yields Hugging Face's names of a model with all heads, and shapes."""
+    width, inner = entries["hidden_size"], entries["intermediate_size"]
+
+    def layer(name, *shape, biased):
+        yield f"{name}.weight", shape
+        if entries.get(biased):
+            yield f"{name}.bias", shape[:1]
+
+    norms = ["model.embeddings.norm", "model.final_norm", "head.norm"]
+    yield "model.embeddings.tok_embeddings.weight", (entries["vocab_size"], width)
+    for number in range(entries["num_hidden_layers"]):
+        name = f"model.layers.{number}"
+        norms += [f"{name}.attn_norm"] * (number > 0) + [f"{name}.mlp_norm"]
+        biased = {"biased": "attention_bias"}
+        yield from layer(f"{name}.attn.Wqkv", 3 * width, width, **biased)
+        yield from layer(f"{name}.attn.Wo", width, width, **biased)
+        yield from layer(f"{name}.mlp.Wi", 2 * inner, width, biased="mlp_bias")
+        yield from layer(f"{name}.mlp.Wo", width, inner, biased="mlp_bias")
+    for name in norms:
+        yield from layer(name, width, biased="norm_bias")
+    yield from layer("head.dense", width, width, biased="classifier_bias")
+    if outputs:
+        yield from (("classifier.weight", (outputs, width)), ("classifier.bias", (2,)))
+        return
+    if entries.get("decoder_bias", True):
+        yield "decoder.bias", (entries["vocab_size"],)
+    if not entries.get("tie_word_embeddings", True):
+        yield "decoder.weight", (entries["vocab_size"], width)
+
+
+def _write(folder, changes, head, outputs=2):
+    """Writes a random model; returns its entries and tensors."""
+    entries = {**ENTRIES, **changes, "architectures": [f"ModernBertFor{head}"]}
+    draw = np.random.default_rng(7)
+    tensors = {
+        name: draw.normal(0.1, 0.4, shape).astype(np.float32)
+        for name, shape in _shapes(entries, outputs)
+    }
+    safetensors.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(entries))
+    return entries, tensors
+
+
+def _check(folder, expected):
+    model = bundle.open(folder).model()
+    features = {"input_ids": IDS, "input_mask": MASK}
+    for form in ("huggingface", "model_directory", None):
+        found = model(features)
+        if isinstance(found, dict):
+            found = np.stack([found["start_logits"], found["end_logits"]], -1)
+        is_token = np.ndim(found) == 3
+        rows = (found[MASK > 0], expected[MASK > 0]) if is_token else (found, expected)
+        np.testing.assert_allclose(*rows, rtol=0, atol=1e-5)
+        if form:
+            model.save_pretrained(folder / form, format=form)
+            again = bundle.open(folder / form).model()
+            assert (again.config, type(again)) == (model.config, type(model))
+            model = again
+    return folder / "huggingface"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_every_setting_is_obeyed_and_written(changes, tmp_path):
+    entries, tensors = _write(tmp_path, changes, "SequenceClassification")
+    _check(tmp_path, Reference(entries, tensors).texts(IDS, MASK))
+    (tmp_path / "words").mkdir()
+    entries, tensors = _write(tmp_path / "words", changes, "MaskedLM", 0)
+    written = _check(tmp_path / "words", Reference(entries, tensors).words(IDS, MASK))
+    found = safetensors.load_file(written / "model.safetensors")
+    assert found.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        np.testing.assert_array_equal(found[name], tensor)
+
+
+@pytest.mark.parametrize("head", ["TokenClassification", "QuestionAnswering"])
+def test_heads_of_tokens(head, tmp_path):
+    entries, tensors = _write(tmp_path, {"classifier_bias": True}, head)
+    _check(tmp_path, Reference(entries, tensors).tokens(IDS, MASK))
+
+
+def test_a_new_classifier_starts_from_the_head_of_the_language_model(tmp_path):
+    _, tensors = _write(tmp_path, {}, "MaskedLM", 0)
+    make = albert_tf.AlbertForSequenceClassification.from_pretrained
+    model = make(tmp_path, num_labels=2)
+    kernel = tensors["head.dense.weight"].T
+    np.testing.assert_array_equal(model.albert.pooler.kernel, kernel)
+    assert {*model.load_report.missing} == {"output_weights", "output_bias"}
+    assert not model.saved_task_info
+
+
+def test_both_forms_of_rotary_bases(tmp_path):
+    rope = {"rope_type": "default"}
+    rope = {
+        "full_attention": {**rope, "rope_theta": 70},
+        "sliding_attention": {**rope, "rope_theta": 7.5},
+    }
+    types = ["full_attention", "sliding_attention"] * 2
+    _write(tmp_path, {"rope_parameters": rope, "layer_types": types}, "MaskedLM", 0)
+    config = bundle.open(tmp_path).config
+    assert (config.rotary_base, config.local_rotary_base) == (70.0, 7.5)
+    assert (config.global_attention_every, config.local_attention_window) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_activation": "mish"}, "sets hidden_activation to 'mish', expected"),
+        ({"classifier_pooling": "max"}, "sets classifier_pooling to 'max', expected"),
+        ({"mlp_bias": 1}, "sets mlp_bias to 1, expected False or True"),
+        ({"layer_types": ["sliding_attention"] * 4}, "sets layer_types to .*expected"),
+        ({"global_attn_every_n_layers": 0}, "_n_layers to 0, expected a positive"),
+        ({"local_attention": 0}, "sets local_attention to 0, expected a positive"),
+        ({"global_rope_theta": None}, "sets global_rope_theta to None, expected a num"),
+        ({"rope_scaling": {"type": "yarn"}}, "sets rope_scaling to"),
+        (
+            {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}},
+            "full_attention sets rope_type to 'yarn', expected 'default'",
+        ),
+        ({"rope_parameters": {"rope_theta": 9}}, "rope_parameters sets rope_theta"),
+        ({"query_norm": True}, "sets query_norm to True, which albert_tf does not"),
+    ],
+)
+def test_other_settings_are_refused(changes, message, tmp_path):
+    _write(tmp_path, changes, "MaskedLM", 0)
+    with pytest.raises(UserError, match=message):
+        bundle.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"norm": "post", "norms_first_input": True}, "cannot hold blocks with norm"),
+        ({"use_bias": False, "unbiased": ()}, "with use_bias=False"),
+        ({"hidden_act": "relu"}, "with hidden_act=relu"),
+    ],
+)
+def test_other_blocks_are_not_written(changes, message, tmp_path):
+    _write(tmp_path, {}, "MaskedLM", 0)
+    values = {**bundle.open(tmp_path).config.to_dict(), **changes}
+    model = albert_tf.AlbertModel(AlbertConfig.from_dict(values))
+    with pytest.raises(UserError, match=message):
+        model.save_pretrained(tmp_path / "new", format="huggingface")
+
+
+def test_pretraining_goes_on_but_has_no_class_of_theirs(tmp_path):
+    _write(tmp_path, {}, "MaskedLM", 0)
+    make = albert_tf.AlbertForPreTraining.from_pretrained
+    model = make(tmp_path, allow_missing="cls/seq_relationship")
+    features = {"input_ids": IDS, "input_mask": MASK}
+    places = {"masked_lm_positions": np.array([[1, 4], [0, 3]])}
+    heads = model({**features, **places}, heads_only=True)
+    whole = model({**features, **places})
+    for name in ("masked_lm_logits", "sentence_order_logits"):
+        np.testing.assert_allclose(heads[name], whole[name], rtol=0, atol=1e-5)
+    with pytest.raises(UserError, match="or as an AlbertForMaskedLM"):
+        model.save_pretrained(tmp_path / "new", format="huggingface")
+
+
+def test_packed_texts_are_those_alone(tmp_path):
+    """Their means and windows do not reach into each other."""
+    _write(tmp_path, {}, "SequenceClassification")
+    model = bundle.open(tmp_path).model().albert
+    pair_ids = np.array([[1] * 6 + [2] * 4 + [0]])
+    packed = model(
+        {
+            "input_ids": IDS[:1],
+            "input_mask": np.int32(pair_ids > 0),
+            "pair_ids": pair_ids,
+            "cls_positions": np.array([[0, 6]]),
+        }
+    )
+    for place, part in enumerate((IDS[:1, :6], IDS[:1, 6:10])):
+        alone = model({"input_ids": part})
+        np.testing.assert_allclose(
+            packed["pooled_output"][:, place], alone["pooled_output"], atol=1e-5
+        )
+
+
+def test_a_mean_lets_no_text_leave_early(tmp_path):
+    _write(tmp_path, {}, "SequenceClassification")
+    with pytest.raises(UserError, match="no vector of one token"):
+        bundle.open(tmp_path).model(exit_heads="shared")
