@@ -355,8 +355,7 @@ class AlbertConfig(ModelConfig):
             of its own.
         padding_idx: RoBERTa: the id of padding, after which the positions of tokens
             begin; None: another architecture.
-        pooled_tokens: the tokens whose mean the pooler reads: "first", or another of
-            `POOLED_TOKENS`.
+        pooled_tokens: what the pooler reads, the "first" token or the "mean" of all.
         pooler_act: activation of the pooler.
         pooler_norm: whether a norm follows the pooler; if so, as in ModernBERT, it also
             precedes the classifiers of tokens.
