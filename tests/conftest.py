@@ -30,7 +30,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-pytest_plugins = ["tests.environment", "tests.saved_models"]
+pytest_plugins = ["tests.environment", "tests.installed", "tests.saved_models"]
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 

@@ -1,0 +1,71 @@
+"""The models that the package holds."""
+
+import h5py
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.cli import commands
+from albert_tf.config import RELEASED_SIZES
+from albert_tf.hub.names import local_directory
+from albert_tf.hub.shipped import shipped_models
+from albert_tf.io import checksums
+from tools import shipped_model
+
+NAME = "wikipedia_small"
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_its_card_has_its_digests_and_it_is_small(name):
+    folder = shipped_models()[name]
+    card = (folder / "README.md").read_text("utf-8")
+    listed = checksums.read(folder)
+    assert listed["model.weights.h5"] in card
+    assert listed["spiece.model"] in card
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 4e6
+    assert "license: " in card
+
+
+def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert local_directory(NAME) == str(shipped_models()[NAME])
+    (tmp_path / NAME).mkdir()
+    assert local_directory(NAME) == NAME
+
+
+def test_the_names_are_listed(capsys):
+    commands.main(["albert-tf", "models"])
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1 + len(RELEASED_SIZES)
+    name, parameters, *source = rows[0].split()
+    model = albert_tf.AlbertModel.from_pretrained(name)
+    assert int(parameters.replace(",", "")) == model.count_params()
+    assert source == ["in", "this", "package"]
+    assert rows[1].split() == [
+        "hf://albert/albert-base-v1",
+        "11,683,584",
+        "to",
+        "download",
+        "[hub]",
+    ]
+
+
+def test_it_knows_english():
+    predictor = albert_tf.Predictor(NAME, task="masked_lm")
+    found = predictor("he was born in new [MASK] city.")
+    assert "york" in found["tokens"][0][0]
+
+
+def test_halved_weights(saved_model, tmp_path):
+    source = saved_model("encoder")
+    options = {"model_dir": str(source), "to": str(tmp_path / "half")}
+    shipped_model.write_in_float16(shipped_model.ShippedModelOptions(**options))
+    half = albert_tf.bundle.open(tmp_path / "half").tensors
+    for name, value in albert_tf.bundle.open(source).tensors.items():
+        np.testing.assert_array_equal(half[name], value.astype(np.float16))
+    with h5py.File(tmp_path / "half" / "model.weights.h5") as file:
+        kinds = set()
+        file.visititems(
+            lambda _, item: kinds.add(item.dtype) if hasattr(item, "dtype") else None
+        )
+    assert kinds == {np.dtype(np.float16)}
