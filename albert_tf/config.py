@@ -436,8 +436,12 @@ class AlbertConfig(ModelConfig):
             return "gelu_erf"
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
-    def require_official_blocks(self, reader, takes=()):
-        """Refuses blocks that `reader` lacks; `takes` names fields that it supports."""
+    def unofficial_blocks(self, takes=()):
+        """Lists, as "name=value", fields of blocks that the official code lacks.
+
+        Args:
+            takes: names of fields to leave out.
+        """
         # Checkpoints can express these two.
         takes = (*takes, "parameter_sharing", "always_map_embeddings")
         changed = [
@@ -448,11 +452,7 @@ class AlbertConfig(ModelConfig):
         ]
         if self.is_gated:
             changed.append(f"hidden_act={self.hidden_act}")
-        if changed:
-            raise UserError(
-                f"{reader} cannot hold blocks with {', '.join(changed)}; leave the "
-                "model in a model directory, or train one with official blocks."
-            )
+        return changed
 
     @property
     def is_roberta(self) -> bool:

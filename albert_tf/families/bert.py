@@ -19,6 +19,7 @@ from albert_tf.families.albert import AlbertFamily
 from albert_tf.families.albert import entries_of
 from albert_tf.families.albert_names import BLOCK
 from albert_tf.families.albert_names import TABLES
+from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.base import OUR_ACTIVATIONS
 from albert_tf.families.base import NameTable
 from albert_tf.families.base import check_config
@@ -187,24 +188,18 @@ class RobertaFamily(BertFamily):
             max_position_embeddings=rows - padding - 1,
         )
 
+    def holds(self, config):
+        official = not config.unofficial_blocks((*HUGGINGFACE_FIELDS, "padding_idx"))
+        # Its embeddings are as wide as its layers, which have a block each.
+        is_plain = not config.has_embedding_mapping and config.inner_group_num == 1
+        return official and is_plain
+
     def tensors_from_huggingface(self, tensors, head_names, path, is_tied=True):
         tensors = {_our_head(name): tensor for name, tensor in tensors.items()}
         return super().tensors_from_huggingface(tensors, head_names, path, is_tied)
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts to one layer per block; drops a pooler that Hugging Face lacks.
-
-        Raises:
-            UserError: embeddings that are not as wide as the layers, or several blocks
-                per layer.
-        """
-        if config.has_embedding_mapping or config.inner_group_num > 1:
-            raise UserError(
-                "Hugging Face's RoBERTa has embeddings as wide as its layers, and one "
-                "block a layer; write the model as a model directory."
-            )
-        fields = (*HUGGINGFACE_FIELDS, "padding_idx")
-        config.require_official_blocks("Hugging Face's RoBERTa", fields)
+        """Converts to one layer per block; drops a pooler that Hugging Face lacks."""
         config, tensors = as_unshared(config, tensors)
         is_classifier = architecture == _CLASSIFIER
         has_pooler = is_classifier or architecture in _POOLED
@@ -225,14 +220,15 @@ ROBERTA = RobertaFamily()
 
 def readable_families():
     """Lists the families whose checkpoints can be read, starting with the models'."""
-    return [*registry.families(), BERT, ROBERTA]
+    return [*registry.families(), BERT, ROBERTA, ALBERT_TF]
 
 
 def family_that_writes(model):
     """Returns the `ModelFamily` that writes a model in Hugging Face's format."""
     config = model.config
     is_roberta = isinstance(config, AlbertConfig) and config.is_roberta
-    return ROBERTA if is_roberta else model.family
+    family = ROBERTA if is_roberta else model.family
+    return family if family.holds(config) else ALBERT_TF
 
 
 def _our_head(name):
