@@ -518,6 +518,7 @@ def save(model, directory, tokenizer, training_info, form):
     parts = {
         *itertools.chain(*_SEARCHED.values()),
         *(family.config_file for family in readable_families()),
+        *itertools.chain(*(family.program_files for family in readable_families())),
         *sentence_transformers.FILES,
         *vocabulary,
     }

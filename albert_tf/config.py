@@ -520,8 +520,12 @@ class AlbertConfig(ModelConfig):
             return self.pooler_act
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
-    def require_official_blocks(self, reader, takes=()):
-        """Refuses blocks that `reader` lacks; `takes` names fields that it supports."""
+    def unofficial_blocks(self, takes=()):
+        """Lists, as "name=value", fields of blocks that the official code lacks.
+
+        Args:
+            takes: names of fields to leave out.
+        """
         # Checkpoints can express these two.
         takes = (*takes, "parameter_sharing", "always_map_embeddings")
         changed = [
@@ -534,11 +538,7 @@ class AlbertConfig(ModelConfig):
             changed.append(f"hidden_act={self.hidden_act}")
         if not self.type_vocab_size and "type_vocab_size" not in takes:
             changed.append("type_vocab_size=0")
-        if changed:
-            raise UserError(
-                f"{reader} cannot hold blocks with {', '.join(changed)}; leave the "
-                "model in a model directory, or train one with official blocks."
-            )
+        return changed
 
     @property
     def is_roberta(self) -> bool:

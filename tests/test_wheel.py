@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -87,5 +86,6 @@ def test_the_page_of_an_index_links_to_no_file(wheel):
         page = archive.read(name).decode()
     assert "docs/finetuning.md" in page
     assert not re.findall(r"\]\((?!https?://)[^)]*\)", page)
+    assert "albert_tf/families/remote_code/modeling_albert_tf.py" in names
     top = {name.split("/")[0] for name in names} - {name.split("/")[0]}
     assert top == {"albert_tf", "data_pipeline"}

@@ -173,6 +173,7 @@ def _read_file(path):
 def save_huggingface(model, directory, tokenizer=None):
     """Writes `config.json` and `model.safetensors` that `transformers` loads.
 
+    Blocks that none of its classes computes bring a program; see `families.albert_tf`.
     A model that shares only some sublayers gets as many groups as layers; a model
     without an embedding mapping gets the identity. Unused weights that were missing
     when the model was loaded are not written. `config.json` has the special tokens of
@@ -195,7 +196,7 @@ def save_huggingface(model, directory, tokenizer=None):
         name.removeprefix(prefix) if bare else name: np.ascontiguousarray(array)
         for name, array in theirs.items()
     }
-    data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
+    weights = safetensors.numpy.save(tensors, metadata={"format": "pt"})
     entries = {
         "architectures": [family.architecture(architecture)],
         "model_type": family.huggingface_type,
@@ -204,10 +205,12 @@ def save_huggingface(model, directory, tokenizer=None):
         **model.head_config_to_huggingface(),
     }
     with ChecksummedFolder(directory) as folder:
-        folder.write(WEIGHTS_FILE, data)
+        folder.write(WEIGHTS_FILE, weights)
         folder.write_json(CONFIG_FILE, entries)
         for name, values in model.huggingface_files().items():
             folder.write_json(name, values)
+        for name, data in family.programs().items():
+            folder.write(name, data)
 
 
 def _safetensors():

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
 from albert_tf.families.albert_names import NAMES
 from albert_tf.families.base import THEIR_ACTIVATIONS
 from albert_tf.families.base import ModelFamily
@@ -20,7 +21,7 @@ _READ = ("hidden_act", "layer_norm_eps", "classifier_dropout_prob")
 HUGGINGFACE_FIELDS = ("layer_norm_eps", "tie_word_embeddings")
 _SPECIAL_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 # Hugging Face's models whose encoder has no pooler.
-_UNPOOLED = tuple(
+UNPOOLED = tuple(
     f"AlbertFor{head}"
     for head in ("MaskedLM", "QuestionAnswering", "TokenClassification")
 )
@@ -46,8 +47,16 @@ class AlbertFamily(ModelFamily):
         """Makes one group per layer if layers share only some sublayers."""
         if OUTPUT_EMBEDDINGS.official not in tensors:
             config = dataclasses.replace(config, tie_word_embeddings=True)
-        config.require_official_blocks("A checkpoint of the official code")
+        if changed := config.unofficial_blocks():
+            raise UserError(
+                "A checkpoint of the official code cannot hold blocks with "
+                f"{', '.join(changed)}; leave the model in a model directory, write "
+                "the format huggingface, or train one with official blocks."
+            )
         return unshare(config, tensors)
+
+    def holds(self, config):
+        return not config.unofficial_blocks(HUGGINGFACE_FIELDS)
 
     def config_from_huggingface(self, entries, path):
         check_config(entries, path, {*SAME_KEYS, *_READ, *AlbertConfig.inert_keys})
@@ -60,7 +69,6 @@ class AlbertFamily(ModelFamily):
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
         """Converts like `to_official`; adds an identity as embedding mapping."""
-        config.require_official_blocks("Hugging Face's ALBERT", HUGGINGFACE_FIELDS)
         config, tensors = unshare(config, tensors)
         if not config.has_embedding_mapping:
             # Hugging Face's model always has a mapping.
@@ -71,7 +79,7 @@ class AlbertFamily(ModelFamily):
                 f"{_MAPPING}/kernel": identity,
                 f"{_MAPPING}/bias": zeros,
             }
-        theirs = self._renamed(tensors, head_names, architecture not in _UNPOOLED)
+        theirs = self._renamed(tensors, head_names, architecture not in UNPOOLED)
         return {**entries_of(config, SAME_KEYS), **_SPECIAL_TOKENS}, theirs
 
     def _renamed(self, tensors, head_names, has_pooler):

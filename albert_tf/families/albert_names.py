@@ -9,7 +9,7 @@ ADAPTERS = "bert/encoder/transformer/depth_adapters"
 BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
 # The layers of a block, in order: sublayer, attribute, scope below the block's, and
-# Hugging Face's scope if their model has the layer.
+# Hugging Face's scope; their own model has no gate.
 _LAYERS = (
     ("attention", "query", "attention_1/self/query", "attention.query"),
     ("attention", "key", "attention_1/self/key", "attention.key"),
@@ -17,11 +17,12 @@ _LAYERS = (
     ("attention", "output_dense", "attention_1/output/dense", "attention.dense"),
     ("attention", "layer_norm", "LayerNorm", "attention.LayerNorm"),
     ("feed_forward", "intermediate", "ffn_1/intermediate/dense", "ffn"),
-    ("feed_forward", "gate", "ffn_1/intermediate/gate", None),
+    ("feed_forward", "gate", "ffn_1/intermediate/gate", "ffn_gate"),
     ("feed_forward", "output_dense", "ffn_1/intermediate/output/dense", "ffn_output"),
     ("feed_forward", "layer_norm", "LayerNorm_1", "full_layer_layer_norm"),
 )
 _SCOPES_IN_BLOCK = {(kind, name): scope for kind, name, scope, _ in _LAYERS}
+_FINAL_NORM = "bert/encoder/final_LayerNorm"
 TABLES = ("word_embeddings", "token_type_embeddings", "position_embeddings")
 NAMES = NameTable(
     [
@@ -34,7 +35,16 @@ NAMES = NameTable(
         *itertools.chain.from_iterable(
             layer_names(f"{BLOCK}/{ours}", f"{_THEIR_BLOCK}.{theirs}")
             for *_, ours, theirs in _LAYERS
-            if theirs
+        ),
+        # Of blocks that no class of transformers has.
+        *layer_names(_FINAL_NORM, "albert.encoder.LayerNorm"),
+        *(
+            (
+                f"{ADAPTERS}/{ours}/{side}",
+                f"albert.encoder.depth_adapters.{theirs.rpartition('.')[2]}.{side}",
+            )
+            for *_, ours, theirs in _LAYERS
+            for side in ("down", "up")
         ),
         *((f"bert/embeddings/{n}", f"albert.embeddings.{n}.weight") for n in TABLES),
     ]
@@ -57,7 +67,7 @@ def encoder_variables(albert):
             variables |= _sublayer_variables(key, kind, sublayer)
     if transformer.adapters is not None:
         variables |= _adapter_variables(transformer.adapters)
-    variables |= _variables_of("bert/encoder/final_LayerNorm", transformer.final_norm)
+    variables |= _variables_of(_FINAL_NORM, transformer.final_norm)
     variables |= _variables_of("bert/pooler/dense", albert.pooler)
     return variables | _variables_of("bert/pooler/LayerNorm", albert.pooler_norm)
 

@@ -72,6 +72,8 @@ class ModelFamily(abc.ABC):
         known_heads: official name prefixes of heads, which a model without them skips.
         alone: config fields that a model of independent texts needs to differ from
             pretraining, with their values.
+        program_files: names of the Python files that Hugging Face's directories of
+            these models bring.
     """
 
     config_class: type
@@ -83,6 +85,7 @@ class ModelFamily(abc.ABC):
     tied: Mapping
     known_heads: tuple
     alone: Mapping = types.MappingProxyType({})
+    program_files: tuple = ()
 
     @property
     def read_as(self):
@@ -122,6 +125,14 @@ class ModelFamily(abc.ABC):
         Returns:
             (config, tensors) that the official code can express.
         """
+
+    def holds(self, config):
+        """Returns whether Hugging Face's model computes what `config` describes."""
+        return True
+
+    def programs(self):
+        """Returns `program_files` by name, as bytes."""
+        return {}
 
     def architecture(self, name):
         """Returns this family's Hugging Face class for the class `name` here."""

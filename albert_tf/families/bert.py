@@ -134,19 +134,13 @@ class BertFamily(AlbertFamily):
         """Reverts `names_from_huggingface` for a model class of this package."""
         return tensors
 
-    def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts to one layer per block; drops a pooler that Hugging Face lacks.
+    def holds(self, config):
+        # Its embeddings are as wide as its layers, which have a block each.
+        is_plain = not config.has_embedding_mapping and config.inner_group_num == 1
+        return is_plain and not config.unofficial_blocks(self.takes)
 
-        Raises:
-            UserError: embeddings that are not as wide as the layers, several blocks
-                per layer, or a field that Hugging Face's model lacks.
-        """
-        if config.has_embedding_mapping or config.inner_group_num > 1:
-            raise UserError(
-                f"Hugging Face's {self.title} has embeddings as wide as its layers, "
-                "and one block a layer; write the model as a model directory."
-            )
-        config.require_official_blocks(f"Hugging Face's {self.title}", self.takes)
+    def to_huggingface(self, config, tensors, head_names, architecture=None):
+        """Converts to one layer per block; drops a pooler that Hugging Face lacks."""
         config, tensors = as_unshared(config, tensors)
         theirs = self._renamed(tensors, head_names, architecture in self.pooled)
         return self.entries_of(config), self.names_to_huggingface(theirs, architecture)

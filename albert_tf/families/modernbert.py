@@ -204,26 +204,17 @@ class ModernBertFamily(BertFamily):
             **{"cls_token_id": first, "eos_token_id": last, "sep_token_id": last},
         }
 
+    def holds(self, config):
+        is_alike = config.has_bias("norm") == config.has_bias("norm", in_block=False)
+        is_fixed = all(getattr(config, n) == value for n, value in _FIXED.items())
+        return is_alike and is_fixed and config.is_gated and super().holds(config)
+
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts like `BertFamily`'s; refuses heads and blocks of other models."""
+        """Converts like `BertFamily`'s; refuses heads of other models."""
         if architecture not in (*self.pooled, *self.unpooled):
             raise UserError(
                 f"Hugging Face's {self.title} has no class like {architecture}; write "
                 "the model as a model directory, or as an AlbertForMaskedLM."
-            )
-        is_alike = config.has_bias("norm") == config.has_bias("norm", in_block=False)
-        others = [
-            f"{name}={getattr(config, name)}"
-            for name, value in _FIXED.items()
-            if getattr(config, name) != value
-        ]
-        if not config.is_gated:
-            others.append(f"hidden_act={config.hidden_act}")
-        if others or not is_alike:
-            raise UserError(
-                f"Hugging Face's {self.title} cannot hold blocks with "
-                f"{', '.join(others) or 'use_bias=False'}; write the model as a model "
-                "directory."
             )
         return super().to_huggingface(config, tensors, head_names, architecture)
 

@@ -69,13 +69,6 @@ def test_shared_layers_are_written_one_by_one(tmp_path):
     np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
 
 
-def test_factorised_embeddings_are_not_written(tmp_path):
-    values = {**CONFIG.to_dict(), "embedding_size": 4}
-    model = albert_tf.AlbertModel(albert_tf.AlbertConfig.from_dict(values))
-    with pytest.raises(UserError, match="embeddings as wide as its layers"):
-        model.save_pretrained(tmp_path, format="huggingface")
-
-
 def test_config_json_of_theirs():
     entries = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2}
     config = ROBERTA.config_from_huggingface(entries, "config.json")
