@@ -17,7 +17,7 @@ _ROOT = pathlib.Path(__file__).parent.parent
 _GOLDEN = _ROOT / "tests" / "golden" / "defaults.json"
 # Python calls these with values alone, too.
 _TAKE_POSITIONS = {
-    *("ConvertOptions", "DescribeOptions", "EmbedOptions", "EvaluateOptions"),
+    *("ConvertOptions", "EmbedOptions", "EvaluateOptions"),
     *("ExportOptions", "FillMaskOptions", "MinimalPairsOptions"),
 }
 _CALLED = (

@@ -38,8 +38,7 @@ _AUTO_MAP = {
     "AutoConfig": f"{_CONFIGURATION}.AlbertTfConfig",
     **{auto: f"{_MODELING}.{name}" for auto, name in _CLASSES.items()},
 }
-# Fields that only models of other libraries have, beside the blocks of these.
-_OF_OTHERS = {
+OF_OTHERS = {
     "unbiased",
     "norms_first_input",
     "rotary_base",
@@ -48,7 +47,8 @@ _OF_OTHERS = {
     "pooler_act",
     "pooler_norm",
 }
-_FIELDS = {field.name for field in dataclasses.fields(AlbertConfig)} - _OF_OTHERS
+"""Fields of which this form holds the defaults; other libraries' models need others."""
+_FIELDS = {field.name for field in dataclasses.fields(AlbertConfig)} - OF_OTHERS
 _READ = ("auto_map", "classifier_dropout_prob")
 
 
@@ -94,7 +94,7 @@ class AlbertTfFamily(AlbertFamily):
         theirs = self._renamed(tensors, head_names, architecture not in UNPOOLED)
         theirs.pop("predictions.decoder.bias", None)  # the projection has none here
         entries = {
-            **config.to_dict(),
+            **{n: v for n, v in config.to_dict().items() if n in _FIELDS},
             "pad_token_id": config.padding_idx or 0,
             "auto_map": _AUTO_MAP,
         }
