@@ -89,9 +89,13 @@ COMMANDS = {
         "albert_tf.commands.convert:main",
         "Convert between official, Hugging Face and our own checkpoints.",
     ),
+    "compare": (
+        "albert_tf.commands.compare:main",
+        "Show runs side by side: settings, minutes, losses, scores, curves.",
+    ),
     "describe": (
         "albert_tf.commands.describe:main",
-        "Count parameters, memory and operations.",
+        "Count parameters and operations; estimate memory and hours.",
     ),
 }
 """Each command's "module:function", which takes a command line whose first item names
