@@ -55,6 +55,7 @@ _ELSEWHERE = {
     "text_length_serving.py",
     "tokenizer.json",
     "tokenizer_config.json",
+    "trackers.json",
     "train_minutes.json",
     "training_info.json",
     "xlnet_config.json",

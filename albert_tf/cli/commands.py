@@ -95,10 +95,13 @@ COMMANDS = {
     "models": (
         "albert_tf.commands.models:main",
         "List the models that have a name.",
+    "compare": (
+        "albert_tf.commands.compare:main",
+        "Show runs side by side: settings, minutes, losses, scores, curves.",
     ),
     "describe": (
         "albert_tf.commands.describe:main",
-        "Count parameters, memory and operations.",
+        "Count parameters and operations; estimate memory and hours.",
     ),
 }
 """Each command's "module:function", which takes a command line whose first item names

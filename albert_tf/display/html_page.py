@@ -1,4 +1,4 @@
-"""An HTML page that shows a model's mistakes."""
+"""HTML pages: a model's mistakes, and runs side by side."""
 
 import html
 import itertools
@@ -25,6 +25,12 @@ h1 {{ font-size: 1.5em; }}
 h2 {{ font-size: 1em; margin: 0.5em 0; }}
 .id {{ color: var(--faint); font-weight: normal; }}
 .context {{ white-space: pre-wrap; }}
+table {{ border-collapse: collapse; font-size: 0.9em; }}
+th, td {{ border-bottom: 1px solid var(--line); padding: 0.2em 0.8em;
+         text-align: right; }}
+th:first-child, td:first-child {{ text-align: left; }}
+.scrolled {{ overflow-x: auto; }}
+svg {{ width: 100%; height: auto; background: white; }}
 mark {{ color: inherit; padding: 0.1em 0; }}
 .gold {{ background: var(--gold); }}
 .predicted {{ background: var(--predicted); text-decoration: underline dotted; }}
@@ -67,6 +73,16 @@ def article(heading, identity, facts, context):
         facts=facts,
         context=context,
     )
+
+
+def table(header, rows):
+    """Renders a table; `header` is a list of HTML, `rows` are lists of text."""
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    body = "\n".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
+        for row in rows
+    )
+    return f'<div class="scrolled"><table>\n<tr>{head}</tr>\n{body}\n</table></div>'
 
 
 def isolated(text):

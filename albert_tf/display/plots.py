@@ -26,8 +26,17 @@ COLOURS = {
 """The colour of each kind of curve in every plot. Readers who confuse red and green can
 tell them apart (Okabe and Ito, Color Universal Design)."""
 
+_OF_RUNS = [name for name in COLOURS if name != "majority"]
+_DASHES = ("solid", "dashed", "dotted")
+
 HELD_OUT_SHARES = "Oranges"
 """The colour map for shares of held-out rows, from none to all."""
+
+
+def run_style(number):
+    """Returns the colour and the dashes of one of several runs, counted from 0."""
+    colour = COLOURS[_OF_RUNS[number % len(_OF_RUNS)]]
+    return colour, _DASHES[number // len(_OF_RUNS) % len(_DASHES)]
 
 
 def write_plot(path, draw, size=(6.4, 4.8), labels=()):
@@ -63,6 +72,31 @@ def write_plot(path, draw, size=(6.4, 4.8), labels=()):
     figure.savefig(picture, format="png")
     write_atomically(path, picture.getvalue())
     return True
+
+
+def svg(draw, size):
+    """Draws a picture for an HTML page.
+
+    Letters stay text, which a browser shows in fonts of its own.
+
+    Args:
+        draw: called with the `matplotlib.figure.Figure` to draw on.
+        size: width and height in inches.
+
+    Returns:
+        The element `<svg>`; None without matplotlib, after logging how to install it.
+    """
+    if Figure is None:
+        _say_how_to_get_them()
+        return None
+    picture = io.BytesIO()
+    # The salt makes the ids of elements the same in every process.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "albert-tf"}):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        figure.savefig(picture, format="svg", metadata={"Date": None})
+    text = picture.getvalue().decode()
+    return text[text.index("<svg") :]
 
 
 def _write_legend(path, figure, numbers, labels):

@@ -69,7 +69,7 @@ class Checkpointing:
         self._step = None
 
     def _new_manager(self, keep):
-        with storage.os_errors():
+        with storage.os_errors(self.directory):
             if self._paths:
                 _write_list(self.directory, self._complete() or self._paths)
             for pattern in _UNFINISHED:
@@ -99,7 +99,7 @@ class Checkpointing:
         for carried in self._carried:
             carried.collect()  # from all processes
         if self._manager:
-            with storage.os_errors():
+            with storage.os_errors(self.directory):
                 self._manager.save(checkpoint_number=step)
         self._step = step
 
@@ -162,10 +162,7 @@ class Checkpointing:
         return None
 
     def _check_same_run(self, path):
-        record = tf.train.Checkpoint(data_record=self._record)
-        # `restore` reports files that cannot be read.
-        with contextlib.suppress(*_UNUSABLE):
-            record.read(path).expect_partial()
+        self._record.read(path)
         self._record.check(self.directory)
 
 
@@ -219,6 +216,16 @@ class RunRecord(tf.train.experimental.PythonState):
     def deserialize(self, text):
         """Keeps the saved identity for `check`."""
         self._saved = json.loads(text)
+
+    def read(self, path):
+        """Reads what is saved with a checkpoint; `restore` reports unreadable files."""
+        with contextlib.suppress(*_UNUSABLE):
+            tf.train.Checkpoint(data_record=self).read(path).expect_partial()
+
+    @property
+    def facts(self):
+        """The saved `stored_values`; empty before `read`, or of the first format."""
+        return self._saved.get("facts", {}) if "format" in self._saved else {}
 
     def check(self, directory):
         """Compares the identity with a checkpoint's; see `check_identity`.

@@ -80,7 +80,7 @@ class ExecutionFlags:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainerFlags:
-    """Output and checkpoints."""
+    """Output, checkpoints and trackers."""
 
     output_dir: str = changeable(
         "Folder to write the model, its checkpoints and its reports to."
@@ -96,6 +96,11 @@ class TrainerFlags:
         "shows its progress and obeys signals between two calls.",
         1000,
         minimum=1,
+    )
+    track: str | None = changeable(
+        "Trackers that follow the run beside TensorBoard: wandb, mlflow, or both "
+        "separated by a comma. A continued run goes on in the same tracked run.",
+        None,
     )
 
 

@@ -111,6 +111,13 @@ class Trainer:
         checkpointing = self._checkpointing(stages)
         # Nobody reads the folder before the one who writes has the lock.
         self._check_same_step()
+        with self.reporter.tracking():
+            self._run(stages, checkpointing, eval_dataset, save_best)
+            self._evaluate(eval_dataset, save_best)
+        self.reporter.finish()
+
+    def _run(self, stages, checkpointing, eval_dataset, save_best):
+        """Trains up to the last step, with evaluations and checkpoints in between."""
         with (
             checkpointing.told_of_when_stopped(),
             Interruption() as interruption,
@@ -132,8 +139,6 @@ class Trainer:
                 self._leave_if_asked(interruption, checkpointing)
             checkpointing.save(self.step)  # First: an evaluation can be made again.
             self._leave_if_asked(interruption, checkpointing)
-        self._evaluate(eval_dataset, save_best)
-        self.reporter.finish()
 
     def _leave_if_asked(self, interruption, checkpointing):
         signal = max(self._workers.all_values(interruption.signal or 0))

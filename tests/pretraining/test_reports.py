@@ -13,11 +13,13 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf.commands.compare import main as compare
 from albert_tf.display import plots
 from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.errors import UserError
+from tests.trackers import FakeWandb
 
 
 def tags(directory):
@@ -32,8 +34,12 @@ def tags(directory):
 
 @pytest.mark.slow
 @pytest.mark.pictures
-def test_the_files_of_a_run(run, reading_only, lines, material, tmp_path):
+def test_the_files_of_a_run(
+    run, reading_only, lines, material, tmp_path, monkeypatch, capsys
+):
     """Of one that was continued, with every flag of looking in its second part."""
+    wandb = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
     with reading_only():
         run(num_train_steps=2, eval_file=None)
     output = tmp_path / "model"
@@ -46,6 +52,7 @@ def test_the_files_of_a_run(run, reading_only, lines, material, tmp_path):
         num_train_steps=10,
         iterations_per_loop=100,
         eval_steps=10,
+        track="wandb",
     )
     found = tags(output)
     assert found["variables/trust_ratio"] == [5, 10]
@@ -53,6 +60,13 @@ def test_the_files_of_a_run(run, reading_only, lines, material, tmp_path):
     assert sorted(found["loss"]) == [2, 4, 5, 6, 7, 9, 10]
     assert sorted(found["model_flop_utilisation"]) == [4, 5, 6, 7, 9, 10]
     assert list((output / "profile").rglob("*.xplane.pb"))
+    tracked = {step for _, step, values in wandb.logged if "train/loss" in values}
+    assert tracked == {4, 5, 6, 7, 9, 10}
+    assert any("eval/masked_lm_accuracy" in values for *_, values in wandb.logged)
+    assert wandb.begun[0]["config"]["train_batch_size"] == 16
+    capsys.readouterr()
+    compare(["compare", str(output)])
+    assert "held out: masked_lm_accuracy" in capsys.readouterr().out
     (last,) = (line for line in lines if line.startswith("training: 10/10"))
     for part in ("MLM", "SOP", "sequences/s", "tokens/s", "MFU", "ETA"):
         assert part in last

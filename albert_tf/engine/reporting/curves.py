@@ -1,4 +1,4 @@
-"""A plot of a run: measurements against the step."""
+"""Plots of runs: measurements against the step."""
 
 import math
 import os
@@ -8,6 +8,8 @@ import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event
 
 from albert_tf.display.plots import COLOURS
+from albert_tf.display.plots import run_style
+from albert_tf.display.plots import svg
 from albert_tf.display.plots import write_plot
 from albert_tf.io import storage
 
@@ -34,11 +36,7 @@ def write_curves(directory, evaluations, evaluated="held out"):
         evaluated: the data of the evaluations, a name in `COLOURS`.
     """
     train = training_scalars(os.path.join(directory, "train"))
-    held_out = {}
-    for entry in evaluations:
-        for name, value in entry.items():
-            if name not in ("step", "train_seconds"):
-                held_out.setdefault(name, {})[entry["step"]] = value
+    held_out = evaluated_values(evaluations)
     majority = {
         name.replace(_MAJORITY, ""): held_out.pop(name)
         for name in list(held_out)
@@ -58,6 +56,40 @@ def write_curves(directory, evaluations, evaluated="held out"):
 
     size = (4 * _COLUMNS, 3 * rows)
     write_plot(os.path.join(directory, "curves.png"), draw, size, titles)
+
+
+def evaluated_values(evaluations):
+    """Sorts the entries of a `history.json` as `training_scalars` are."""
+    found = {}
+    for entry in evaluations:
+        for name, value in entry.items():
+            if name not in ("step", "train_seconds"):
+                found.setdefault(name, {})[entry["step"]] = value
+    return found
+
+
+def runs_picture(runs):
+    """Draws the curves of several `RecordedRun`s: one panel per value; see `svg`."""
+    panels = {}
+    for kind in ("held_out", "training"):
+        for number, run in enumerate(runs):
+            for name, values in getattr(run, kind).items():
+                if name not in _LEFT_OUT and _MAJORITY not in name:
+                    title = f"{name}, {kind.replace('_', ' ')}"
+                    panels.setdefault(title, {})[number] = sorted(values.items())
+    rows = math.ceil(len(panels) / _COLUMNS)
+
+    def draw(figure):
+        for place, (title, found) in enumerate(panels.items(), start=1):
+            axes = figure.add_subplot(rows, _COLUMNS, place)
+            axes.set_title(title, fontsize="medium", parse_math=False)
+            axes.set_xlabel("step")
+            for number, points in found.items():
+                colour, dashes = run_style(number)
+                style = {"color": colour, "linestyle": dashes}
+                axes.plot(*zip(*points, strict=True), marker=".", markersize=3, **style)
+
+    return svg(draw, (4 * _COLUMNS, 3 * rows)) if panels else None
 
 
 def draw_curves(axes, curves):

@@ -1,4 +1,4 @@
-"""Reports of a run: progress, TensorBoard and the history of evaluations."""
+"""Reports of a run: progress, TensorBoard, trackers and the history of evaluations."""
 
 import contextlib
 import importlib.metadata
@@ -14,6 +14,9 @@ from albert_tf.display.progress import Progress
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.reporting.summaries import StepProfiler
+from albert_tf.engine.reporting.trackers import parsed
+from albert_tf.engine.reporting.trackers import tracking
+from albert_tf.engine.resumption import stored_values
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
 
 _SHORT_NAMES = {
@@ -37,7 +40,10 @@ class RunReporter:
         is_shown: whether this process shows and records the run; one of all does.
 
     Attributes:
-        history: the `RunHistory`, inside `reporting`.
+        history: the `RunHistory`, from `reporting` on.
+
+    Raises:
+        UserError: a tracker is unknown, or its package is missing.
     """
 
     def __init__(self, model, optimizer, options, is_shown):
@@ -46,14 +52,25 @@ class RunReporter:
         self._options = options
         self._is_shown = is_shown
         self._profiler = StepProfiler(options.output_dir, options.profile_range())
+        self._trackers = parsed(options.track) if is_shown else ()
+        self._track = None
         self.history = None
         self._progress = None
+
+    @contextlib.contextmanager
+    def tracking(self):
+        """Opens the trackers of the run inside a `with` block around `reporting`."""
+        options = self._options
+        settings = stored_values(options.identity)
+        with tracking(self._trackers, options.output_dir, settings) as self._track:
+            yield
 
     @contextlib.contextmanager
     def reporting(self, step):
         """Reports the run inside a `with` block that begins at `step`."""
         last = self._options.num_train_steps
-        self.history = RunHistory(self._options.output_dir, step, self._is_shown)
+        directory = self._options.output_dir
+        self.history = RunHistory(directory, step, self._is_shown, self._track)
         with contextlib.ExitStack() as stack:
             stack.callback(self._profiler.stop)
             if self._is_shown and step < last:

@@ -42,14 +42,16 @@ class RunHistory:
         directory: the run's directory.
         step: where the run continues; later entries of an earlier attempt are dropped.
         writes: whether to write anything; False in all but one process of a run.
+        track: a function of a step and `{name: number}` that trackers have; or None.
     """
 
-    def __init__(self, directory, step, writes=True):
+    def __init__(self, directory, step, writes=True, track=None):
         self._directory = directory
+        self._track = track
         earlier = read_history(os.path.join(directory, _HISTORY))
         self.evaluations = [entry for entry in earlier if entry["step"] <= step]
         self._writes = writes
-        with storage.os_errors():
+        with storage.os_errors(directory):
             self._writers = {
                 kind: tf.summary.create_file_writer(os.path.join(directory, kind))
                 if writes
@@ -58,7 +60,10 @@ class RunHistory:
             }
 
     def write_scalars(self, kind, step, values):
-        """Writes TensorBoard scalars; `kind` is "train" or "eval"."""
+        """Writes scalars for TensorBoard and trackers; `kind` is "train" or "eval"."""
+        if self._track:
+            named = {f"{kind}/{name}": float(value) for name, value in values.items()}
+            self._track(step, named)
         with self._writing(kind):
             for name, value in values.items():
                 value = tf.constant(value, tf.float32)
@@ -75,7 +80,7 @@ class RunHistory:
 
     @contextlib.contextmanager
     def _writing(self, kind):
-        with storage.os_errors(), self._writers[kind].as_default():
+        with storage.os_errors(self._directory), self._writers[kind].as_default():
             yield
             self._writers[kind].flush()
 

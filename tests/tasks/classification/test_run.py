@@ -5,10 +5,12 @@ import json
 import math
 import os
 import shutil
+import sys
 
 import pytest
 import tensorflow as tf
 
+from albert_tf.commands.compare import main as compare
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -18,6 +20,7 @@ from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import FINISHED
+from tests.trackers import FakeWandb
 
 
 def _results(out):
@@ -69,6 +72,24 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     (asked,) = exported
     assert asked.model_dir == str(out / "model")
     assert asked.export_dir == str(out.parent / "served")
+
+
+@pytest.mark.slow
+def test_fine_tuning_is_tracked_and_compared(flags, monkeypatch, capsys):
+    wandb = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    steps = {"train_step": 2, "save_checkpoints_steps": 2}
+    out = flags(do_train=True, do_eval=True, track="wandb", **steps)
+    values = {name for *_, found in wandb.logged for name in found}
+    assert {"train/loss", "eval/accuracy"} <= values
+    assert wandb.begun[0]["config"]["learning_rate"] > 0
+    assert wandb.ended == [0]
+    other = shutil.copytree(out, out.parent / "other")
+    capsys.readouterr()
+    compare(["compare", str(out), str(other)])
+    printed = capsys.readouterr().out
+    assert "held out: accuracy" in printed and "result: eval_accuracy" in printed
+    assert "learning_rate" not in printed  # the same in both
 
 
 @pytest.mark.slow
