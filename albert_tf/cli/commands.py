@@ -95,6 +95,7 @@ COMMANDS = {
     "models": (
         "albert_tf.commands.models:main",
         "List the models that have a name.",
+    ),
     "compare": (
         "albert_tf.commands.compare:main",
         "Show runs side by side: settings, minutes, losses, scores, curves.",
