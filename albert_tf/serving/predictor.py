@@ -118,6 +118,9 @@ class Predictor:
     def __call__(self, *texts: str, batch_size: int = ...) -> Answer: ...
 
     @overload
+    def __call__(self, *texts: list[str], batch_size: int = 32) -> list[Answer]: ...
+
+    @overload
     def __call__(
         self, *texts: Any, batch_size: int = ..., **named_texts: Any
     ) -> Any: ...
