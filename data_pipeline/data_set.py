@@ -227,7 +227,7 @@ def _check_records(path):
 
 
 def _of_pattern(pattern):
-    with storage.remote_files() as gfile:
+    with storage.remote_files(pattern) as gfile:
         is_folder = gfile.isdir(pattern)
         return _files_of(pattern) if is_folder else _files_matching(pattern)
 

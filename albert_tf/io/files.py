@@ -48,7 +48,10 @@ def replacing_file(path):
     storage.make_folder(os.path.dirname(path) or ".")
     if storage.is_remote(path):
         temporary = _temporary_name(path)
-        with tempfile.NamedTemporaryFile() as local, storage.remote_files() as gfile:
+        with (
+            tempfile.NamedTemporaryFile() as local,
+            storage.remote_files(path) as gfile,
+        ):
             yield local
             local.flush()
             gfile.copy(local.name, temporary)

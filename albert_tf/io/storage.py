@@ -20,6 +20,9 @@ _GLOB_SIGNS = re.compile(r"[*?\[\\]")
 _LEADS_AWAY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\\\0]")
 # TensorFlow adds the place in the graph to a message.
 _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
+# A bucket's answer, of which one line is for people, and the path, on lines of its own.
+_ANSWER = re.compile(r" with body '.*?\"message\": \"(.*?)\".*?'(?=\n|$)", re.DOTALL)
+_PLACE = re.compile(r"\s*\n\s*when ")
 
 
 def is_remote(path):
@@ -37,16 +40,23 @@ def require_disk(flag, path):
 
 
 @contextlib.contextmanager
-def os_errors():
-    """Turns TensorFlow's errors about files into `OSError`s."""
+def os_errors(path=None):
+    """Turns TensorFlow's errors about files into `OSError`s.
+
+    Args:
+        path: the file or folder, which the error names unless its reason does.
+    """
     import tensorflow as tf
 
     try:
         yield
     except tf.errors.OpError as error:
         message = _IN_THE_GRAPH.sub("", error.message or type(error).__name__)
+        message = _PLACE.sub(", when ", _ANSWER.sub(r" (\1)", message))
         reason = message.splitlines()[0]
-        raise OSError(errno.EIO, reason) from error
+        if path is None or os.fspath(path) in reason:
+            raise OSError(errno.EIO, reason) from error
+        raise OSError(errno.EIO, reason, os.fspath(path)) from error
 
 
 @contextlib.contextmanager
@@ -66,11 +76,11 @@ def naming(path, temporary=None):
 
 
 @contextlib.contextmanager
-def remote_files():
-    """Yields `tf.io.gfile`; its errors become `OSError`s."""
+def remote_files(path):
+    """Yields `tf.io.gfile`; its errors become `OSError`s that name the path."""
     import tensorflow as tf
 
-    with os_errors():
+    with os_errors(path):
         yield tf.io.gfile
 
 
@@ -88,7 +98,7 @@ def exists(path):
     """Returns whether there is a file or folder."""
     if not is_remote(path):
         return os.path.exists(path)
-    with remote_files() as gfile:
+    with remote_files(path) as gfile:
         return gfile.exists(path)
 
 
@@ -96,7 +106,7 @@ def is_folder(path):
     """Returns whether there is a folder."""
     if not is_remote(path):
         return os.path.isdir(path)
-    with remote_files() as gfile:
+    with remote_files(path) as gfile:
         return gfile.isdir(path)
 
 
@@ -116,7 +126,7 @@ def make_folder(path):
     if not is_remote(path):
         os.makedirs(path, exist_ok=True)
         return
-    with remote_files() as gfile:
+    with remote_files(path) as gfile:
         gfile.makedirs(path)
 
 
@@ -124,7 +134,7 @@ def names_in(folder):
     """Lists the names of all entries of a folder, sorted."""
     if not is_remote(folder):
         return sorted(os.listdir(folder))
-    with remote_files() as gfile:
+    with remote_files(folder) as gfile:
         return sorted(name.rstrip("/") for name in gfile.listdir(folder))
 
 
@@ -137,7 +147,7 @@ def remove_folder(path):
         return
     import tensorflow as tf
 
-    with remote_files() as gfile, contextlib.suppress(tf.errors.NotFoundError):
+    with remote_files(path) as gfile, contextlib.suppress(tf.errors.NotFoundError):
         gfile.rmtree(path)
 
 
@@ -149,7 +159,7 @@ def remove_file(path):
         return
     import tensorflow as tf
 
-    with remote_files() as gfile, contextlib.suppress(tf.errors.NotFoundError):
+    with remote_files(path) as gfile, contextlib.suppress(tf.errors.NotFoundError):
         gfile.remove(path)
 
 
@@ -163,7 +173,7 @@ def replace_folder(source, target):
         os.replace(source, target)
         return
     make_folder(target)
-    with remote_files() as gfile:
+    with remote_files(source) as gfile:
         for name in names_in(source):
             old, new = os.path.join(source, name), os.path.join(target, name)
             gfile.rename(old, new, overwrite=True)
@@ -174,7 +184,7 @@ def matching(folder, pattern):
     """Lists the paths in a folder that match a pattern such as `best-*`, sorted."""
     if not is_remote(folder):
         return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
-    with remote_files() as gfile:
+    with remote_files(folder) as gfile:
         return sorted(gfile.glob(os.path.join(escaped(folder), pattern)))
 
 
@@ -213,7 +223,7 @@ def opened(path):
         with open(path, "rb", buffering=65_536) as file:
             yield file
         return
-    with remote_files() as gfile, gfile.GFile(path, "rb") as file:
+    with remote_files(path) as gfile, gfile.GFile(path, "rb") as file:
         if not hasattr(file, "closed"):
             file.closed = False  # pyarrow asks; TensorFlow's files lack it to 2.21
         yield file
@@ -234,6 +244,6 @@ def read_locally(path):
         return
     with tempfile.TemporaryDirectory() as folder:
         local = os.path.join(folder, os.path.basename(path))
-        with remote_files() as gfile:
+        with remote_files(path) as gfile:
             gfile.copy(path, local)
         yield local

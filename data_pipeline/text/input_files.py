@@ -51,7 +51,7 @@ def matching(pattern):
     A path that exists is no glob: `corpus[1].txt` and the folder in `data[old]/*.txt`
     are taken literally.
     """
-    with storage.remote_files() as gfile:
+    with storage.remote_files(pattern) as gfile:
         if gfile.exists(pattern):
             return [pattern]
         folder, name = os.path.split(pattern)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import os
+import re
+import shlex
 
 import pytest
 
@@ -52,6 +54,25 @@ def test_two_processes_of_dask_write_the_same_files(
     assert digests(out) == digests(made(num_shards=8))
     writers = {path.read_text() for path in pids.iterdir()}
     assert len(writers) == 2 and str(os.getpid()) not in writers
+
+
+@pytest.mark.slow
+def test_workers_of_dataflow_install_what_users_have(project, tmp_path):
+    """The page's sample stages a wheel, and nothing of a checkout."""
+    stager = pytest.importorskip("apache_beam.runners.portability.stager").Stager
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    page = (project / "docs" / "data.md").read_text(encoding="utf-8")
+    sample = re.search(r"--beam_options='(--runner=DataflowRunner.*?)'", page, re.S)[1]
+    wheel = tmp_path / "albert_tf-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"")
+    sample = sample.replace("albert_tf-VERSION-py3-none-any.whl", str(wheel))
+    options = PipelineOptions(shlex.split(sample))
+    (tmp_path / "temporary").mkdir()
+    staged = stager.create_job_resources(options, str(tmp_path / "temporary"))
+    names = {name for _, name, _ in stager.extract_staging_tuple_iter(staged)}
+    assert {wheel.name, "extra_packages.txt"} <= names
+    assert not any("workflow" in name for name in names)  # of --setup_file
 
 
 @pytest.mark.slow

@@ -1,9 +1,19 @@
 """Files and folders on a disk, and in a bucket: TensorFlow's one in memory."""
 
-import pytest
+import dataclasses
 
+import pytest
+import tensorflow as tf
+
+from albert_tf.cli.command_line import run
 from albert_tf.io import storage
 from albert_tf.io.files import write_atomically
+from data_pipeline.text import input_files
+
+
+@dataclasses.dataclass(frozen=True)
+class NoFlags:
+    """The flags of a command that has none."""
 
 
 @pytest.fixture(params=["disk", "bucket"])
@@ -43,3 +53,69 @@ def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
         write_atomically(f"{folder}/{name}", name)
     assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
     assert storage.matching(f"{folder}/missing", "*") == []
+
+
+_BODY = """Error executing an HTTP request: HTTP response code 401 with body '{
+  "error": {
+    "code": 401,
+    "message": "Anonymous caller does not have storage.objects.get access.",
+    "errors": [{"reason": "required"}]
+  }
+}'"""
+
+
+@pytest.mark.parametrize(
+    "message,path,said",
+    [
+        (
+            f"{_BODY}\n\t when reading metadata of gs://b/x.json",
+            None,
+            "Error executing an HTTP request: HTTP response code 401 (Anonymous caller "
+            "does not have storage.objects.get access.), when reading metadata of "
+            "gs://b/x.json.",
+        ),
+        (
+            "Could not resolve host: www.googleapis.com\n\t when reading gs://b/",
+            "gs://b/x.json",
+            "gs://b/x.json: Could not resolve host: www.googleapis.com, when reading "
+            "gs://b/.",
+        ),
+        (
+            "gs://b/x.json does not exist",
+            "gs://b/x.json",
+            "gs://b/x.json does not exist.",
+        ),
+        ("Out of quota\nmore", "gs://b/x.json", "gs://b/x.json: Out of quota."),
+    ],
+)
+def test_errors_of_buckets_name_the_path(message, path, said, capsys):
+    def fail(options):
+        with storage.os_errors(path):
+            raise tf.errors.FailedPreconditionError(None, None, message)
+
+    with pytest.raises(SystemExit):
+        run(NoFlags, fail, argv=["x"])
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
+def test_every_question_about_a_bucket_names_it(monkeypatch):
+    def fail(*_, **__):
+        raise tf.errors.PermissionDeniedError(None, None, "No")
+
+    for name in ("exists", "isdir", "makedirs", "listdir", "remove", "glob", "copy"):
+        monkeypatch.setattr(tf.io.gfile, name, fail)
+    questions = (
+        storage.exists,
+        storage.is_folder,
+        storage.make_folder,
+        storage.names_in,
+        storage.remove_file,
+        lambda path: storage.matching(path, "*"),
+        lambda path: storage.read_locally(path).__enter__(),
+        lambda path: write_atomically(path, "text"),
+        input_files.matching,
+    )
+    for ask in questions:
+        with pytest.raises(OSError, match="No") as found:
+            ask("gs://b/x/y.json")
+        assert found.value.filename.startswith("gs://b/x")
