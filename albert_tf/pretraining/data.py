@@ -87,9 +87,9 @@ class PretrainingData:
                 raise UserError(
                     f"--eval_file={file} was made with --sentence_objective={name}, "
                     f"but the training data with {', '.join(trained)}; make both with "
-                    "one objective, pass --sentence_objective=none to train and evaluate "
-                    "the masked LM alone, or --eval_any_objective to compare two "
-                    "objectives on pairs of sentences."
+                    "one objective, pass --sentence_objective=none to train and "
+                    "evaluate the masked LM alone, or --eval_any_objective to compare "
+                    "two objectives on pairs of sentences."
                 )
 
     def sentence_terms(self):
