@@ -11,106 +11,69 @@ import pathlib
 import re
 
 import albert_tf
-from albert_tf import errors
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _GOLDEN = _ROOT / "tests" / "golden" / "defaults.json"
-# Python calls these with values alone, too.
-_TAKE_POSITIONS = {
-    *("ConvertOptions", "EmbedOptions", "EvaluateOptions"),
-    *("ExportOptions", "FillMaskOptions", "MinimalPairsOptions"),
-}
-_CALLED = (
-    *(
-        "inference.masked_words",
-        "inference.minimal_pairs",
-        "objectives.replaced_tokens",
-    ),
-    *("optimizers", "optimizers.adam", "optimizers.muon", "optimizers.schedules"),
-    "tokenization.tokenizer",
-)
-_OF_MACHINES = {"num_threads", "workers"}
+# What Python calls besides the names of the package.
+_MODULES = """
+inference.masked_words inference.minimal_pairs objectives.replaced_tokens optimizers
+optimizers.adam optimizers.muon optimizers.schedules tokenization.tokenizer
+"""
+_OF_MACHINES = ("num_threads", "workers")
+_BOUNDS = ("minimum", "maximum", "may_change")
 
 
-def _groups():
-    """Finds the classes that declare flags: `("module.Class", its own fields)`."""
+def _flags():
+    """Finds what declares flags: the class, and the default and bounds of its own."""
     texts = {
         ".".join(path.relative_to(_ROOT).with_suffix("").parts): path.read_text()
         for room in ("albert_tf", "data_pipeline")
         for path in sorted((_ROOT / room).rglob("*.py"))
     }
-    assert all(
-        "frozen=True" in made
-        for text in texts.values()
-        for made in re.findall(r"@dataclasses\.dataclass.*", text)
-    )
-    declaring = [
-        n for n, t in texts.items() if re.search(r" (option|altered|c\w+)\(", t)
-    ]
-    for module in map(importlib.import_module, declaring):
-        for name, value in vars(module).items():
-            if dataclasses.is_dataclass(value) and value.__module__ == module.__name__:
+    made = re.findall(r"@dataclasses\.dataclass.*", "\n".join(texts.values()))
+    assert len(made) > 80 and all("frozen=True" in line for line in made)
+    declares = re.compile(r" (option|altered|c\w+)\(").search
+    for name in filter(lambda name: declares(texts[name]), texts):
+        for value in vars(importlib.import_module(name)).values():
+            if dataclasses.is_dataclass(value) and value.__module__ == name:
                 own = value.__dict__.get("__annotations__", {})
                 fields = [f for f in dataclasses.fields(value) if f.name in own]
                 if fields := [f for f in fields if "minimum" in f.metadata]:
-                    yield f"{module.__name__}.{name}", fields
+                    facts = {field.name: _facts(field) for field in fields}
+                    yield f"{name}.{value.__name__}", facts
 
 
-def _of_flag(field):
-    """Lists a flag's default, its bounds, and whether a continued run may change it."""
-    is_fixed = (
-        field.default is not dataclasses.MISSING and field.name not in _OF_MACHINES
-    )
-    default = field.default if is_fixed else None
-    told = field.metadata
-    return [default, told["minimum"], told["maximum"], told["may_change"]]
+def _facts(field):
+    has_one = field.default is not dataclasses.MISSING
+    default = field.default if has_one and field.name not in _OF_MACHINES else None
+    return [default, *map(field.metadata.get, _BOUNDS), field.kw_only]
 
 
 def _functions():
-    """Yields what Python calls: the package's names, those of some modules, methods."""
-    modules = [importlib.import_module(f"albert_tf.{name}") for name in _CALLED]
+    """Yields classes, functions and methods, each with the defaults of its numbers."""
+    modules = (importlib.import_module(f"albert_tf.{m}") for m in _MODULES.split())
     values = [getattr(albert_tf, name) for name in albert_tf.__all__]
-    for value in (*values, *(v for module in modules for v in vars(module).values())):
-        members = [
-            getattr(value, name)
-            for name in dir(value)
-            if name[0] != "_" or name == "__call__"
-        ]
-        for function in (value, *members) if inspect.isclass(value) else (value,):
-            own = str(getattr(function, "__module__", "")).partition(".")[0]
-            if own == "albert_tf" and callable(function) and value != errors.UserError:
-                yield function.__qualname__, inspect.signature(function)
-
-
-def _found():
-    python = {
-        name: {
-            parameter.name: parameter.default
-            for parameter in signature.parameters.values()
-            if isinstance(parameter.default, bool | int | float | str)
-        }
-        for name, signature in _functions()
-    }
-    return {
-        **{name: {f.name: _of_flag(f) for f in fields} for name, fields in _groups()},
-        **{name: defaults for name, defaults in python.items() if defaults},
-    }
+    values += [value for module in modules for value in vars(module).values()]
+    for value in values:
+        names = [n for n in dir(value) if n[0] != "_" or n == "__call__"]
+        members = [getattr(value, n) for n in names] if inspect.isclass(value) else []
+        for one in (value, *members):
+            own = str(getattr(one, "__module__", "")).startswith("albert_tf")
+            if own and callable(one) and one is not albert_tf.UserError:
+                told = inspect.signature(one).parameters.values()
+                kinds = bool | int | float | str
+                found = {
+                    p.name: p.default for p in told if isinstance(p.default, kinds)
+                }
+                if found:
+                    yield one.__qualname__, found
 
 
 def test_defaults_are_what_they_were():
-    assert _found() == json.loads(_GOLDEN.read_text())
-
-
-def test_flags_have_no_order():
-    ordered = {
-        group.rpartition(".")[2]
-        for group, fields in _groups()
-        if not all(field.kw_only for field in fields)
-    }
-    assert ordered == _TAKE_POSITIONS
+    assert dict([*_flags(), *_functions()]) == json.loads(_GOLDEN.read_text())
 
 
 if __name__ == "__main__":
-    text = json.dumps(_found(), indent=1)
+    text = json.dumps(dict([*_flags(), *_functions()]), indent=1)
     lists = re.sub(r"\[[^]]*\]", lambda found: " ".join(found[0].split()), text)
     _GOLDEN.write_text(lists + "\n")

@@ -1,36 +1,10 @@
-"""The flags of run_race.py are the official ones, with their defaults."""
+"""The flags of run_race.py are the official ones."""
 
 import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.tasks.multiple_choice import flags
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
-
-_OFFICIAL_DEFAULTS = {
-    "task_name": "race",
-    "dropout_prob": 0.1,
-    "max_seq_length": 512,
-    "max_qa_length": 128,
-    "high_only": False,
-    "middle_only": False,
-    "do_predict": False,
-    "train_batch_size": 32,
-    "eval_batch_size": 8,
-    "predict_batch_size": 8,
-    "learning_rate": 1e-5,
-    "train_step": 12000,
-    "warmup_step": 1000,
-    "save_checkpoints_steps": 100,
-}
-
-
-def test_official_defaults():
-    options = parse(RaceOptions, ["run_race.py", "--output_dir=out"])
-    found = {name: getattr(options, name) for name in _OFFICIAL_DEFAULTS}
-    assert found == _OFFICIAL_DEFAULTS
-    # The vocabulary decides; ALBERT's are lowered, as in the official code.
-    assert options.do_lower_case is None
-
 
 _README = """
 run_race.py --albert_config_file=albert_config.json --output_dir=out

@@ -156,13 +156,6 @@ def test_flags_make_the_task(triplets, asked, vectors):
     assert (task.pooling, task.dimensions, list(examples)) == ("cls", (), ["test"])
 
 
-def test_defaults():
-    options = parse(SimilarityOptions, ["run", "--output_dir=o"])
-    assert (options.max_seq_length, options.learning_rate) == (128, 2e-5)
-    assert (options.pooling, options.normalize, options.max_score) == (None,) * 3
-    assert options.negative_column == "negative"
-
-
 @pytest.mark.slow
 def test_texts_alone_are_learned(write, flags):
     write("train.tsv", ["text"], [[row[0]] for row in pairs(32, 0)])
