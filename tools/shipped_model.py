@@ -16,7 +16,7 @@ from albert_tf.checkpoints.model_directory import WEIGHTS_FILE
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
-from albert_tf.io.checksums import NAME
+from albert_tf.io import checksums
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 
@@ -36,9 +36,9 @@ def write_in_float16(options):
         UserError: a weight exceeds the range of float16.
     """
     with replacing(options.to) as new, ChecksummedFolder(new) as folder:
-        for name in sorted(os.listdir(options.model_dir)):
-            if name == NAME:
-                continue
+        for name in checksums.read(options.model_dir):
+            if name == "history.json":
+                continue  # training_info.json has it, too
             shutil.copyfile(
                 os.path.join(options.model_dir, name), os.path.join(new, name)
             )
