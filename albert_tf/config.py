@@ -400,6 +400,7 @@ class AlbertConfig(ModelConfig):
     tie_word_embeddings: bool = True
     # RoBERTa: the id of padding, after which the positions of tokens begin.
     padding_idx: int | None = None
+    is_xlm: bool = False  # whether the RoBERTa is Hugging Face's XLM-R
     # What the pooler reads, its activation, and whether a norm follows; with the norm,
     # as in ModernBERT, it also precedes the classifiers of tokens.
     pooled_tokens: str = "first"
@@ -483,8 +484,14 @@ class AlbertConfig(ModelConfig):
         """The activation of heads, which are never gated; RoBERTa's is fixed."""
         if self.is_roberta:
             return "gelu_erf"
-        if self.pooler_norm:
+        # ModernBERT's and ELECTRA's heads have one activation.
+        if self.pooler_norm or self.pooler_act == "gelu_erf":
             return self.pooler_act
+        return self.block_act
+
+    @property
+    def block_act(self) -> str:
+        """The activation of the blocks, or of their gates."""
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
     def require_official_blocks(self, reader, takes=()):

@@ -4,12 +4,16 @@ from albert_tf.config import AlbertConfig
 from albert_tf.families import registry
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
+from albert_tf.families.bert import XLM_ROBERTA
+from albert_tf.families.distilbert import DISTILBERT
+from albert_tf.families.electra import ELECTRA
 from albert_tf.families.modernbert import MODERNBERT
 
 
 def readable_families():
     """Lists the families whose checkpoints can be read, starting with the models'."""
-    return [*registry.families(), BERT, ROBERTA, MODERNBERT]
+    others = [BERT, ROBERTA, XLM_ROBERTA, MODERNBERT, DISTILBERT, ELECTRA]
+    return [*registry.families(), *others]
 
 
 def family_that_writes(model):
@@ -17,6 +21,11 @@ def family_that_writes(model):
     config = model.config
     if not isinstance(config, AlbertConfig):
         return model.family
-    if config.is_roberta:
-        return ROBERTA
-    return MODERNBERT if config.pooler_norm else model.family
+    signs = {
+        XLM_ROBERTA: config.is_roberta and config.is_xlm,
+        ROBERTA: config.is_roberta,
+        MODERNBERT: config.pooler_norm,
+        DISTILBERT: not config.type_vocab_size,
+        ELECTRA: config.pooler_act == ELECTRA.fixed["pooler_act"],
+    }
+    return next((family for family, fits in signs.items() if fits), model.family)

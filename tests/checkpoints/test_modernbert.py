@@ -182,7 +182,7 @@ def test_other_settings_are_refused(changes, message, tmp_path):
     [
         ({"norm": "post", "norms_first_input": True}, "cannot hold blocks with norm"),
         ({"use_bias": False, "unbiased": ()}, "with use_bias=False"),
-        ({"hidden_act": "relu"}, "with hidden_act=relu"),
+        ({"hidden_act": "relu"}, "with is_gated=False"),
     ],
 )
 def test_other_blocks_are_not_written(changes, message, tmp_path):
