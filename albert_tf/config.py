@@ -355,6 +355,7 @@ class AlbertConfig(ModelConfig):
             of its own.
         padding_idx: RoBERTa: the id of padding, after which the positions of tokens
             begin; None: another architecture.
+        is_xlm: whether the RoBERTa is Hugging Face's XLM-R.
         pooled_tokens: what the pooler reads, the "first" token or the "mean" of all.
         pooler_act: activation of the pooler.
         pooler_norm: whether a norm follows the pooler; if so, as in ModernBERT, it also
@@ -435,6 +436,7 @@ class AlbertConfig(ModelConfig):
     layer_norm_eps: float = LAYER_NORM_EPS
     tie_word_embeddings: bool = True
     padding_idx: int | None = None
+    is_xlm: bool = False
     pooled_tokens: str = "first"
     pooler_act: str = "tanh"
     pooler_norm: bool = False
@@ -516,8 +518,14 @@ class AlbertConfig(ModelConfig):
         """The activation of heads, which are never gated; RoBERTa's is fixed."""
         if self.is_roberta:
             return "gelu_erf"
-        if self.pooler_norm:
+        # ModernBERT's and ELECTRA's heads have one activation.
+        if self.pooler_norm or self.pooler_act == "gelu_erf":
             return self.pooler_act
+        return self.block_act
+
+    @property
+    def block_act(self) -> str:
+        """The activation of the blocks, or of their gates."""
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
     def unofficial_blocks(self, takes=()):

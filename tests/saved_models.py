@@ -11,6 +11,7 @@ import pytest
 
 from tests.vocabularies import byte_bpe
 from tests.vocabularies import modern_bpe
+from tests.vocabularies import xlm_pieces
 
 _WORDS = "the a film plot was is and good bad very not it one . , ##s ##ing"
 _WINDOWS = {"doc_stride": 5, "max_query_length": 6}
@@ -46,6 +47,7 @@ _LOUD = {
     "multiple_choice": 60,
 }
 # The models of no task, by kind: of ALBERT's kind, and of XLNet's.
+_OF_BERT = ("bert", "distilbert", "electra")  # with BERT's vocabulary
 _PRETRAINED = {
     "encoder": ("AlbertModel", "XLNetModel"),
     "pretraining": ("AlbertForPreTraining", "XLNetLMHeadModel"),
@@ -87,6 +89,14 @@ _FAMILIES = {
         "pooler_act": "gelu_erf",
         "pooler_norm": True,
     },
+    "distilbert": {**_UNSHARED, "type_vocab_size": 0, "pooler_act": "relu"},
+    "electra": {**_UNSHARED, "embedding_size": 16, "pooler_act": "gelu_erf"},
+    "xlm-roberta": {
+        **_UNSHARED,
+        "type_vocab_size": 1,
+        "padding_idx": 1,
+        "is_xlm": True,
+    },
 }
 
 
@@ -121,19 +131,20 @@ def family_tokenizer(tmp_path_factory, vocabulary, request):
             byte_bpe(folder)
         elif family == "modernbert":
             modern_bpe(folder)
+        elif family == "xlm-roberta":
+            xlm_pieces(folder)
         else:
             (folder / "vocab.txt").write_text(vocabulary(_WORDS.split()))
         return load_tokenizer(folder)
 
-    return lambda family="albert": make("albert" if family == "bert" else family)
+    return lambda family="albert": make("albert" if family in _OF_BERT else family)
 
 
 @pytest.fixture(scope="session")
 def saved_model(tmp_path_factory, family_config, family_tokenizer):
     """Returns the folder of a tiny model.
 
-    Its kind is one of `KINDS`; its family is "albert", "bert", "roberta", "modernbert"
-    or "xlnet".
+    Its kind is one of `KINDS`; its family is "albert", "xlnet" or of `_FAMILIES`.
     """
 
     @functools.cache

@@ -117,3 +117,19 @@ def modern_bpe(folder, texts=_BYTE_BPE_TEXT, vocab_size=400):
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "[MASK]"}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return trained
+
+
+def xlm_pieces(folder, texts=(*_BYTE_BPE_TEXT, "ἄνθρωπος हिन्दी über straße")):
+    """Writes a small `sentencepiece.bpe.model` like XLM-R's into a folder."""
+    import sentencepiece
+
+    lines = [line for text in texts for line in text.splitlines()]
+    with open(folder / "sentencepiece.bpe.model", "wb") as file:
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(lines * 3),
+            model_writer=file,
+            vocab_size=120,
+            hard_vocab_limit=False,
+            normalization_rule_name="nmt_nfkc",
+            minloglevel=2,
+        )

@@ -39,6 +39,7 @@ _AUTO_MAP = {
     **{auto: f"{_MODELING}.{name}" for auto, name in _CLASSES.items()},
 }
 OF_OTHERS = {
+    "is_xlm",
     "unbiased",
     "norms_first_input",
     "rotary_base",

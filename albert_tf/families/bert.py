@@ -7,7 +7,9 @@ classifier is a dense layer, tanh and a linear layer on the first token: ALBERT'
 and classifier. Of the two formats, only RoBERTa's can also be written.
 """
 
+import dataclasses
 import re
+import types
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
@@ -72,6 +74,7 @@ def encoder_names(encoder):
     return pairs
 
 
+_CLASSIFIER = "AlbertForSequenceClassification"
 _HEADS = [
     *layer_names("cls/predictions/transform/dense", "cls.predictions.transform.dense"),
     *layer_names(
@@ -91,10 +94,17 @@ class BertFamily(AlbertFamily):
     title = "BERT"
     prefix = "Bert"  # of Hugging Face's class names
     encoder = "bert"
-    # Fields of `AlbertConfig` beyond the official ones that its form can hold.
+    # Fields of `AlbertConfig` beyond the official ones that its form can hold, and
+    # those of one value.
     takes = HUGGINGFACE_FIELDS
-    # The models that keep the pooler.
+    fixed = types.MappingProxyType({})
+    maps_embeddings = False  # whether tables of another width are mapped
+    # Beginnings of names of heads by Hugging Face's.
+    heads = types.MappingProxyType({})
+    # The models that keep the pooler; and others that Hugging Face has, if it lacks
+    # any.
     pooled = ("AlbertModel", "AlbertForMultipleChoice")
+    unpooled = None
     names = NameTable([*encoder_names("bert"), *_HEADS])
     read_as = ALBERT
     tied = {
@@ -117,7 +127,9 @@ class BertFamily(AlbertFamily):
             names = [prefix.sub("Albert", str(name)) for name in names]
         dropout = entries.get("classifier_dropout")
         if dropout is None:
-            dropout = {**_DEFAULTS, **entries}["hidden_dropout_prob"]
+            dropout = entries.get("classifier_dropout_prob")
+        if dropout is None:
+            dropout = entries.get("hidden_dropout_prob", 0.1)
         return {**entries, "architectures": names, "classifier_dropout_prob": dropout}
 
     def architecture(self, name):
@@ -130,23 +142,55 @@ class BertFamily(AlbertFamily):
         """Returns the entries of a `config.json` for a config of unshared layers."""
         return entries_of(config, KEYS)
 
+    def names_from_huggingface(self, tensors, architectures):
+        return {_renamed(n, self.heads): tensor for n, tensor in tensors.items()}
+
     def names_to_huggingface(self, tensors, architecture):
         """Reverts `names_from_huggingface` for a model class of this package."""
-        return tensors
+        heads = {
+            ours: theirs
+            for theirs, ours in self.heads.items()
+            if architecture == _CLASSIFIER or not theirs.startswith("classifier.")
+        }
+        return {_renamed(n, heads): tensor for n, tensor in tensors.items()}
 
     def holds(self, config):
-        # Its embeddings are as wide as its layers, which have a block each.
-        is_plain = not config.has_embedding_mapping and config.inner_group_num == 1
-        return is_plain and not config.unofficial_blocks(self.takes)
+        # It has a block a layer; of most, embeddings are as wide as the layers.
+        is_wide = config.embedding_size == config.hidden_size
+        return (
+            config.has_embedding_mapping == (self.maps_embeddings and not is_wide)
+            and config.inner_group_num == 1
+            and all(getattr(config, n) == value for n, value in self.fixed.items())
+            and not config.unofficial_blocks(self.takes)
+        )
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts to one layer per block; drops a pooler that Hugging Face lacks."""
+        """Converts to one layer per block; drops a pooler that Hugging Face lacks.
+
+        Raises:
+            UserError: a class that Hugging Face's model lacks.
+        """
+        if self.unpooled and architecture not in (*self.pooled, *self.unpooled):
+            raise UserError(
+                f"Hugging Face's {self.title} has no class like {architecture}; write "
+                "the model as a model directory, or as an AlbertForMaskedLM."
+            )
         config, tensors = as_unshared(config, tensors)
         theirs = self._renamed(tensors, head_names, architecture in self.pooled)
+        if self.unpooled:
+            theirs.pop("predictions.decoder.bias", None)  # a copy
         return self.entries_of(config), self.names_to_huggingface(theirs, architecture)
 
 
 BERT = BertFamily()
+
+
+def _renamed(name, beginnings):
+    """Replaces the first of `beginnings` that a name has."""
+    for old, new in beginnings.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name
 
 
 def bert_config(entries, path, activations=OUR_ACTIVATIONS, **changes):
@@ -169,14 +213,7 @@ def _our_name(official):
 
 
 # Defaults of Hugging Face's RoBERTa.
-_ROBERTA_DEFAULTS = {"layer_norm_eps": 1e-5, "pad_token_id": 1}
-_OUR_HEADS = {
-    "lm_head.layer_norm.": "predictions.LayerNorm.",
-    "lm_head.": "predictions.",
-    "classifier.dense.": "roberta.pooler.dense.",
-    "classifier.out_proj.": "classifier.",
-}
-_CLASSIFIER = "AlbertForSequenceClassification"
+_ROBERTA_DEFAULTS = {"layer_norm_eps": 1e-12, "pad_token_id": 1}
 
 
 class RobertaFamily(BertFamily):
@@ -188,6 +225,14 @@ class RobertaFamily(BertFamily):
     prefix = "Roberta"
     encoder = "roberta"
     takes = (*HUGGINGFACE_FIELDS, "padding_idx")
+    heads = types.MappingProxyType(
+        {
+            "lm_head.layer_norm.": "predictions.LayerNorm.",
+            "lm_head.": "predictions.",
+            "classifier.dense.": "roberta.pooler.dense.",
+            "classifier.out_proj.": "classifier.",
+        }
+    )
     pooled = (*BertFamily.pooled, _CLASSIFIER)
     names = NameTable(encoder_names("roberta"))
     tied = {
@@ -212,13 +257,6 @@ class RobertaFamily(BertFamily):
             max_position_embeddings=rows - padding - 1,
         )
 
-    def names_from_huggingface(self, tensors, architectures):
-        return {_our_head(name): tensor for name, tensor in tensors.items()}
-
-    def names_to_huggingface(self, tensors, architecture):
-        is_classifier = architecture == _CLASSIFIER
-        return {_their_head(n, is_classifier): t for n, t in tensors.items()}
-
     def entries_of(self, config):
         return {
             **super().entries_of(config),
@@ -232,15 +270,18 @@ class RobertaFamily(BertFamily):
 ROBERTA = RobertaFamily()
 
 
-def _our_head(name):
-    for theirs, ours in _OUR_HEADS.items():
-        if name.startswith(theirs):
-            return ours + name.removeprefix(theirs)
-    return name
+class XlmRobertaFamily(RobertaFamily):
+    """XLM-R's configurations: RoBERTa's with other pieces (Conneau et al., 2019)."""
+
+    config_file = "xlm_roberta_config.json"
+    huggingface_type = "xlm-roberta"
+    title = "XLM-R"
+    prefix = "XLMRoberta"
+    takes = (*RobertaFamily.takes, "is_xlm")
+
+    def config_from_huggingface(self, entries, path):
+        config = super().config_from_huggingface(entries, path)
+        return dataclasses.replace(config, is_xlm=True)
 
 
-def _their_head(name, is_classifier):
-    for theirs, ours in _OUR_HEADS.items():
-        if name.startswith(ours) and (is_classifier or theirs.startswith("lm_head")):
-            return theirs + name.removeprefix(ours)
-    return name
+XLM_ROBERTA = XlmRobertaFamily()

@@ -97,8 +97,9 @@ _SUBLAYERS = {
     "mlp.Wo": "ffn_1/intermediate/output/dense",
     "mlp_norm": "LayerNorm_1",
 }
-_HEAD = {"head.dense.": "predictions.dense.", "head.norm.": "predictions.LayerNorm."}
-_DECODER = {
+_HEADS = {
+    "head.dense.": "predictions.dense.",
+    "head.norm.": "predictions.LayerNorm.",
     "decoder.weight": "predictions.decoder.weight",
     "decoder.bias": "predictions.bias",
 }
@@ -130,6 +131,8 @@ class ModernBertFamily(BertFamily):
         "predictions.decoder.bias": "predictions.bias",
     }
     takes = (*_FIXED, *_VARIED)
+    fixed = {**_FIXED, "is_gated": True}
+    heads = _HEADS
     pooled = (
         *("AlbertForSequenceClassification", "AlbertForTokenClassification"),
         *("AlbertForMultipleChoice", _ANSWERS),
@@ -163,6 +166,9 @@ class ModernBertFamily(BertFamily):
     def names_from_huggingface(self, tensors, architectures):
         """Splits joined matrices; a language model's head is also the pooler."""
         found, is_classifier = {}, "classifier.weight" in tensors
+        if not is_classifier:
+            found = {n: t for n, t in tensors.items() if n.startswith("head.")}
+            tensors = super().names_from_huggingface(tensors, architectures)
         for name, tensor in tensors.items():
             layer, _, kind = name.rpartition(".")
             joined = next((j for j in _JOINED if layer.endswith(j)), None)
@@ -173,23 +179,13 @@ class ModernBertFamily(BertFamily):
                 continue
             if _ANSWERS in architectures:
                 name = name.replace("classifier.", "qa_outputs.", 1)
-            found[_DECODER.get(name, name)] = tensor
-            for theirs, ours in _HEAD.items():
-                if name.startswith(theirs) and not is_classifier:
-                    found[ours + name.removeprefix(theirs)] = tensor
+            found[name] = tensor
         return found
 
     def names_to_huggingface(self, tensors, architecture):
-        theirs = {ours: name for name, ours in {**_DECODER, **_HEAD}.items()}
-        theirs["qa_outputs."] = "classifier."
-        found = {}
-        for name, tensor in tensors.items():
-            if name == "predictions.decoder.bias":  # a copy
-                continue
-            for ours, other in theirs.items():
-                if name.startswith(ours):
-                    name = other + name.removeprefix(ours)
-            found[name] = tensor
+        found = super().names_to_huggingface(tensors, architecture)
+        for name in [name for name in found if name.startswith("qa_outputs.")]:
+            found[name.replace("qa_outputs", "classifier")] = found.pop(name)
         for joined, (first, *others) in _JOINED.items():
             for name in [n for n in found if f".{first}." in n]:
                 names = [name, *(name.replace(first, other) for other in others)]
@@ -206,17 +202,7 @@ class ModernBertFamily(BertFamily):
 
     def holds(self, config):
         is_alike = config.has_bias("norm") == config.has_bias("norm", in_block=False)
-        is_fixed = all(getattr(config, n) == value for n, value in _FIXED.items())
-        return is_alike and is_fixed and config.is_gated and super().holds(config)
-
-    def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """Converts like `BertFamily`'s; refuses heads of other models."""
-        if architecture not in (*self.pooled, *self.unpooled):
-            raise UserError(
-                f"Hugging Face's {self.title} has no class like {architecture}; write "
-                "the model as a model directory, or as an AlbertForMaskedLM."
-            )
-        return super().to_huggingface(config, tensors, head_names, architecture)
+        return is_alike and super().holds(config)
 
     def entries_of(self, config):
         layers, every = config.num_hidden_layers, config.global_attention_every

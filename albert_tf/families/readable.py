@@ -5,12 +5,16 @@ from albert_tf.families import registry
 from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
+from albert_tf.families.bert import XLM_ROBERTA
+from albert_tf.families.distilbert import DISTILBERT
+from albert_tf.families.electra import ELECTRA
 from albert_tf.families.modernbert import MODERNBERT
 
 
 def readable_families():
     """Lists the families whose checkpoints can be read, starting with the models'."""
-    return [*registry.families(), BERT, ROBERTA, MODERNBERT, ALBERT_TF]
+    others = [BERT, ROBERTA, XLM_ROBERTA, MODERNBERT, DISTILBERT, ELECTRA, ALBERT_TF]
+    return [*registry.families(), *others]
 
 
 def family_that_writes(model):
@@ -18,8 +22,12 @@ def family_that_writes(model):
     config, family = model.config, model.family
     if not isinstance(config, AlbertConfig):
         return family
-    if config.is_roberta:
-        family = ROBERTA
-    elif config.pooler_norm:
-        family = MODERNBERT
+    signs = {
+        XLM_ROBERTA: config.is_roberta and config.is_xlm,
+        ROBERTA: config.is_roberta,
+        MODERNBERT: config.pooler_norm,
+        DISTILBERT: not config.type_vocab_size,
+        ELECTRA: config.pooler_act == ELECTRA.fixed["pooler_act"],
+    }
+    family = next((other for other, fits in signs.items() if fits), family)
     return family if family.holds(config) else ALBERT_TF

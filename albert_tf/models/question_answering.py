@@ -161,16 +161,18 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
         return no_answer_mask(input_mask, segment_ids)
 
     def _segments(self, features, input_mask):
-        if self.config.is_roberta:
-            return second_text(features["input_ids"], input_mask)
+        layout = self.config.row_layout
+        if not layout.second_segment:
+            return second_text(features["input_ids"], input_mask, layout.between)
         return super()._segments(features, input_mask)
 
 
-def second_text(input_ids, input_mask):
-    """Marks the tokens after both separators, in rows `<s> A </s></s> B </s>`.
+def second_text(input_ids, input_mask, between=2):
+    """Marks the tokens of the second text in rows such as `<s> A </s></s> B </s>`.
 
     Args:
         input_ids, input_mask: int `[batch, tokens]`, padded after the tokens.
+        between: the number of separators between both texts, 1 or 2.
 
     Returns:
         int32 `[batch, tokens]`, 1 for B and its separator, like segment ids.
@@ -179,8 +181,10 @@ def second_text(input_ids, input_mask):
     last = ops.sum(ops.cast(input_mask, "int32"), axis=1, keepdims=True) - 1
     separator = ops.take_along_axis(input_ids, ops.maximum(last, 0), axis=1)
     is_separator = ops.cast(ops.equal(input_ids, separator), "int32")
-    both = is_separator[:, 1:] * is_separator[:, :-1]  # [B, T - 1]
-    begun = ops.cumsum(ops.pad(both, [[0, 0], [2, 0]])[:, :-1], axis=1)
+    if between == 2:
+        is_separator = is_separator[:, 1:] * is_separator[:, :-1]  # [B, T - 1]
+    begun = ops.pad(is_separator, [[0, 0], [between, 0]])
+    begun = ops.cumsum(begun[:, : ops.shape(input_ids)[1]], axis=1)
     return ops.cast(begun > 0, "int32") * ops.cast(input_mask, "int32")
 
 

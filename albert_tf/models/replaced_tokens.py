@@ -98,7 +98,9 @@ class AlbertForReplacedTokens(AlbertWithHead):
     def call(self, features, training=False, dropout_seed=None):
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.encoded(features, training, seed)
-        activation = ACTIVATION_FUNCTIONS[self.config.head_act]
+        config = self.config
+        name = config.head_act if config.is_roberta else config.block_act
+        activation = ACTIVATION_FUNCTIONS[name]
         hidden = activation(self.transform(encoded["sequence_output"]))  # [B, T, H]
         return ops.cast(self.decision(hidden)[..., 0], "float32")
 

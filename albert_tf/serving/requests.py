@@ -83,7 +83,8 @@ def token_features(features, served):
     limits = {
         "input_ids": config.vocab_size,
         "input_mask": 2 if includes_prompt else READ_ONLY + 1,
-        "segment_ids": config.type_vocab_size,
+        # Without segments, the numbers of a pair's texts mean nothing.
+        "segment_ids": config.type_vocab_size or 2,
     }
     shape = tf.shape(features["input_ids"])
     rows, tokens = tf.reduce_prod(shape[:-1]), shape[-1]

@@ -15,7 +15,9 @@ from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.row_layout import ONE_SEGMENT
+from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.tokenization import sentencepiece_file
+from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import tokenizer_json
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
@@ -65,7 +67,7 @@ _KNOWN = """
 # Classes with BERT's rules, RoBERTa's, or the rules in `tokenizer.json`.
 _CLASSES = """
     Albert Bert ConvBert DistilBert Electra LayoutLM Longformer Lxmert MobileBert
-    Roberta SqueezeBert XLNet
+    Roberta SqueezeBert XLMRoberta XLNet
 """
 _GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 # Where other programs look for a SentencePiece model.
@@ -74,6 +76,7 @@ _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
 _THEIR_CLASSES = {
     ("sentencepiece", "ALBERT"): "AlbertTokenizer",
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
+    ("sentencepiece", "XLM-R"): "XLMRobertaTokenizer",
     ("wordpiece", "ALBERT"): "BertTokenizer",
     ("byte_bpe", "RoBERTa"): "RobertaTokenizer",
     ("byte_bpe", "ModernBERT"): "PreTrainedTokenizerFast",
@@ -396,7 +399,8 @@ def _require_rows(content, layout, special, require):
         return
     cls, sep = (special[0], layout.cls_segment), (special[1], 0)
     single, second = [("A", 0), sep], layout.second_segment
-    pair = [*single, ("B", second), (special[1], second)]
+    between = [sep] * (layout.between - 1)
+    pair = [*single, *between, ("B", second), (special[1], second)]
     rows = [[*row, cls] if layout.cls_last else [cls, *row] for row in (single, pair)]
     has_segments = layout != ONE_SEGMENT  # else their numbers do not matter
     if not has_segments:
@@ -414,9 +418,11 @@ def _require_rows(content, layout, special, require):
 
 def _read_unigram(content, model, require):
     require = functools.partial(require, file="spiece.model")
-    require("byte_fallback", model["byte_fallback"], False)
+    require("byte_fallback", model.get("byte_fallback", False), False)
     require("pre_tokenizer", content["pre_tokenizer"], _BY_WORDS)
-    steps = list(content["normalizer"]["normalizers"])
+    normalizer = content["normalizer"] or {"type": "Sequence", "normalizers": []}
+    is_sequence = normalizer["type"] == "Sequence"
+    steps = list(normalizer["normalizers"]) if is_sequence else [normalizer]
     charsmap = b""
     if steps and steps[-1]["type"] == "Precompiled":
         charsmap = base64.b64decode(steps.pop()["precompiled_charsmap"])
@@ -434,6 +440,8 @@ def _read_unigram(content, model, require):
     special = {t["content"] for t in content["added_tokens"] if t["special"]}
     if "<cls>" in special:
         _require_rows(content, CLS_LAST, ("<cls>", "<sep>"), require)
+    elif "<s>" in special and "[CLS]" not in special:
+        _require_rows(content, TWO_SEPARATORS, ("<s>", "</s>"), require)
     else:
         _require_rows(content, CLS_FIRST, ("[CLS]", "[SEP]"), require)
     data = _sentencepiece_model(model, special, charsmap, require)
@@ -506,6 +514,9 @@ def save_for_others(tokenizer, directory, form):
     files = {tokenizer.file_name: tokenizer.file_bytes}
     if tokenizer.kind == "sentencepiece":
         files = {_SENTENCEPIECE_NAMES[form]: tokenizer.file_bytes}
+        if tokenizer.model_type == "XLM-R":
+            own = xlm_roberta.without_fairseq_ids(tokenizer.file_bytes)
+            files = {xlm_roberta.FILE: own}
     settings = tokenizer.settings()
     if form == "huggingface":
         settings = _their_settings(tokenizer)

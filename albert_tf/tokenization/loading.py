@@ -13,6 +13,7 @@ from albert_tf.io.files import read_json_if_there
 from albert_tf.io.text_files import decoded
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
+from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.byte_bpe import MERGES
 from albert_tf.tokenization.byte_bpe import VOCABULARY
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
@@ -198,6 +199,8 @@ def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
             pairs = merges_of(decoded(merges, _read(merges)))
             name = HUGGINGFACE_FILE
             file_bytes = tokenizer_json(json.loads(file_bytes), pairs)
+        elif os.path.basename(path) == xlm_roberta.FILE:
+            file_bytes = xlm_roberta.with_fairseq_ids(file_bytes, path)
         elif path.endswith(".txt"):
             file_bytes = decoded(path, file_bytes).encode()
         rules = read_rules(config, where)

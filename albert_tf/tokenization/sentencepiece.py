@@ -1,11 +1,13 @@
-"""SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
+"""SentencePiece with the official preprocessing: English ALBERT, XLNet, and XLM-R."""
 
+import dataclasses
 import functools
 import unicodedata
 
 import numpy as np
 
 from albert_tf.row_layout import CLS_LAST
+from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import segmentation
 from albert_tf.tokenization import sentencepiece_file
@@ -19,6 +21,7 @@ from albert_tf.tokenization.word_starts import starts_officially
 from albert_tf.tokenization.word_starts import starts_word
 
 _XLNET_PIECES = by_role("<pad>", "<unk>", "<cls>", "<sep>", "<mask>")
+_XLM_PIECES = by_role("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
 """A mark at the end of a model file whose vocabulary is for texts with accents. It is a
 field in ModelProto's extension range, which other programs skip."""
@@ -28,17 +31,18 @@ _NONE = np.zeros(0, np.int32)
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """The tokenizer of the released English models, and of XLNet.
+    """The tokenizer of the released English models, of XLNet and of XLM-R.
 
     Unlike plain SentencePiece, it first collapses white space, strips accents (unless
     its file or its rules keep them) and lowers letters, and it splits a piece such as
     "2000," into "2000" and ",". The special pieces in the vocabulary select the row
-    layout: `[CLS]` is ALBERT's, `<cls>` XLNet's, whose rows end with it.
+    layout: `[CLS]` is ALBERT's, `<cls>` XLNet's, whose rows end with it, and `<s>`
+    XLM-R's, which keeps accents and numbers.
 
     Args:
         file_bytes: a serialized SentencePiece model.
         do_lower_case: whether to lower letters; None follows the released models, which
-            do, except XLNet's.
+            do, except XLNet's and XLM-R's.
         source: the file's name in error messages.
         rules: its `TextRules`.
 
@@ -61,10 +65,18 @@ class SentencePieceTokenizer(Tokenizer):
         if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:
             self.special_pieces, self.model_type = _XLNET_PIECES, "XLNet"
             self.usual_layout = CLS_LAST
+        is_xlm = not {"[CLS]", "<cls>"} & {*pieces} and {*_XLM_PIECES.values()} <= {
+            *pieces
+        }
+        if is_xlm:
+            self.special_pieces, self.model_type = _XLM_PIECES, "XLM-R"
+            self.usual_layout = TWO_SEPARATORS
+            rules = dataclasses.replace(rules, as_tokenizers=True, joins_quotes=None)
         is_xlnet = self.model_type == "XLNet"  # whose official code joins quotes
-        do_lower_case = not is_xlnet if do_lower_case is None else do_lower_case
+        lowers = not (is_xlnet or is_xlm)
+        do_lower_case = lowers if do_lower_case is None else do_lower_case
         joins, keeps = rules.joins_quotes, rules.keep_accents
-        usually_keeps = file_bytes.endswith(KEEPS_ACCENTS)
+        usually_keeps = is_xlm or file_bytes.endswith(KEEPS_ACCENTS)
         self.joins_quotes = is_xlnet if joins is None else joins
         self.keep_accents = usually_keeps if keeps is None else keeps
         # The defaults of `TextRules` are the behaviour of older versions.

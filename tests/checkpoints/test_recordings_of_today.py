@@ -7,7 +7,7 @@ from safetensors import numpy as safetensors
 from albert_tf import bundle
 
 _HEADS = ("encoder", "masked_lm", "sequence", "tokens", "questions")
-_ENCODERS = ("modernbert",)
+_ENCODERS = ("modernbert", "distilbert", "electra", "xlm-roberta")
 
 
 @pytest.mark.slow

@@ -7,8 +7,6 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 # One process for all commands of a block: each would start TensorFlow again.
 _SHELL = """
 import json, shlex, sys
@@ -34,20 +32,17 @@ class Newcomer:
         self.folder = folder
         self._programs, self._project = programs, project
 
-    def block(self, page, heading, kind="bash", number=0, **instead):
-        """Returns a block of code below a heading of a page.
+    def block(self, page, heading, kind="bash"):
+        """Returns the first block of code in a language below a heading of a page.
 
         Args:
             page: path from the project's root.
             heading: its text.
-            kind: the block's language.
-            number: its place among the blocks of that kind below the heading.
-            instead: flags to add to each command, or whose values to replace; text by
-                key is replaced in a block of Python.
+            kind: the language.
         """
         text = (self._project / page).read_text("utf-8")
         below = re.split(rf"^#+ {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
-        code = re.findall(rf"```{kind}\n(.*?)```", below, re.DOTALL)[number]
+        code = re.search(rf"```{kind}\n(.*?)```", below, re.DOTALL)[1]
         return code.replace("\\\n", " ")
 
     def types(self, block, small=()):
@@ -58,7 +53,7 @@ class Newcomer:
             small: flags by command that make it small, or name other files.
         """
         lines = []
-        for line in block.strip().splitlines():
+        for line in filter(None, block.splitlines()):
             _, command, *words = re.split(r"\s+(?=--)|(?<=albert-tf)\s+", line.strip())
             changed = dict(small).get(command, {})
             kept = [w for w in words if w[2:].partition("=")[0] not in changed]

@@ -26,7 +26,7 @@ _TEXTS = {
     ),
 }
 _CONFIG = {
-    "vocab_size": 120,
+    "vocab_size": 80,
     "embedding_size": 16,
     "hidden_size": 16,
     "num_hidden_layers": 1,
@@ -34,7 +34,7 @@ _CONFIG = {
     "intermediate_size": 32,
 }
 _SMALLER = {
-    "vocab": {"vocab_size": 120},
+    "vocab": {"vocab_size": 80},
     "data": {"max_seq_length": 32, "num_shards": 2, "workers": 1},
     "pretrain": {
         "albert_config_file": "config.json",

@@ -28,9 +28,10 @@ _FORMS = ("int8", "float16", "tflite")
 _BY_DAY = [
     ("multiple_choice", "albert", "tflite"),
     ("encoder", "bert", "int8"),
+    ("tagging", "modernbert", "int8"),
     ("answerable_questions", "xlnet", "float16"),
 ]
-_FAMILIES = ("albert", "bert", "xlnet")
+_FAMILIES = ("albert", "bert", "xlnet", "modernbert")
 _OF_FAMILIES = itertools.product(saved_models.KINDS, _FAMILIES)
 _AT_NIGHT = [
     pytest.param(kind, family, form, marks=pytest.mark.nightly)
