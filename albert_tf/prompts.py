@@ -80,7 +80,8 @@ def chosen_prompt(owner, prompt_name=None, prompt=None, likely=()):
 def prompt_length(prompt, tokenizer, max_seq_length):
     """Counts a prompt's tokens as sentence-transformers does.
 
-    These are the tokens of a row of the prompt alone, except its last special token.
+    These are the tokens of a row of the prompt alone, without white space around it,
+    except the last special token.
 
     Args:
         prompt: the text; "" has no tokens.

@@ -20,6 +20,7 @@ _BELOW_THE_COMMANDS = [
     "models",
     "objectives",
     "optimizers",
+    "prompts",
     "tokenization",
 ]
 # Folders of several ideas, or of many small helpers, and the most names that they show.

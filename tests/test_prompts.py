@@ -217,9 +217,9 @@ def test_what_mteb_asks(directory):
 @pytest.mark.slow
 def test_search_and_ranks(directory):
     embedder = albert_tf.TextEmbedder(directory(default="none"))
-    query = embedder.encode("good", prompt_name="query")
+    query = embedder.encode("good", prompt=_PROMPTS["query"])
     cosines = embedder.similarity(
-        query[None], embedder.encode(_TEXTS, prompt_name="passage")
+        query[None], embedder.encode(_TEXTS, prompt=_PROMPTS["passage"])
     )[0]
     found = embedder.rank("good", iter(_TEXTS), k=3)
     order = np.argsort(-cosines)[:3]
