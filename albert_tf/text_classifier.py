@@ -21,6 +21,8 @@ from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.models.base import seeded
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.calibration import calibrate
+from albert_tf.tasks.classification.calibration import require_labels
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.labels import given_names
@@ -136,7 +138,7 @@ class TextClassifier(TextModel):
         seed: int = 0,
         validation_split: float = 0.0,
         sample_weight: Iterable[float] | None = None,
-        class_weight: dict[str, float] | None = None,
+        class_weight: dict[str, float] | str | None = None,
         **options: Any,
     ) -> keras.callbacks.History:
         """Trains on texts, in batches of similar length.
@@ -157,7 +159,8 @@ class TextClassifier(TextModel):
             validation_split: the fraction of the texts, from the end, to evaluate on
                 instead of `validation_data`.
             sample_weight: the weight of each text's loss.
-            class_weight: weights by label, such as `{"sad": 2.0}`; 1 for the rest.
+            class_weight: weights by label, such as `{"sad": 2.0}`, 1 for the rest; or
+                "balanced", by which all labels together weigh the same.
             **options: other arguments of `keras.Model.fit`, such as `callbacks` and
                 `verbose`.
 
@@ -172,8 +175,11 @@ class TextClassifier(TextModel):
         labels = list_of_labels(labels)  # consumes an iterator
         if self.model is None:
             self._build(self._task_of(labels, text_pairs is not None), seed)
-        if self._task.pair is None:  # other programs do not say
-            self._set_task(dataclasses.replace(self._task, pair=text_pairs is not None))
+        pair = self._task.pair
+        if pair is None:  # other programs do not say
+            pair = text_pairs is not None
+        # Thresholds are of the probabilities before.
+        self._set_task(dataclasses.replace(self._task, pair=pair, thresholds=()))
         data = self._examples(texts, labels, text_pairs)
         data, held_out = training_and_held_out(
             self._task, data, validation_split, sample_weight, class_weight
@@ -200,6 +206,35 @@ class TextClassifier(TextModel):
         )
         settings["held_out"] = held_out
         return fit(self.model, data, TaskLoss(self._task), **settings, **options)
+
+    def calibrate(
+        self,
+        texts: Iterable[str],
+        labels: Iterable,
+        text_pairs: Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> dict[str, float]:
+        """Calibrates the probabilities, as `albert-tf classify --calibrate` does.
+
+        The arguments are those of `fit`; the texts should be others than those. A
+        temperature goes into the head's weights; each of several labels gets the
+        threshold of its highest F1.
+
+        Returns:
+            A dict of the temperature, and of the expected calibration error on the
+            texts, before and after.
+
+        Raises:
+            UserError: the data is invalid, as in `fit`, or the model is untrained or
+                predicts numbers.
+        """
+        self._check_trained()
+        require_labels(self._task)
+        data = self._examples(texts, labels, text_pairs)
+        outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
+        task, facts = calibrate(self.model, self._task, data.labels, outputs)
+        self._set_task(task)
+        return facts
 
     def evaluate(
         self,

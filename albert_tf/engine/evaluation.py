@@ -111,16 +111,18 @@ def average(names, totals, objective):
     return {"loss": sum(terms), **results}
 
 
-def evaluations_since_best(evaluations, metric):
+def evaluations_since_best(evaluations, metric, lower_is_better=False):
     """Counts the evaluations after the best; 0 if the last is the best so far.
 
     Args:
         evaluations: dicts of results, the earliest first.
         metric: name of the result that ranks them: the highest is best, NaN is worst;
             on a tie, the lower `loss` is better, then the earlier evaluation.
+        lower_is_better: whether the lowest is best instead.
     """
+    sign = -1 if lower_is_better else 1
     ranks = [
-        (_or_worst(results[metric]), _or_worst(-results.get("loss", 0.0)))
+        (_or_worst(sign * results[metric]), _or_worst(-results.get("loss", 0.0)))
         for results in evaluations
     ]
     return len(ranks) - 1 - ranks.index(max(ranks))
@@ -130,11 +132,11 @@ def _or_worst(value):
     return -math.inf if math.isnan(value) else value
 
 
-def out_of_patience(evaluations, metric, patience):
+def out_of_patience(evaluations, metric, patience, lower_is_better=False):
     """Returns whether the best evaluation is `patience` ago; 0 means never."""
     if not (evaluations and metric and patience):
         return False
-    since = evaluations_since_best(evaluations, metric)
+    since = evaluations_since_best(evaluations, metric, lower_is_better)
     if since < patience:
         return False
     logging.info(

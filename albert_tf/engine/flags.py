@@ -155,7 +155,9 @@ class TrainerOptions(TrainerFlags, ReportFlags):
     eval_at_start: bool = True
     """Also evaluate before the very first step."""
     best_metric: str | None = None
-    """Held-out metric that selects the best model; higher is better."""
+    """Held-out metric that selects the best model."""
+    lower_is_better: bool = False
+    """True if the lowest value of that metric is the best."""
     patience: int = 0
     """Number of evaluations without improvement that ends training; 0 for never."""
     identity: tuple[IdentityEntry, ...] = ()

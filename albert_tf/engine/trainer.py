@@ -271,12 +271,12 @@ class Trainer:
         if dataset is None or self.reporter.history.has_evaluation(self.step):
             return
         results = self.evaluate(dataset)
-        metric = self.options.best_metric
+        metric, lower = self.options.best_metric, self.options.lower_is_better
         if (
             metric
             and save_best
             and self.writes_outputs
-            and evaluations_since_best([*self.history, results], metric) == 0
+            and evaluations_since_best([*self.history, results], metric, lower) == 0
         ):
             save_best(self.step, results)
         # After saving the best model: a run killed in between evaluates again.
@@ -285,6 +285,6 @@ class Trainer:
 
     def _out_of_patience(self):
         # All workers or none: different machines may differ in the scores' last digits.
-        metric, patience = self.options.best_metric, self.options.patience
-        own = out_of_patience(self.history, metric, patience)
+        metric, lower = self.options.best_metric, self.options.lower_is_better
+        own = out_of_patience(self.history, metric, self.options.patience, lower)
         return max(self._workers.all_values(int(own)))

@@ -30,6 +30,7 @@ class Examples(abc.ABC):
         submission: name of the prediction file for a benchmark, or None.
         split: how the examples were split off a larger table, a dict for
             `training_info.json`; None if the file is theirs alone.
+        weights: float32 `[N]`, the loss weight of each example; None for 1.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Examples(abc.ABC):
     num_skipped: int = 0
     submission: str | None = None
     split: dict | None = None
+    weights: np.ndarray | None = None
 
     @abc.abstractmethod
     def __len__(self):

@@ -10,6 +10,10 @@ import collections
 
 import numpy as np
 
+_BINS = 15
+LOWER_IS_BETTER = frozenset({"loss", "MSE", "calibration_error"})
+"""The scores of which the lowest is the best."""
+
 
 def accuracy(labels, predictions):
     """Computes the fraction of correct rows; in `[N, L]`, rows must match entirely."""
@@ -27,9 +31,60 @@ def f1(labels, predictions):
 
 
 def macro_f1(labels, predictions):
-    """Computes the unweighted mean F1 of the classes in labels or predictions."""
+    """Computes the unweighted mean F1 of the classes in labels or predictions.
+
+    In `[N, L]`, of 0 and 1, it is the mean of all L labels.
+    """
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    if labels.ndim == 2:
+        pairs = zip(labels.T, predictions.T, strict=True)
+        return float(np.mean([f1(*pair) for pair in pairs]))
     present = np.union1d(labels, predictions)
     return float(np.mean([f1(labels == c, predictions == c) for c in present]))
+
+
+def auc(labels, scores):
+    """Computes the area under the ROC curve: each class against the rest, their mean.
+
+    Classes that all or no rows have do not count; NaN if there are no others.
+
+    Args:
+        labels: int `[N]`, or `[N, L]` of 0 and 1.
+        scores: `[N, L]`, higher where the label is more probable.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim == 1:
+        labels = labels[:, None] == np.arange(scores.shape[1])  # [N] -> [N, L]
+        if scores.shape[1] == 2:  # whose curves mirror each other
+            labels, scores = labels[:, 1:], scores[:, 1:]
+    areas = []
+    for has, own in zip(labels.T.astype(bool), scores.T, strict=True):
+        pairs = has.sum() * (~has).sum()
+        if pairs:
+            least = has.sum() * (has.sum() + 1) / 2
+            areas.append((_ranks(own)[has].sum() - least) / pairs)
+    return float(np.mean(areas)) if areas else float("nan")
+
+
+def calibration_error(labels, probabilities):
+    """Computes the expected calibration error in 15 bins of equal width.
+
+    Guo et al., arXiv 1706.04599, formula 3: the mean distance of a bin's confidence and
+    its share of right answers. The answer is the most probable class; with several
+    labels, each probability is the confidence that its label applies.
+
+    Args:
+        labels: int `[N]`, or `[N, L]` of 0 and 1.
+        probabilities: `[N, L]`.
+    """
+    labels = np.asarray(labels)
+    right, confidence = labels.ravel(), np.float64(probabilities).ravel()
+    if labels.ndim == 1:
+        right = labels == probabilities.argmax(axis=1)
+        confidence = np.float64(probabilities).max(axis=1)
+    bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+    gaps = np.bincount(bins, confidence - right)
+    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def matthews(labels, predictions):

@@ -22,6 +22,8 @@ from albert_tf.tasks.examples import good_ones
 from albert_tf.tasks.examples import or_error
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
+CUSTOM = "custom"
+"""The --task_name of tables of one's own."""
 _HIDDEN = ("", "-1")  # placeholders for hidden labels
 # U+200B and U+FEFF are invisible, too, but isspace() is False for them.
 _BLANK = WHITE_SPACE + "\u200b\ufeff"

@@ -36,7 +36,7 @@ class Task:
 
     Attributes:
         name: name of the task, as given by `--task_name`.
-        metrics: names of scores; the highest first score picks the best checkpoint.
+        metrics: names of scores; the first one picks the best checkpoint by default.
         early_exit: the `EarlyExitFlags` of a model trained for early exit, or None;
             saved with the model.
     """
@@ -53,6 +53,8 @@ class Task:
     """The `purpose` of the models that can be fine-tuned."""
     default_metrics: typing.ClassVar[tuple] = ()
     """The `metrics` of every task of the class; () if they differ."""
+    also_scored: typing.ClassVar[tuple] = ()
+    """Names of what `score` always returns besides the `metrics`."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """Class of `tokenize`'s result; its fields are arrays, which can be cached."""
     choices: typing.ClassVar[dict] = {}
@@ -263,6 +265,10 @@ class Task:
     def outputs(self, numbers):
         """Recovers the model's outputs, the input of `interpret`, from `numbers`."""
         raise NotImplementedError
+
+    def as_applied(self, trained):
+        """Returns the task with the settings that a model's own `Task` has chosen."""
+        return self
 
     def as_trained(self, scores):
         """Returns the task with settings chosen by a model's dev scores in training."""

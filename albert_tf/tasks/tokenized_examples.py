@@ -206,11 +206,11 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
 
     The key is a hash of the examples, the task's kind and `row_settings`, the
     tokenizer's fingerprint and the length, so that a changed file, vocabulary or flag
-    never hits a stale entry. Labels are not cached, since they come with the examples.
-    A damaged file is rebuilt.
+    never hits a stale entry. Labels and weights are not cached, since they come with
+    the examples. A damaged file is rebuilt.
 
     Returns:
-        The result of `Task.tokenize`, with labels.
+        The result of `Task.tokenize`, with labels and weights.
     """
 
     def tokenized():
@@ -219,8 +219,10 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
 
     facts = tokens_facts(task, examples, tokenizer, max_seq_length)
     tokens = cached(cache_dir, facts, task.tokens_class, tokenized)
+    weights = {} if examples.weights is None else {"weights": examples.weights}
     return dataclasses.replace(
         tokens,
+        **weights,
         labels=task.targets(examples, tokens),
         layout=task.row_layout(tokenizer),
         pad_id=tokenizer.pad_id,

@@ -34,6 +34,7 @@ from albert_tf.tasks.distillation import taught
 from albert_tf.tasks.distillation import with_teacher
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
+from albert_tf.tasks.metrics import LOWER_IS_BETTER
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.task import Prepared
@@ -119,6 +120,7 @@ class FineTuning:
 
     def _trainer(self, model, strategy, count, identity):
         task, flags, seed = self._task, self._flags, self._start.flags.random_seed
+        metric = flags.best_metric or task.metrics[0]
         steps, warmup = _steps(flags, count)
         with strategy.scope():
             optimizer = flags.create(
@@ -135,7 +137,8 @@ class FineTuning:
             num_train_steps=steps,
             eval_steps=flags.save_checkpoints_steps,
             eval_at_start=False,  # so that training starts at once
-            best_metric=task.metrics[0],
+            best_metric=metric,
+            lower_is_better=metric in LOWER_IS_BETTER,
             patience=flags.early_stopping_patience,
             identity=identity,
             use_xla=use_xla,

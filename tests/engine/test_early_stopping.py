@@ -37,6 +37,13 @@ def test_of_equals_the_one_with_the_lower_loss_is_the_best(metrics, losses, expe
     assert evaluations_since_best(entries(metrics, losses), "score") == expected
 
 
+def test_the_lowest_may_be_the_best():
+    scores = entries([0.5, 0.2, NAN, 0.3], [1.0] * 4)
+    assert evaluations_since_best(scores, "score", lower_is_better=True) == 2
+    assert out_of_patience(scores, "score", 2, lower_is_better=True)
+    assert not out_of_patience(scores[:3], "score", 2, lower_is_better=True)
+
+
 def test_patience(caplog):
     caplog.set_level("INFO", "absl")
     evaluations = entries([0.5, 0.1, 0.2], [0.3, 0.3, 0.3])

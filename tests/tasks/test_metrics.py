@@ -49,6 +49,39 @@ def test_f1_equals_scikit_learn(pair):
     assert metrics.f1(*pair) == pytest.approx(expected, abs=1e-12)
 
 
+def test_macro_f1_of_several_labels_is_the_mean_of_the_labels():
+    pair = _RANDOM.integers(0, 2, (2, 40, 3))
+    expected = sklearn.metrics.f1_score(*pair, average="macro")
+    assert metrics.macro_f1(*pair) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_area_under_the_curve_equals_scikit_learn(classes):
+    labels = _RANDOM.integers(0, classes, 80)
+    scores = metrics.softmax(np.round(_RANDOM.normal(size=(80, classes)), 1))  # ties
+    theirs = scores[:, 1] if classes == 2 else scores
+    expected = sklearn.metrics.roc_auc_score(labels, theirs, multi_class="ovr")
+    assert metrics.auc(labels, scores) == pytest.approx(expected, abs=1e-12)
+    several = _RANDOM.integers(0, 2, (80, classes))
+    expected = sklearn.metrics.roc_auc_score(several, scores)
+    assert metrics.auc(several, scores) == pytest.approx(expected, abs=1e-12)
+    several[:, 0] = 1  # has no curve
+    expected = sklearn.metrics.roc_auc_score(several[:, 1:], scores[:, 1:])
+    assert metrics.auc(several, scores) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(metrics.auc(several[:, :1], scores[:, :1]))
+
+
+def test_the_calibration_error_is_the_mean_gap_of_the_bins():
+    labels = np.array([0, 0, 1, 1])
+    probabilities = np.array([[0.99, 0.01], [0.97, 0.03], [0.95, 0.05], [0.3, 0.7]])
+    # The first three share a bin: 2 of 3 are right. The last has one of its own.
+    expected = abs(0.99 + 0.97 + 0.95 - 2) / 4 + (1 - 0.7) / 4
+    found = metrics.calibration_error(labels, probabilities)
+    assert found == pytest.approx(expected)
+    several = np.array([[1], [0]]), np.array([[1.0], [0.0]])
+    assert metrics.calibration_error(*several) == 0
+
+
 @pytest.mark.parametrize("pair", _FLOATS)
 def test_correlations_equal_scipy(pair):
     for ours, theirs in (

@@ -1,12 +1,16 @@
 """Data, labels and weights that a classifier takes, and those that it refuses."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from sklearn.utils.class_weight import compute_sample_weight
 
 import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
+from albert_tf.tasks.classification.labels import balanced_weights
 from albert_tf.tasks.classification.labels import given_names
 from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
@@ -78,6 +82,21 @@ def test_weights_of_texts_and_labels():
     assert held_out.weights.tolist() == [3, 4]  # whatever their labels
     [batch] = evaluation_dataset(learned, 4, 8).map(features_and_labels)
     assert batch[2].numpy().tolist() == [0, 6]
+
+
+def test_balanced_weights_are_those_of_scikit_learn():
+    labels = np.int32([0, 0, 0, 0, 1, 0, 1, 1])
+    data = dataclasses.replace(examples(8), labels=labels)
+    learned, _ = training_and_held_out(_ONE, data, 0.25, class_weight="balanced")
+    expected = compute_sample_weight("balanced", labels[:6])
+    np.testing.assert_allclose(learned.weights, expected)
+    assert balanced_weights(_ONE, np.int32([1, 1])).tolist() == [1, 1]
+    with pytest.raises(
+        UserError, match="class_weight='b': expected 'balanced', or a d"
+    ):
+        training_and_held_out(_ONE, data, class_weight="b")
+    with pytest.raises(UserError, match="texts that have one label each"):
+        balanced_weights(_SEVERAL, np.int32([[0, 1]]))
 
 
 def test_the_end_is_held_out():

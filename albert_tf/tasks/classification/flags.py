@@ -24,13 +24,13 @@ from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.models.flags import EarlyExitFlags
+from albert_tf.tasks.classification.labels import BALANCED
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
 from albert_tf.tasks.splitting import SplitFlags
+from albert_tf.tasks.tables import CUSTOM
 from albert_tf.tasks.tables import ColumnFlags
 
-CUSTOM = "custom"
-"""The --task_name of tables of your own."""
 # Official flags that only TPUEstimator needed, or that are unnecessary here.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
@@ -74,6 +74,19 @@ class ClassifierOptions(ColumnFlags, SplitFlags, EarlyExitFlags, TaskOptions):
         "File of texts to predict, one per line; a tab separates the two texts of a "
         "pair.",
         None,
+        may_change=True,
+    )
+    class_weight: str | None = option(
+        "Weights of the losses in training. balanced: all labels together weigh the "
+        "same, however many rows each has (one label a row).",
+        None,
+        (BALANCED,),
+    )
+    calibrate: bool = option(
+        "After training, choose on dev what makes probabilities honest: a temperature, "
+        "which goes into the head's weights, and for several labels each one's "
+        "threshold of the highest F1.",
+        False,
         may_change=True,
     )
     few_shot: bool = option(

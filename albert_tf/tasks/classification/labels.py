@@ -4,6 +4,7 @@ A label is a name, the number of a label, or a list of these. Like Keras' `fit`,
 training also takes weights, and a fraction of the examples to hold out.
 """
 
+import collections.abc
 import dataclasses
 import math
 import numbers
@@ -15,6 +16,9 @@ from albert_tf.tasks.tables import checked_names
 from albert_tf.tasks.tables import name_of
 from albert_tf.tasks.tables import one_spelling
 from albert_tf.tokenization.features import elements
+
+BALANCED = "balanced"
+"""The `class_weight` that gives all labels the same sum of weights."""
 
 
 def list_of_labels(labels):
@@ -149,8 +153,9 @@ def training_and_held_out(
         examples: labelled `TokenizedExamples`.
         validation_split: the fraction to hold out, from the end; 0 for none.
         sample_weight: the loss weight of each example.
-        class_weight: dict of weights by the name or number of a label; by default 1.
-            As in Keras, class weights apply to training only.
+        class_weight: dict of weights by the name or number of a label, by default 1; or
+            "balanced", see `balanced_weights`. As in Keras, class weights apply to
+            training only.
 
     Returns:
         Two `TokenizedExamples`; the second is None if nothing is held out.
@@ -175,17 +180,46 @@ def training_and_held_out(
         held_out = dataclasses.replace(examples, weights=weights)
         held_out = held_out.take(np.arange(kept, count))
     if class_weight is not None:
-        of_texts = _weights_of_labels(task, class_weight)[examples.labels]
+        labels = examples.labels
+        of_texts = _weights_of_labels(task, class_weight, labels[:kept])[labels]
         weights = of_texts if weights is None else weights * of_texts
     weighted = dataclasses.replace(examples, weights=weights)
     return weighted.take(np.arange(kept)), held_out
 
 
-def _weights_of_labels(task, class_weight):
+def balanced_weights(task, labels):
+    """Computes the weight of each label that gives all labels the same sum of weights.
+
+    It is rows / (labels * rows of the label), as in scikit-learn; 1 for a label
+    without rows, which does not count.
+
+    Args:
+        task: the `TextTask`.
+        labels: int32 `[rows]`.
+
+    Returns:
+        float32 `[labels]`.
+
+    Raises:
+        UserError: texts do not have one label each.
+    """
+    return _weights_of_labels(task, BALANCED, labels)
+
+
+def _weights_of_labels(task, class_weight, labels):
     if task.kind != "single_label":
         raise UserError(
             "class_weight is of texts that have one label each; give sample_weight, a "
             "number for each text."
+        )
+    if class_weight == BALANCED:
+        counts = label_counts(task, labels)
+        shares = counts * np.count_nonzero(counts) / max(len(labels), 1)
+        return np.float32(1 / np.where(counts, shares, 1))
+    if not isinstance(class_weight, collections.abc.Mapping):
+        raise UserError(
+            f"class_weight={class_weight!r}: expected {BALANCED!r}, or a dict of "
+            "weights by label."
         )
     ids = [task.label_id(by_name(name, task.labels)) for name in class_weight]
     weights = np.ones(len(task.labels), np.float32)

@@ -5,19 +5,25 @@ import functools
 import math
 import pathlib
 
+from absl import logging
+
 from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
+from albert_tf.tasks.classification.calibration import calibrate
+from albert_tf.tasks.classification.calibration import require_labels
 from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.custom import split_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
-from albert_tf.tasks.classification.flags import CUSTOM
 from albert_tf.tasks.classification.glue import glue_examples
+from albert_tf.tasks.classification.labels import balanced_weights
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.commands.run import Applied
 from albert_tf.tasks.commands.run import check_steps
 from albert_tf.tasks.commands.run import one_model_only
 from albert_tf.tasks.commands.run import run_task
@@ -27,6 +33,7 @@ from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.splitting import SplitFlags
 from albert_tf.tasks.splitting import check_same_split
+from albert_tf.tasks.tables import CUSTOM
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import prepare
@@ -46,14 +53,51 @@ def train_and_apply(options):
         if asks_raw_text:
             # Read before training, and only once, since it may be a pipe.
             texts = read_raw_texts(options, task.pair)
+        if options.calibrate:
+            require_labels(task)
+        if options.class_weight and options.do_train:
+            examples["train"] = _weighted(task, examples["train"])
+        finish = functools.partial(_calibrate, options, task, examples)
         if options.do_train and options.few_shot:
             _train_few_shot(options, task, examples)
+            finish()
             options, tuned = dataclasses.replace(options, do_train=False), None
         applies = options.do_eval, predict_splits
-        values = run_task(options, task, examples, *applies, tuned)
+        values = run_task(options, task, examples, *applies, tuned, finish)
     if asks_raw_text and values is not None:
         _predict_raw_text(options, texts)
     return values
+
+
+def _weighted(task, table):
+    """Returns a training table with `balanced_weights`."""
+    weights = balanced_weights(task, table.labels)[table.labels]
+    return dataclasses.replace(table, weights=weights)
+
+
+def _calibrate(options, task, examples):
+    """Calibrates a trained model on the first dev set, once, if the options ask."""
+    if not options.calibrate:
+        return
+    with folder_lock(options.output_dir):
+        apply = Applied(options, task, None)
+        info = apply.opened.info
+        if "calibration" in info:
+            return
+        name, dev = next(iter(of_role(examples, "dev").items()))
+        prepared, outputs, _ = apply(name, dev)
+        labels = prepared.tokens.labels
+        task, facts = calibrate(apply.model, apply.task, labels, outputs)
+        info = {**info, "task": task.to_dict(), "calibration": facts}
+        apply.model.save_pretrained(apply.opened.path, apply.tokenizer, info)
+    logging.info(
+        "Calibrated on %s: temperature %.3f, expected calibration error %.4f (before: "
+        "%.4f).",
+        dev.path,
+        facts["temperature"],
+        facts["calibration_error"],
+        facts["calibration_error_before"],
+    )
 
 
 def _train_few_shot(options, task, examples):
@@ -91,6 +135,12 @@ def check_flags(options):
     _require_tables(options)
     if options.few_shot:
         _check_few_shot(options)
+    if options.calibrate and (options.early_exit or not options.do_train):
+        raise UserError(
+            "--calibrate needs --do_train, of a run that it completes, and no "
+            "--early_exit, whose rule goes by the probabilities before; "
+            f"{'leave one of them out' if options.early_exit else 'add --do_train'}."
+        )
     kinds = [kind for kind, own in TextTask.kinds.items() if issubclass(own, TextTask)]
     if options.label_kind not in kinds:
         raise UserError(
@@ -140,7 +190,7 @@ def _check_few_shot(options):
             f"--few_shot learns on one device; leave --distribution_strategy="
             f"{options.distribution_strategy} out."
         )
-    for name in ("from_scratch", "teacher", "early_exit"):
+    for name in ("from_scratch", "teacher", "early_exit", "best_metric"):
         if getattr(options, name):
             raise UserError(
                 "--few_shot starts from --init_checkpoint and learns labels alone; "

@@ -45,14 +45,18 @@ class TextTask(Task):
         labels: label names in id order; empty if labels are numbers.
         pair: whether the input is a pair of texts; None if unknown, for a model that
             another program trained.
+        thresholds: of several labels, the probability above which each applies; empty
+            for 0.5.
     """
 
     labels: tuple = ()
     pair: bool | None = False
+    thresholds: tuple = ()
 
     purpose = "text_classification"
     serves = "regression"
     has_accuracy = False
+    also_scored = ("loss",)
     fewest_labels = 0
     """Minimum number of label names; 0 for a task without names."""
 
@@ -65,6 +69,11 @@ class TextTask(Task):
             if not strings:
                 raise ValueError(f"{name} is {values!r}, expected a list of strings")
             object.__setattr__(self, name, tuple(values))
+        if not _are_thresholds(self.thresholds, self.labels):
+            raise ValueError(
+                f"thresholds is {self.thresholds!r}, expected a share for each label"
+            )
+        object.__setattr__(self, "thresholds", tuple(self.thresholds))
         if len(set(self.labels)) < len(self.labels):
             raise ValueError(f"labels repeats a name: {', '.join(self.labels)}")
         if self.pair is not None and type(self.pair) is not bool:
@@ -211,6 +220,15 @@ class TextTask(Task):
         for name in filter(None, names):
             _write_lines(output_dir / f"{name}.tsv", lines)
 
+    def as_applied(self, trained):
+        return dataclasses.replace(self, thresholds=trained.thresholds)
+
+    def to_dict(self):
+        fields = super().to_dict()
+        if not self.thresholds:
+            del fields["thresholds"]
+        return fields
+
     # Served outputs: a number by the name of the output.
 
     def numbers(self, outputs):
@@ -237,6 +255,17 @@ class Labelled(TextTask):
     """Base class for tasks with label names; serves the probability of each label."""
 
     serves = "classification"
+    also_scored = ("macro_f1", "auc", "calibration_error", "loss")
+
+    def score(self, prepared, outputs):
+        labels, outputs = prepared.tokens.labels, np.float64(outputs)
+        shares = self.probabilities(outputs)
+        return {
+            "macro_f1": metrics.macro_f1(labels, self.predictions(outputs)),
+            "auc": metrics.auc(labels, shares),
+            "calibration_error": metrics.calibration_error(labels, shares),
+            **super().score(prepared, outputs),
+        }
 
     def confusion(self, labels, predictions):
         """Returns the confusion matrix or matrices, and the scores of each label.
@@ -396,6 +425,8 @@ class MultiLabel(Labelled):
         return tf.cast(tf.reduce_all(same, axis=-1), tf.float32)  # [B, L] -> [B]
 
     def predictions(self, logits):
+        if self.thresholds:
+            return (self.probabilities(logits) > self.thresholds).astype(np.int32)
         return (logits > 0).astype(np.int32)
 
     def probabilities(self, logits):
@@ -427,11 +458,14 @@ class MultiLabel(Labelled):
         return {"probabilities": tf.sigmoid(outputs)}
 
     def answers(self, numbers, features):
-        applies = numbers["probabilities"] > 0.5
+        applies = numbers["probabilities"] > (self.thresholds or 0.5)
         return {**numbers, "labels": tf.where(applies, tf.constant(self.labels), "")}
 
     def meaning(self):
         labels = "the labels that apply, in that order; others are empty"
+        if self.thresholds:
+            shares = ", ".join(f"{share:.3g}" for share in self.thresholds)
+            labels += f"; each applies above its own threshold: {shares}"
         return {**super().meaning(), "labels": labels}
 
     def answer(self, outputs):
@@ -442,6 +476,15 @@ class MultiLabel(Labelled):
         edge = np.finfo(np.float32).eps
         shares = np.clip(np.asarray(numbers["probabilities"]), edge, 1 - edge)
         return np.log(shares) - np.log1p(-shares)
+
+
+def _are_thresholds(values, labels):
+    """Returns whether values are no thresholds at all, or a share for each label."""
+    return not values or (
+        isinstance(values, list | tuple)
+        and len(values) == len(labels)
+        and all(type(value) is float and 0 <= value < 1 for value in values)
+    )
 
 
 def is_vector(value, labels):

@@ -185,6 +185,12 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
         1,
         minimum=1,
     )
+    best_metric: str | None = option(
+        "Score on dev that picks the best checkpoint, such as macro_f1, auc or loss "
+        "(the lowest of loss, MSE and calibration_error is the best); by default the "
+        "first of the task.",
+        None,
+    )
     early_stopping_patience: int = option(
         "Number of evaluations in a row without a better result after which "
         "training stops; 0 never stops early.",

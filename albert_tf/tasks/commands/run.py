@@ -157,7 +157,9 @@ def _run_once(options):
     return values
 
 
-def run_task(options, task, examples, evaluates, predicts, tuned=None):
+def run_task(
+    options, task, examples, evaluates, predicts, tuned=None, finish=lambda: None
+):
     """Trains, evaluates and predicts, as the options ask.
 
     Args:
@@ -168,6 +170,7 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
         evaluates: whether to score the dev sets and the labelled test sets.
         predicts: whether to predict the test sets.
         tuned: the result of `fine_tuned`, if it is known and nothing is trained.
+        finish: called after training, before the model is applied.
 
     Returns:
         The values of eval_results.txt; {} without evaluation. None in workers that
@@ -178,6 +181,7 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
     """
     task = options.applied_to(task)
     _check(task, examples, options.do_train, evaluates, predicts)
+    _check_best_metric(options, task)
     if options.do_train:
         identity = run_identity(options, examples)
         # Before any use of TensorFlow, since workers must be connected first.
@@ -185,15 +189,16 @@ def run_task(options, task, examples, evaluates, predicts, tuned=None):
         tuning = FineTuning(task, options.start, options.training)
         if not tuning.run(examples, strategy, identity):
             return None
+        finish()
     if not (evaluates or predicts):
         return {}
     values, output_dir = {}, pathlib.Path(options.output_dir)
     with folder_lock(output_dir):
-        apply = _Applied(options, task, tuned)
+        apply = Applied(options, task, tuned)
         if evaluates:
-            values = _evaluate(output_dir, task, examples, apply)
+            values = _evaluate(output_dir, examples, apply)
         if predicts:
-            _predict(output_dir, task, examples, apply)
+            _predict(output_dir, examples, apply)
     return values
 
 
@@ -216,13 +221,23 @@ def _check(task, examples, trains, evaluates, predicts):
         )
 
 
+def _check_best_metric(options, task):
+    """Refuses a --best_metric that the task does not score."""
+    known = dict.fromkeys((*task.metrics, *task.also_scored))
+    if options.do_train and options.best_metric not in (None, *known):
+        raise UserError(
+            f"--best_metric={options.best_metric}: the task {task.name} has "
+            f"{', '.join(known)}."
+        )
+
+
 def _labelled(examples):
     """Lists the names of the examples to score: all dev sets and labelled test sets."""
     scored = {**of_role(examples, "dev"), **of_role(examples, "test")}
     return [name for name, own in scored.items() if own.is_labelled]
 
 
-class _Applied:
+class Applied:
     """A fine-tuned model that is applied to the files of a command.
 
     Args:
@@ -232,6 +247,8 @@ class _Applied:
 
     Attributes:
         opened: the model's `Bundle`.
+        task: the `Task` of the files, as the model answers it.
+        model, tokenizer: what `load_fine_tuned` returns.
 
     Call: a name and its `Examples`. Returns the `Prepared` examples, the result of
     `Task.interpret`, and the scores of early exits.
@@ -259,29 +276,30 @@ class _Applied:
             what = ", ".join(different)
             logging.info("%s is applied with its own %s.", opened.path, what)
         self.opened, self._options = opened, options
-        self._task, self._asked = task, asked
-        self._model, self._tokenizer, self._length = model, tokenizer, length
+        self._own, self.task = task, asked.as_applied(task)
+        self.model, self.tokenizer, self._length = model, tokenizer, length
 
     def __call__(self, name, examples):
-        task, options, length = self._task, self._options, self._length
+        task, options, length = self._own, self._options, self._length
         batch_size = options.eval_batch_size
         if examples.role == "test":
             batch_size = options.predict_batch_size
         prepared = prepare(
-            task, name, examples, self._tokenizer, length, options.cache_dir
+            task, name, examples, self.tokenizer, length, options.cache_dir
         )
-        predict = OutputsPredictor(self._model, batch_size, length, task.min_tokens)
+        predict = OutputsPredictor(self.model, batch_size, length, task.min_tokens)
         outputs = require_numbers(predict(prepared.tokens))
-        full, early = depths(self._asked, prepared, outputs, self._model)
-        return prepared, self._asked.interpret(prepared, full), early
+        full, early = depths(self.task, prepared, outputs, self.model)
+        return prepared, self.task.interpret(prepared, full), early
 
 
-def _evaluate(output_dir, task, examples, apply):
+def _evaluate(output_dir, examples, apply):
     """Scores the dev sets and the labelled test sets, and writes eval_results.txt.
 
     Metrics of sets other than the first dev set have the set's name as prefix. The file
     keeps the dev scores that an earlier command computed for the same model.
     """
+    task = apply.task
     values, kept = _last_scores(output_dir, task), {}
     step, path = apply.opened.facts.get("step"), apply.opened.path
     official = next(iter(of_role(examples, "dev")), None)
@@ -312,9 +330,9 @@ def _last_scores(output_dir, task):
     return {f"last_{name}": last[name] for name in names}
 
 
-def _predict(output_dir, task, examples, apply):
+def _predict(output_dir, examples, apply):
     """Predicts the test sets."""
     for place, (name, own) in enumerate(of_role(examples, "test").items()):
         prefix = f"{name}_" if place else ""
         prepared, interpreted, _ = apply(name, own)
-        task.write_predicted(output_dir, prefix, prepared, interpreted)
+        apply.task.write_predicted(output_dir, prefix, prepared, interpreted)

@@ -43,6 +43,7 @@ class MultipleChoice(OneLabel, Task):
     kind = "multiple_choice"
     purpose = "multiple_choice"
     default_metrics = ("accuracy",)
+    also_scored = ("loss",)
     row_settings = ("max_qa_length",)
     serves = "multiple_choice"
     text_inputs = ("question", "context", "options")

@@ -221,6 +221,11 @@ class Tagging(OneLabel, Task):
             )
         ]
 
+    @property
+    def also_scored(self):
+        entities = () if self.scheme == schemes.PLAIN else ("precision", "recall")
+        return (*entities, "accuracy", "loss")
+
     def score(self, prepared, interpreted):
         """Computes F1, precision and recall of entities; accuracy and loss of words.
 

@@ -1,14 +1,20 @@
 """Flags of training: what is built of them."""
 
+import collections
+import json
+
 import numpy as np
 import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.engine import compilation
+from albert_tf.errors import UserError
 from albert_tf.optimizers.adam import LAMB
+from albert_tf.tasks import training
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.registry import create_task
+from tests.tasks.conftest import Built
 
 
 @pytest.mark.slow
@@ -47,6 +53,47 @@ def test_where_files_go_and_how_many_are_kept(built, tmp_path):
     assert options.best_metric == "accuracy"
     assert len(list((tmp_path / "cached").glob("*.npz"))) == 2
     assert not (tmp_path / "out" / "cache").exists()
+
+
+@pytest.mark.slow
+def test_the_score_that_picks_the_best_checkpoint(built, flags):
+    for name in ("auc", "loss", "calibration_error"):
+        options = built(best_metric=name)[2]
+        assert options.best_metric == name
+        assert options.lower_is_better == (name != "auc")
+    with pytest.raises(
+        UserError,
+        match="--best_metric=f2: the task custom has accuracy, macro_f1, auc, .*loss",
+    ):
+        flags(do_train=True, best_metric="f2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "best"), [("loss", min), ("macro_f1", max)])
+def test_the_best_checkpoint_has_the_best_score(flags, name, best):
+    run = {"do_train": True, "train_step": 6, "save_checkpoints_steps": 1}
+    out = flags(**run, best_metric=name)
+    history = json.loads((out / "history.json").read_text())
+    scores = {entry["step"]: entry[name] for entry in history}
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert scores[info["step"]] == best(scores.values()) == info["dev"][name]
+    assert len(set(scores.values())) > 1
+
+
+def test_balanced_weights_reach_the_batches(flags, monkeypatch, tmp_path):
+    def stop(trainer, stages, *arguments):
+        raise Built(next(iter(stages[0].dataset)))
+
+    monkeypatch.setattr(training.Trainer, "train", stop)
+    table = (tmp_path / "data" / "train.tsv").read_text().splitlines()[1:]
+    counts = collections.Counter(line.split()[0] for line in table)
+    expected = [len(table) / (2 * counts[label]) for label in ("no", "yes")]
+    with pytest.raises(Built) as found:
+        flags(do_train=True, class_weight="balanced")
+    [batch] = found.value.args
+    weights = np.take(expected, batch["labels"])
+    np.testing.assert_allclose(batch["example_weights"], weights, rtol=1e-6)
+    assert len(set(weights)) == 2
 
 
 def test_a_frozen_encoder_stays(built):
