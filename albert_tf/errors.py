@@ -1,4 +1,4 @@
-"""The one exception type for mistakes in a user's input, and for missing packages."""
+"""The one exception type for mistakes in a user's input, and parts of its sentence."""
 
 import contextlib
 
@@ -12,6 +12,12 @@ class UserError(ValueError):
 
     # Keras adds lines on the arguments of `call` to errors that lack this mark.
     _keras_call_info_injected = True
+
+
+def shortened(names):
+    """Joins the first names of a list for a sentence, and counts the others."""
+    first, others = ", ".join(names[:5]), names[5:]
+    return f"{first} and {len(others)} more" if others else first
 
 
 @contextlib.contextmanager

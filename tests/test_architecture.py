@@ -7,22 +7,10 @@ import re
 
 import pytest
 
-_BELOW_THE_COMMANDS = [
-    "config",
-    "checkpoints",
-    "costs",
-    "engine",
-    "exit_rule",
-    "families",
-    "hub",
-    "io",
-    "layers",
-    "models",
-    "objectives",
-    "optimizers",
-    "prompts",
-    "tokenization",
-]
+_BELOW_THE_COMMANDS = {
+    *("config", "checkpoints", "costs", "engine", "exit_rule", "families", "hub", "io"),
+    *("layers", "models", "objectives", "optimizers", "prompts", "tokenization"),
+}
 # Folders of several ideas, or of many small helpers, and the most names that they show.
 _SHOW_MORE = {
     "albert_tf": 30,

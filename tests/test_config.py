@@ -95,6 +95,7 @@ def test_official_code_can_read_what_is_written(tmp_path):
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
         ({"hidden_act": "swish"}, "hidden_act must be one of gelu"),
         ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),
+        ({"hidden_dropout_prob": -0.1}, "hidden_dropout_prob must be in"),
         ({"initializer_range": "x"}, "initializer_range must be"),
         ({"initializer_range": 10**400}, "initializer_range must be finite"),
         ({"initializer_range": -0.1}, "initializer_range must be finite"),

@@ -4,6 +4,7 @@ import keras
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 
 
 class Refusing(keras.layers.Layer):
@@ -17,3 +18,8 @@ def test_keras_adds_nothing_to_the_sentence():
     with pytest.raises(UserError) as error:
         Refusing()(keras.ops.ones([1, 2]))
     assert str(error.value) == "The input is too long."
+
+
+def test_many_names_are_counted():
+    found = [shortened([*"abcdefg"[:number]]) for number in (1, 5, 6)]
+    assert found == ["a", "a, b, c, d, e", "a, b, c, d, e and 1 more"]

@@ -101,8 +101,8 @@ def _tests_of(root, file):
     They are its own, those that import it, those of its listed mutations, those of all
     defaults, and its rooms'.
     """
-    module = file.with_suffix("")
-    parts = module.parts if module.parts[0] == "data_pipeline" else module.parts[1:]
+    module = file.parent if file.stem == "__init__" else file.with_suffix("")
+    parts = module.parts[module.parts[0] == "albert_tf" :] or module.parts
     tests = root / "tests"
     importing = re.compile(rf"{re.escape('.'.join(module.parts))}\b")
     listed = read_mutations(root / "tools" / "mutations.json")

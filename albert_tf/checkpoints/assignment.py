@@ -6,9 +6,8 @@ import shlex
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.families import registry
-
-_SHOWN = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,12 +115,12 @@ def _check(report, variables, tensors, allowed, model):
     if unknown:
         raise UserError(
             f"{source} holds tensors that the model has no place for: "
-            f"{_shortened(unknown)}; use the checkpoint's own configuration."
+            f"{shortened(unknown)}; use the checkpoint's own configuration."
         )
     missing = [name for name in report.missing if not name.startswith(allowed)]
     if missing:
         ways = _ways(missing, source, model)
-        raise UserError(f"{source} lacks {_shortened(missing)}; {ways}")
+        raise UserError(f"{source} lacks {shortened(missing)}; {ways}")
 
 
 def _ways(missing, source, model):
@@ -136,8 +135,3 @@ def _ways(missing, source, model):
         f"(albert-tf convert --from={shlex.quote(source)} --to=FOLDER{form} "
         f"--allow_missing={parts}) and name that, or in Python {in_python}."
     )
-
-
-def _shortened(names):
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

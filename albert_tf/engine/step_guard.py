@@ -28,7 +28,7 @@ class StepGuard(tf.Module):
         self.scales_loss = scales_loss
         self.metric_names = ("skipped",)
         # Checkpoints use the names of these attributes.
-        self._bad_run = tf.Variable([0, 0], dtype=tf.int32, trainable=False)
+        self._bad_run = tf.Variable(tf.zeros([2], tf.int32), trainable=False)
         if scales_loss:
             self.metric_names += ("overflowed", "loss_scale")
             self._scale = tf.Variable(_INITIAL_SCALE, trainable=False)

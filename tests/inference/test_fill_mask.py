@@ -8,6 +8,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.commands import fill_mask
+from albert_tf.errors import UserError
+from albert_tf.inference.masked_words import fill_masks
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tokenization import load_tokenizer
 
@@ -53,6 +55,9 @@ def test_the_best_tokens_of_each_mask(run, model_dir):
     assert first.split("\n") == lines
     assert second.startswith("[MASK] film\n  0.")
     assert "mask 1" not in second
+    assert len(run("--top_k=13", "[MASK]").splitlines()) == 14
+    with pytest.raises(UserError, match="top_k=0: expected 1 to 13"):
+        fill_masks(None, load_tokenizer(model_dir), ["[MASK]"], top_k=0)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def training_step(config, **options):
     "depth_loop", [False, pytest.param(True, marks=pytest.mark.nightly)]
 )
 def test_a_compiled_step_has_the_same_numbers(depth_loop, tiny_config, features):
-    config = tiny_config(num_hidden_layers=2)
+    config = tiny_config(num_hidden_layers=1 + depth_loop)
     plain = training_step(config)
     again = training_step(config, depth_loop=depth_loop, rematerialize=True)
     (expected, gradients), (found, others) = plain(features), again(features)

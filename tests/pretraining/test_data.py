@@ -35,6 +35,12 @@ def official(material, tmp_path):
     return write
 
 
+def test_without_held_out_data_the_last_phase_is_evaluated(data_of, short):
+    later = short / "train.tfrecord"
+    data = data_of(eval_file=None, first_phase_steps=6, second_phase_input_file=later)
+    assert data.eval_files == str(later)
+
+
 def with_number(name, value):
     """Returns a change of one number of a record."""
 

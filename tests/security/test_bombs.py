@@ -97,13 +97,13 @@ def test_one_cell_of_many_rows(tmp_path, monkeypatch, stored, in_lists):
 @pytest.mark.slow
 def test_a_large_cell(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
-    write(path, pa.array(["x" * 2**25]))
-    monkeypatch.setattr(parquet_rows, "MAX_ROW", 2**22)
-    with pytest.raises(UserError, match="row 1: the row cannot be read .it holds 33,5"):
+    write(path, pa.array(["x" * 2**23]))
+    monkeypatch.setattr(parquet_rows, "MAX_ROW", 2**20)
+    with pytest.raises(UserError, match="row 1: the row cannot be read .it holds 8,38"):
         read_table(path, Columns("text"))
-    monkeypatch.setattr(parquet_rows, "_LARGE", 2**24)
+    monkeypatch.setattr(parquet_rows, "_LARGE", 2**22)
     for reader in (read, lambda path: [*corpus_of(path).documents(0, 1)]):
-        assert refused("has 33,554,.* bytes in 1 row", reader, path) < 10
+        assert refused("has 8,388,.* bytes in 1 row", reader, path) < 10
 
 
 def corpus_of(path):

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
+from albert_tf.serving import server
 from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from tests.serving import served
@@ -116,6 +117,11 @@ def ask_at_once(port, texts):
     with concurrent.futures.ThreadPoolExecutor(len(texts)) as pool:
         asked = [pool.submit(ask, port, body={"inputs": [text]}) for text in texts]
         return [future.result() for future in asked]
+
+
+def test_an_empty_list_costs_as_much_as_a_text():
+    rows = ("a", [], ["a"], ["a", "b"])
+    assert list(map(server._texts, rows)) == [1, 1, 1, 2]
 
 
 def test_concurrent_requests_are_answered_together():

@@ -83,6 +83,8 @@ def test_drawn_mutations_are_of_the_seed_and_break_one_place(project):
         assert len(broken_lines) == 1, mutation.becomes
         assert "tests/optimizers" in mutation.tests.split()
         assert all((project / test).exists() for test in mutation.tests.split())
+    (of_a_folder,) = draw_mutations(project, 1, seed=1, only="token_files/__init__")
+    assert "tests/serving/test_token_files.py" in of_a_folder.tests.split()
 
 
 def test_what_no_test_could_notice_is_not_drawn(tmp_path):

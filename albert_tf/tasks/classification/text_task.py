@@ -8,6 +8,7 @@ import tensorflow as tf
 from albert_tf.display.plots import HELD_OUT_SHARES
 from albert_tf.display.plots import write_plot
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
 from albert_tf.models.labels import LABEL_KINDS
@@ -26,7 +27,6 @@ from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
-_SHOWN = 8  # label names in a message
 _INCHES_A_LABEL = 0.6
 _LARGEST_INCHES = 24
 # With more labels than this, numbers in the cells would be illegible.
@@ -134,9 +134,8 @@ class TextTask(Task):
             return self.labels.index(name)
         keys, key = [label_key(label) for label in self.labels], label_key(name)
         if key not in keys:
-            known = ", ".join(map(repr, self.labels[:_SHOWN]))
-            more = ", …" if len(self.labels) > _SHOWN else ""
-            raise ValueError(f"the label {name!r} is unknown (expected {known}{more})")
+            known = shortened(list(map(repr, self.labels)))
+            raise ValueError(f"the label {name!r} is unknown (expected {known})")
         return keys.index(key)
 
     def losses(self, logits, labels):

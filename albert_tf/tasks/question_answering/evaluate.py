@@ -18,11 +18,11 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.cli.command_line import split_positional
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering import scores
 from albert_tf.tasks.question_answering.questions import counted
-from albert_tf.tasks.question_answering.questions import listed
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.questions import read_squad
 
@@ -90,7 +90,7 @@ def evaluate(options):
     if missing := [own.id for own in questions if own.id not in predictions]:
         _mind(
             f"{options.predictions} has no prediction for {counted(missing)}, "
-            f"which score 0: {listed(missing)}"
+            f"which score 0: {shortened(missing)}"
         )
     if version == 1:
         figures = scores.version_1_figures(raw)
@@ -117,7 +117,8 @@ def _version(options, questions):
     if version == 1 and unanswered:
         raise UserError(
             f"{options.data} has {counted(unanswered)} without an answer "
-            f"({listed(unanswered)}), which SQuAD 1.1 cannot score; pass --version=2."
+            f"({shortened(unanswered)}), which SQuAD 1.1 cannot score; pass "
+            "--version=2."
         )
     return version
 
@@ -136,7 +137,7 @@ def _by_id(path, kind, what):
 def _check_covers(null_odds, questions, path):
     missing = [question.id for question in questions if question.id not in null_odds]
     if missing:
-        raise UserError(f"{path} lacks {counted(missing)}: {listed(missing)}.")
+        raise UserError(f"{path} lacks {counted(missing)}: {shortened(missing)}.")
 
 
 def _after_threshold(predictions, null_odds, options):

@@ -21,6 +21,7 @@ import re
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
 from albert_tf.io.table_rows import suffix_of
@@ -28,7 +29,6 @@ from albert_tf.io.text_files import read_json_text
 from albert_tf.tasks.examples import Examples
 from albert_tf.tasks.examples import digest_of
 
-_SHOWN = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MISPLACED = "an answer is not where its answer_start says"
 UNANSWERED = "there is no answer, and is_impossible is not set"
@@ -182,7 +182,7 @@ def _check(found, version, notices):
         if ids := notices.get(what):
             raise UserError(
                 f"{found.path}: {what} in {counted(ids)} of {len(found)} "
-                f"({listed(ids)}); {action}, or leave them out with --skip_bad_rows."
+                f"({shortened(ids)}); {action}, or leave them out with --skip_bad_rows."
             )
 
 
@@ -231,7 +231,7 @@ def notice_lines(notices, expected=()):
         expected: kinds to omit, since they are normal here.
     """
     return [
-        f"{what}: {counted(ids)} ({listed(ids)})"
+        f"{what}: {counted(ids)} ({shortened(ids)})"
         for what, ids in notices.items()
         if what not in expected
     ]
@@ -240,12 +240,6 @@ def notice_lines(notices, expected=()):
 def counted(ids):
     """Formats the count: "1 question", "2 questions" …"""
     return f"{len(ids)} question{'s' if len(ids) != 1 else ''}"
-
-
-def listed(ids):
-    """Formats the first ids, and the number of the rest."""
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(ids[:_SHOWN]) + more
 
 
 def read_paragraphs(path):

@@ -53,7 +53,7 @@ def test_any_columns(write):
     file = read(write("a.txt", text), word_column=2, tag_column=1)
     assert file.sentences[0].words == ["New York", "'s"]
     assert file.sentences[0].entities == (("LOC", 0, 8),)
-    bioes = read(write("b.bioes", "S-A a\nO b\n"), word_column=-1, tag_column=0)
+    bioes = read(write("b.bioes", "S-A a\nO b\n"), word_column=-1, tag_column=-2)
     assert bioes.scheme == "bioes"
     # Without tags.
     plain = read(write("c.txt", "a\nb\n\nc"), role="test")
