@@ -89,6 +89,10 @@ COMMANDS = {
         "albert_tf.commands.convert:main",
         "Convert between official, Hugging Face and our own checkpoints.",
     ),
+    "upload": (
+        "albert_tf.commands.upload:main",
+        "Upload a model to the Hugging Face Hub.",
+    ),
     "describe": (
         "albert_tf.commands.describe:main",
         "Count parameters, memory and operations.",
