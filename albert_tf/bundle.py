@@ -10,6 +10,7 @@ import functools
 import hashlib
 import itertools
 import os
+import tempfile
 from collections.abc import Callable
 
 import numpy as np
@@ -28,6 +29,10 @@ from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.checkpoints.model_card import Told
+from albert_tf.checkpoints.model_card import model_card
+from albert_tf.checkpoints.model_card import remove_card
+from albert_tf.checkpoints.model_card import write_card
 from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.checkpoints.model_directory import WEIGHTS_FILE
@@ -54,6 +59,8 @@ from albert_tf.families.layer_sharing import merge_adapters
 from albert_tf.families.layer_sharing import move_layers_and_adapters
 from albert_tf.families.readable import readable_families
 from albert_tf.hub.names import local_directory
+from albert_tf.hub.uploads import check_upload
+from albert_tf.hub.uploads import upload
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.near_misses import arguments_of
@@ -505,6 +512,16 @@ def _report_of_layers(load_report, source, config, origins):
     return [*lines, "  optimizer, schedule and place in the data: new"]
 
 
+def push(model, name, tokenizer, training_info, form, private, told):
+    """Uploads a model; see `PretrainedModel.push_to_hub`."""
+    check_upload(name)
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, folder, tokenizer, training_info, form)
+        info = training_info or model.task_info() or {}
+        write_card(folder, model_card(model, info, form, told, name))
+        return upload(folder, name, private)
+
+
 def save(model, directory, tokenizer, training_info, form):
     """Writes a model folder; see `PretrainedModel.save_pretrained`."""
     if form not in FORMATS:
@@ -538,6 +555,12 @@ def save(model, directory, tokenizer, training_info, form):
         if tokenizer is not None and form != "model_directory":
             tokenizer = tokenizer.laid_out(model.config.row_layout)
             save_for_others(tokenizer, folder, form)
+    if form == "model_directory":
+        remove_card(directory)
+        return
+    name, info = os.path.basename(os.path.abspath(directory)), training_info
+    card = model_card(model, info or model.task_info() or {}, form, Told(), name)
+    write_card(directory, card)
 
 
 def _refuse_hidden(directory, form):

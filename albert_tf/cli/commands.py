@@ -100,6 +100,10 @@ COMMANDS = {
         "albert_tf.commands.compare:main",
         "Show runs side by side: settings, minutes, losses, scores, curves.",
     ),
+    "upload": (
+        "albert_tf.commands.upload:main",
+        "Upload a model to the Hugging Face Hub.",
+    ),
     "describe": (
         "albert_tf.commands.describe:main",
         "Count parameters and operations; estimate memory and hours.",

@@ -15,7 +15,7 @@ from albert_tf.io.whole_folder import UNFINISHED
 
 # Only files that this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
 _ADAPTER = "adapter_config.json"
-_TOKENIZER_FILES = (
+TOKENIZER_FILES = (
     "*.model",
     "added_tokens.json",
     "special_tokens_map.json",
@@ -24,7 +24,7 @@ _TOKENIZER_FILES = (
     "vocab.txt",
     "vocab_chinese.txt",
 )
-_MODEL_FILES = (
+MODEL_FILES = (
     # Hugging Face's form, and the form of `save_pretrained`.
     "config.json",
     "model.safetensors",
@@ -50,7 +50,7 @@ _WEIGHTS = (
     "model.weights.h5",
     "model.safetensors.index.json",
 )
-_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _SHA256_DIGITS = 64
 _GIT_DIGITS = 40
 GLUE_PAGE = "https://gluebenchmark.com/tasks"
@@ -78,7 +78,7 @@ def download_repository(name, revision, weights):
             exist, or has no weights that this project reads; the server cannot be
             reached, or a file is damaged.
     """
-    patterns = _TOKENIZER_FILES + (_MODEL_FILES if weights else ())
+    patterns = TOKENIZER_FILES + (MODEL_FILES if weights else ())
     folder, files = _snapshot(name, revision, patterns, "model")
     if weights and not any(file in files for file in (*_WEIGHTS, _ADAPTER)):
         raise UserError(
@@ -120,18 +120,18 @@ def _title(name, revision):
 def _snapshot(name, revision, patterns, kind):
     """Downloads files whose names fit; returns their folder and their names in it."""
     title = _title(name, revision)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise UserError(
             f"{title} is not a repository: expected hf://owner/name or "
             "hf://owner/name@revision."
         )
-    library = _library(title)
+    library = hub_library(title)
     try:
         folder = library.snapshot_download(
             name, revision=revision, allow_patterns=list(patterns), repo_type=kind
         )
     except (OSError, ValueError, library.errors.HTTPError) as error:
-        raise UserError(_reason(library, title, error)) from error
+        raise UserError(reason_of(library, title, error)) from error
     paths = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
     names = [path.relative_to(folder) for path in paths]
     if any({*UNFINISHED} & {*name.parts} for name in names):
@@ -145,7 +145,8 @@ def _snapshot(name, revision, patterns, kind):
     return folder, [*map(str, names)]
 
 
-def _library(title):
+def hub_library(title):
+    """Imports huggingface_hub, with its errors and constants, for `title`."""
     with of_extra("hub", f"{title} needs the package huggingface_hub"):
         import huggingface_hub
         import huggingface_hub.constants
@@ -153,7 +154,7 @@ def _library(title):
     return huggingface_hub
 
 
-def _reason(library, title, error):
+def reason_of(library, title, error, done="downloaded from"):
     """Returns one sentence for an error of the library."""
     errors, endpoint = library.errors, library.constants.ENDPOINT
     if isinstance(error, errors.GatedRepoError):
@@ -168,7 +169,7 @@ def _reason(library, title, error):
     while error.__cause__ is not None:
         error = error.__cause__
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return f"{title} could not be downloaded from {endpoint}: {lines[0].rstrip('.')}."
+    return f"{title} could not be {done} {endpoint}: {lines[0].rstrip('.')}."
 
 
 def _check_hash(path, title):

@@ -15,6 +15,7 @@ from typing import Any
 import keras
 
 import albert_tf
+from albert_tf.checkpoints.model_card import Told
 from albert_tf.io import checksums
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
@@ -250,6 +251,42 @@ class PretrainedModel(keras.Model):
             UserError: the format is unknown, or needs a package that is missing.
         """
         albert_tf.bundle.save(self, directory, tokenizer, training_info, format)
+
+    def push_to_hub(
+        self,
+        name: str,
+        tokenizer: Any = None,
+        training_info: dict | None = None,
+        format: str = "huggingface",
+        private: bool = False,
+        license: str | None = None,
+        language: str | None = None,
+        datasets: str | None = None,
+    ) -> str:
+        """Uploads the model, with a model card, to the Hugging Face Hub.
+
+        A repository that does not exist is made. The files of a model that was there
+        are replaced, others stay.
+
+        Args:
+            name: "owner/name" of the repository.
+            tokenizer, training_info, format: see `save_pretrained`.
+            private: whether only the owner sees the repository.
+            license, language, datasets: for the card's header, as the Hub names them
+                ("apache-2.0", "en"); several are separated by commas.
+
+        Returns:
+            The address of the repository.
+
+        Raises:
+            UserError: huggingface_hub or a token is missing, the Hub refuses the
+                upload, the repository is public where `private` was asked; see also
+                `save_pretrained`.
+        """
+        told = Told(license, language, datasets)
+        return albert_tf.bundle.push(
+            self, name, tokenizer, training_info, format, private, told
+        )
 
     @classmethod
     def from_pretrained(

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework.types_pb2 import DataType
 
+from albert_tf.checkpoints.model_card import in_words
 from albert_tf.io.files import json_text
 
 _DIFFERENCE = (
@@ -128,7 +129,7 @@ def _json(value, most=None):
 def model_card(facts, signatures):
     """Returns the text of `model_card.md`: a list of facts and the signatures."""
     lines = [f"# {facts['name']}", ""]
-    lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]
+    lines += [f"- {key.replace('_', ' ')}: {_told(key, v)}" for key, v in facts.items()]
     if facts.get("compute_dtype") in _COMPUTE_DTYPES:
         lines += ["", _COMPUTE_DTYPES[facts["compute_dtype"]]]
     for name, signature in signatures.items():
@@ -145,6 +146,15 @@ def model_card(facts, signatures):
             text = _plain(signature["rest"][part])
             lines += ["", f"REST {part}:", "", "```json", text, "```"]
     return "\n".join(lines) + "\n"
+
+
+def _told(key, value):
+    """Says what a fact is; of tasks in words."""
+    if key == "tasks":
+        return "; ".join(f"{name}: {_told('task', t)}" for name, t in value.items())
+    if key == "task" and "kind" in value:
+        return in_words(value["kind"], value)
+    return _plain(value)
 
 
 def _plain(value):

@@ -48,6 +48,14 @@ class TextModel:
         self._check_trained()
         self.model.save_pretrained(directory, self.tokenizer, format=format)
 
+    def push_to_hub(self, name: str, **options: Any) -> str:
+        """Uploads model, tokenizer and task; see `PretrainedModel.push_to_hub`.
+
+        `options` are its other arguments, such as `private` and `license`.
+        """
+        self._check_trained()
+        return self.model.push_to_hub(name, self.tokenizer, **options)
+
     def _check_trained(self):
         """Refuses a model that has not been built yet."""
 

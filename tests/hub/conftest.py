@@ -1,5 +1,6 @@
 """A server on this machine that speaks the protocol of the Hugging Face Hub."""
 
+import base64
 import hashlib
 import http.server
 import io
@@ -13,6 +14,7 @@ import pytest
 
 _KIND = r"(?:models|datasets)"
 _API = re.compile(rf"/api/{_KIND}/([\w.-]+/[\w.-]+)/(revision|tree)/([^?/]+)")
+_CHANGE = re.compile(r"/api/models/([\w.-]+/[\w.-]+)/(preupload|commit)/main")
 _FILE = re.compile(r"/(?:datasets/)?([\w.-]+/[\w.-]+)/resolve/([^/]+)/(.+)")
 
 
@@ -24,6 +26,7 @@ class Hub:
             stands for the one commit of that content.
         files: {path: (bytes, headers)} served as they are.
         requests: (method, path) of every request.
+        private: names of the repositories that only their owner sees.
         large: names of files whose hash is a SHA-256, as in Git LFS.
     """
 
@@ -32,6 +35,7 @@ class Hub:
         self.files = {}
         self.requests = []
         self.large = {"model.safetensors", "spiece.model"}
+        self.private = set()
         self.damaged = {}
         self.url = None
 
@@ -89,6 +93,63 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             self._send(200, data, headers, with_body)
 
+    def do_POST(self):
+        self._change(self.server.hub)
+
+    def _change(self, hub):
+        """Answers an upload, in which every file lies in the commit itself."""
+        path = urllib.parse.unquote(self.path)
+        hub.requests.append((self.command, path))
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        if self.headers["Authorization"] != "Bearer hf_writes":
+            self._send(401, b"{}", {}, with_body=True)
+            return
+        status, answer = 200, {}
+        if path == "/api/repos/create":
+            status, answer = self._create(hub, json.loads(body))
+        elif path == "/api/validate-yaml":
+            answer = {"errors": [], "warnings": []}
+        else:
+            name, action = _CHANGE.fullmatch(path).groups()
+            act = {"preupload": self._kinds, "commit": self._commit}[action]
+            answer = act(hub, name, body)
+        data = json.dumps(answer).encode()
+        headers = {"Content-Type": "application/json"}
+        self._send(status, data, headers, with_body=True)
+
+    def _create(self, hub, asked):
+        name = f"{asked['organization']}/{asked['name']}"
+        answer = {"url": f"{hub.url}/{name}", "name": name, "id": name}
+        if name in hub.repositories:
+            return 409, answer
+        hub.repositories[name] = {"main": {}}
+        if asked.get("visibility") == "private" or asked.get("private"):
+            hub.private.add(name)
+        return 200, answer
+
+    def _kinds(self, hub, name, body):
+        kinds = [
+            {
+                "path": file["path"],
+                "uploadMode": "regular",
+                "shouldIgnore": False,
+                "oid": None,
+            }
+            for file in json.loads(body)["files"]
+        ]
+        return {"files": kinds}
+
+    def _commit(self, hub, name, body):
+        files = hub.repositories[name]["main"]
+        for line in map(json.loads, body.splitlines()):
+            value = line["value"]
+            if line["key"] == "file":
+                files[value["path"]] = base64.b64decode(value["content"])
+            elif line["key"] == "deletedFile":
+                del files[value["path"]]
+        commit, _ = hub.content(name, "main")
+        return {"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit}
+
     def _find(self, hub, path):
         if path in hub.files:
             return hub.files[path]
@@ -96,6 +157,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             name, kind, revision = match.groups()
             commit, files = hub.content(name, revision)
             answer = {"id": name, "modelId": name, "sha": commit, "siblings": []}
+            answer["private"] = name in hub.private
             if kind == "tree":
                 answer = [self._entry(hub, n, data) for n, data in files.items()]
             return json.dumps(answer).encode(), {"Content-Type": "application/json"}

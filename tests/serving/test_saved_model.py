@@ -73,6 +73,7 @@ def test_signature_json_tells_the_truth(pair_classifier):
             atol=1e-5,
         )
     card = (pair_classifier.version / "model_card.md").read_text()
+    assert "- task: gives a pair of texts one of the labels " in card
     assert "| output | `probabilities` | float32 | ['any', 3] |" in card
 
 

@@ -1,0 +1,86 @@
+"""Model cards of folders for other programs."""
+
+import json
+import shutil
+
+import pytest
+
+from albert_tf.checkpoints.model_card import MARK
+from albert_tf.checkpoints.model_card import Told
+from albert_tf.checkpoints.model_card import in_words
+from albert_tf.checkpoints.model_card import model_card
+from albert_tf.models.albert import AlbertModel
+
+
+def header_of(card):
+    _, header, _ = card.split("---\n", 2)
+    told = dict(line.split(": ", 1) for line in header.splitlines())
+    return {name: json.loads(value) for name, value in told.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "pipeline"),
+    [
+        ("pairs", "gives a pair of texts one of the labels no, so, yes", "text-cl"),
+        ("multi_label", "any number of the labels 好, 坏, plain", "text-class"),
+        ("regression", "gives a text a number", "text-classification"),
+        ("tagging", "gives each word one of the tags O, B-A, I-A", "token-class"),
+        ("question_answering", "finds the answer to a question", "question-ans"),
+        ("multiple_choice", "chooses among answers to a question", "multiple-ch"),
+        ("similarity", "turns a text into a vector", "sentence-similarity"),
+        ("pretraining", "guesses hidden words of a text", "fill-mask"),
+        ("encoder", "turns each token of a text into a vector", "feature-extr"),
+    ],
+)
+def test_every_kind_of_model(kind, words, pipeline, opened):
+    found = opened(kind)
+    info = found.model.task_info() or {}
+    card = model_card(found.model, info, "huggingface", Told(), "me/mine")
+    assert words in card
+    assert header_of(card)["pipeline_tag"].startswith(pipeline)
+    library = "sentence" if kind == "similarity" else ""
+    assert header_of(card)["library_name"] == f"{library}-transformers".lstrip("-")
+    assert 'from_pretrained("hf://me/mine")' in card
+    official = model_card(found.model, info, "tf1", Told(), "mine")
+    assert header_of(official)["library_name"] == "albert-tf"
+    assert "transformers" not in official
+
+
+def test_scores_and_origin(opened):
+    info = {
+        "task": {"kind": "single_label", "name": "sst-2", "labels": ["no", "yes"]},
+        "dev": {"accuracy": 0.91234, "loss": float("nan"), "rows": None},
+        "init_checkpoint": "/c/models--albert--albert-base-v2/snapshots/0a1b/",
+    }
+    model = opened("classification").model
+    card = model_card(model, info, "huggingface", Told(), "me/mine")
+    header = header_of(card)
+    assert header["base_model"] == "albert/albert-base-v2"
+    (index,) = header["model-index"]
+    (result,) = index["results"]
+    assert result["task"] == {"type": "text-classification"}
+    assert result["dataset"] == {"name": "sst-2, dev", "type": "sst-2"}
+    assert result["metrics"] == [{"type": "accuracy", "value": 0.9123}]
+    assert "| accuracy | 0.9123 |" in card
+    info["init_checkpoint"] = "/home/me/secret"
+    assert "secret" not in model_card(model, info, "huggingface", Told(), "me/mine")
+
+
+def test_many_labels():
+    words = in_words("single_label", {"labels": range(30)})
+    assert words.endswith(" 18, 19 and 10 more")
+
+
+def test_folders_keep_a_card_of_somebody_else(tiny_config, tmp_path):
+    model, card = AlbertModel(tiny_config()), tmp_path / "README.md"
+    model.save_pretrained(tmp_path, format="huggingface")
+    assert MARK in card.read_text()
+    model.save_pretrained(tmp_path)
+    assert not card.exists()
+    card.write_text("mine")
+    for form in ("huggingface", "model_directory"):
+        folder = tmp_path / form
+        folder.mkdir()
+        shutil.copy(card, folder)
+        model.save_pretrained(folder, format=form)
+        assert (folder / "README.md").read_text() == "mine"
