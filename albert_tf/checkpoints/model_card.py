@@ -10,7 +10,7 @@ import math
 import os
 import re
 
-from albert_tf.families.bert import family_that_writes
+from albert_tf.families.readable import family_that_writes
 from albert_tf.io import storage
 from albert_tf.io.files import write_atomically
 
