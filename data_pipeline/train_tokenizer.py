@@ -98,9 +98,9 @@ class TokenizerOptions(CorpusFlags):
     )
     do_lower_case: bool = option("Lower the case of letters before training.", True)
     like: str | None = option(
-        "official: as the released English vocabularies, which drop accents "
-        "(--nokeep_accents), read U+200C as a space (--normalization=nmt_nfkc) and "
-        "have --user_defined_symbols=official. Each of these flags beats it.",
+        "Vocabulary to resemble. official: the released English ones, which drop "
+        "accents (--nokeep_accents), read U+200C as a space (--normalization=nmt_nfkc) "
+        "and have --user_defined_symbols=official. Each of these flags beats it.",
         None,
         [_OFFICIAL],
     )

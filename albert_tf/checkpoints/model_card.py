@@ -59,7 +59,7 @@ _DOWNLOADED = re.compile(r"models--([\w.-]+?)--([\w.-]+)[/\\]snapshots[/\\]")
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """What only the user knows of a model, for its card.
+    """Facts about a model that only its user knows, for its card.
 
     Attributes:
         license: a license of the Hub's list, such as "apache-2.0".

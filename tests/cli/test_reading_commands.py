@@ -35,10 +35,12 @@ _READING = {
     "export": "--model_dir={} --export_dir=served",
     "serve": "--model_dir={}",
     "convert": "--from={} --to=out",
+    "upload": "--model_dir={} --repo=owner/name",
     "tools.verify": "{}",
 }
 # They read no weights.
-_OTHERS = {"count-tokens", "vocab", "data", "describe", "squad-scores"}
+_OTHERS = {"compare", "count-tokens", "vocab", "data", "describe", "models"}
+_OTHERS |= {"squad-scores"}
 
 
 def _said_by(command, flags, capsys):
@@ -87,6 +89,7 @@ def run_folder(tmp_path, monkeypatch):
     (tmp_path / "k99" / "history.json").touch()
     _write_inputs(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
     return tmp_path / "k99"
 
 
