@@ -29,9 +29,6 @@ from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.model_card import Told
-from albert_tf.checkpoints.model_card import model_card
-from albert_tf.checkpoints.model_card import remove_card
 from albert_tf.checkpoints.model_card import write_card
 from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
@@ -518,7 +515,7 @@ def push(model, name, tokenizer, training_info, form, private, told):
     with tempfile.TemporaryDirectory() as folder:
         save(model, folder, tokenizer, training_info, form)
         info = training_info or model.task_info() or {}
-        write_card(folder, model_card(model, info, form, told, name))
+        write_card(folder, model, info, form, told, name)
         return upload(folder, name, private)
 
 
@@ -555,12 +552,7 @@ def save(model, directory, tokenizer, training_info, form):
         if tokenizer is not None and form != "model_directory":
             tokenizer = tokenizer.laid_out(model.config.row_layout)
             save_for_others(tokenizer, folder, form)
-    if form == "model_directory":
-        remove_card(directory)
-        return
-    name, info = os.path.basename(os.path.abspath(directory)), training_info
-    card = model_card(model, info or model.task_info() or {}, form, Told(), name)
-    write_card(directory, card)
+    write_card(directory, model, training_info or model.task_info() or {}, form)
 
 
 def _refuse_hidden(directory, form):

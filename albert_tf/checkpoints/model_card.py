@@ -92,23 +92,26 @@ def _of_kind(kind):
     return _BY_KIND.get(_KINDS.get(kind, kind), _UNKNOWN)
 
 
-def write_card(directory, text):
-    """Writes a card, unless the folder has one that somebody else wrote."""
-    if not is_foreign(directory):
-        write_atomically(os.path.join(directory, CARD), text.encode())
+def write_card(directory, model, info, form, told=None, name=None):
+    """Writes the card of a folder, unless somebody else wrote one.
 
-
-def remove_card(directory):
-    """Removes a card that this project wrote."""
+    Args:
+        directory: the folder.
+        model, info, form: see `model_card`.
+        told: a `Told`. Without it, a model directory gets no card, and loses one that
+            this project wrote for an earlier model.
+        name: see `model_card`; by default the folder's.
+    """
     path = os.path.join(directory, CARD)
-    if storage.exists(path) and not is_foreign(directory):
+    is_there = storage.exists(path)
+    if is_there and MARK.encode() not in storage.read_bytes(path):
+        return
+    if form != "model_directory" or told:
+        name = name or os.path.basename(os.path.abspath(directory))
+        card = model_card(model, info, form, told or Told(), name)
+        write_atomically(path, card.encode())
+    elif is_there:
         storage.remove_file(path)
-
-
-def is_foreign(directory):
-    """Returns whether a folder has a `README.md` that somebody else wrote."""
-    path = os.path.join(directory, CARD)
-    return storage.exists(path) and MARK.encode() not in storage.read_bytes(path)
 
 
 def model_card(model, info, form, told, name):
