@@ -11,6 +11,7 @@ import sys
 from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tokenization import load_tokenizer
@@ -67,7 +68,7 @@ def compare(script, task_name, model_dirs, output_dir, flags):
         "do_train": True,
         "do_eval": True,
     }
-    for model_dir in map(pathlib.Path, model_dirs.split(",")):
+    for model_dir in map(pathlib.Path, map(local_directory, model_dirs.split(","))):
         for start in _STARTS:
             name = f"{task_name}_{model_dir.name}_{start.replace(' ', '_')}"
             folder = output_dir / name

@@ -80,6 +80,11 @@ def test_all_commands_are_here():
     assert installed | _OTHERS == commands.COMMANDS.keys()
 
 
+@pytest.fixture(autouse=True)
+def token(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")  # asked for before weights are read
+
+
 @pytest.fixture
 def run_folder(tmp_path, monkeypatch):
     """The folder k99 of a run, whose model is not read."""
@@ -89,7 +94,6 @@ def run_folder(tmp_path, monkeypatch):
     (tmp_path / "k99" / "history.json").touch()
     _write_inputs(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_TOKEN", "hf_secret")
     return tmp_path / "k99"
 
 
