@@ -12,7 +12,7 @@ _TEXTS = {
     "suomi": (
         ["sää", "työ", "yö", "äiti"],
         ["muuttuu", "näkyy", "häviää"],
-        ["tänään", "mökillä", "järvellä"],
+        ["huomenna", "mökillä", "järvellä"],
     ),
     "русский": (
         ["йод", "ёлка", "мой брат"],
