@@ -38,7 +38,7 @@ _READING = {
     "tools.verify": "{}",
 }
 # They read no weights.
-_OTHERS = {"count-tokens", "vocab", "data", "describe", "squad-scores"}
+_OTHERS = {"compare", "count-tokens", "vocab", "data", "describe", "squad-scores"}
 
 
 def _said_by(command, flags, capsys):
