@@ -15,6 +15,7 @@ _BELOW_THE_COMMANDS = {
 _SHOW_MORE = {
     "albert_tf": 36,
     "albert_tf/checkpoints": 40,
+    "albert_tf/display": 15,
     "albert_tf/engine": 30,
     "albert_tf/families": 35,
     "albert_tf/io": 95,
