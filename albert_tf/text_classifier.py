@@ -18,7 +18,7 @@ from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.models.base import seeded
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks.classification.calibration import calibrate
-from albert_tf.tasks.classification.calibration import require_labels
+from albert_tf.tasks.classification.calibration import check_calibrated
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.labels import given_names
@@ -32,6 +32,7 @@ from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
@@ -216,7 +217,7 @@ class TextClassifier(TextModel):
                 predicts numbers.
         """
         self._check_trained()
-        require_labels(self._task)
+        check_calibrated(self.model, self._task)
         data = self._examples(texts, labels, text_pairs)
         outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
         task, facts = calibrate(self.model, self._task, data.labels, outputs)
@@ -241,8 +242,9 @@ class TextClassifier(TextModel):
         self._check_trained()
         data = self._examples(texts, labels, text_pairs)
         outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
-        prepared = Prepared(None, data)
-        return self._task.score(prepared, self._task.interpret(prepared, outputs))
+        task, prepared = self._task, Prepared(None, data)
+        full, early = depths(task, prepared, outputs, self.model)
+        return {**task.score(prepared, task.interpret(prepared, full)), **early}
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a str is an iterable of str
