@@ -74,6 +74,8 @@ def test_thresholds_have_the_highest_f1():
     assert found[2] == 0.5  # nobody has it
     perfect = np.float32([[0.9], [0.7], [0.2]])
     assert best_thresholds(np.array([[1], [1], [0]]), perfect) == (0.5,)
+    equal = np.float32([[0.7], [0.7]])
+    assert best_thresholds(np.array([[1], [0]]), equal) == (0.5,)
 
 
 def test_a_threshold_lies_between_neighbours():
