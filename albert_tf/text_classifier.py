@@ -22,7 +22,7 @@ from albert_tf.models.base import seeded
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.calibration import calibrate
-from albert_tf.tasks.classification.calibration import require_labels
+from albert_tf.tasks.classification.calibration import check_calibrated
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.labels import given_names
@@ -37,6 +37,7 @@ from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
@@ -229,7 +230,7 @@ class TextClassifier(TextModel):
                 predicts numbers.
         """
         self._check_trained()
-        require_labels(self._task)
+        check_calibrated(self.model, self._task)
         data = self._examples(texts, labels, text_pairs)
         outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
         task, facts = calibrate(self.model, self._task, data.labels, outputs)
@@ -252,7 +253,8 @@ class TextClassifier(TextModel):
             UserError: the data is invalid, as in `fit`, or the model is untrained.
         """
         applied = self._applied(texts, labels, text_pairs, batch_size)
-        return self._task.score(*applied)
+        prepared, outputs, early = applied
+        return {**self._task.score(prepared, outputs), **early}
 
     def score(
         self,
@@ -265,7 +267,8 @@ class TextClassifier(TextModel):
 
         Several labels of a text are right if all are. The arguments are those of `fit`.
         """
-        prepared, outputs = self._applied(texts, labels, text_pairs, batch_size)
+        applied = self._applied(texts, labels, text_pairs, batch_size)
+        prepared, outputs, _ = applied
         metric = metrics.accuracy if self._task.labels else metrics.r_squared
         return metric(prepared.tokens.labels, self._task.predictions(outputs))
 
@@ -285,7 +288,8 @@ class TextClassifier(TextModel):
                 predicts numbers.
         """
         self._check_labelled("report")
-        prepared, outputs = self._applied(texts, labels, text_pairs, batch_size)
+        applied = self._applied(texts, labels, text_pairs, batch_size)
+        prepared, outputs, _ = applied
         task, numbers = self._task, prepared.tokens.labels
         predictions = task.predictions(outputs)
         confusion, scores = task.confusion(numbers, predictions)
@@ -294,12 +298,13 @@ class TextClassifier(TextModel):
         return ClassificationReport(accuracy, classes, confusion)
 
     def _applied(self, texts, labels, text_pairs, batch_size):
-        """Applies the model: returns what `Task.score` takes."""
+        """Applies the model: returns what `Task.score` takes, and scores of early exits."""
         self._check_trained()
         data = self._examples(texts, labels, text_pairs)
         outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
         prepared = Prepared(None, data)
-        return prepared, self._task.interpret(prepared, outputs)
+        full, early = depths(self._task, prepared, outputs, self.model)
+        return prepared, self._task.interpret(prepared, full), early
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a str is an iterable of str

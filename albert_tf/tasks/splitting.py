@@ -30,6 +30,7 @@ class SplitFlags:
         "rows do not matter.",
         None,
         names="tables",
+        replaces=("data_dir", "task_name"),
         may_change=True,  # its rows are facts
     )
     dev_fraction: float = option(

@@ -129,12 +129,15 @@ def test_steps_say_what_is_read():
         (SquadOptions, "warmup_step", "warmup_proportion"),
         (SquadOptions, "spm_model_file", "vocab_file"),
         (PretrainingOptions, "spm_model_file", "vocab_file"),
+        (ClassifierOptions, "data_dir", "data_file"),
+        (ClassifierOptions, "task_name", "data_file"),
+        (ClassifierOptions, "data_file", "data_dir"),
     ],
 )
 def test_a_typed_flag_replaces_its_like_of_a_recipe(
     options_class, recipe, typed, tmp_path
 ):
-    value = "a.txt" if typed == "vocab_file" else 1
+    value = "a.txt" if typed in ("vocab_file", "data_file", "data_dir") else 1
     (tmp_path / "recipe.json").write_text(json.dumps({recipe: value}))
     flags = [f"--config={tmp_path / 'recipe.json'}", "--output_dir=out"]
     if options_class is PretrainingOptions:

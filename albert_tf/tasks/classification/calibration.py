@@ -13,12 +13,17 @@ _HOTTEST = 20.0  # a temperature; the coldest is its inverse
 _HALVINGS = 60  # of its logarithm's range, down to float64's precision
 
 
-def require_labels(task):
-    """Refuses a task that has no probabilities."""
+def check_calibrated(model, task):
+    """Refuses a task without probabilities, and a model (or None) with exit heads."""
     if not isinstance(task, Labelled):
         raise UserError(
             f"Calibration is of the probabilities of labels, but the task {task.name} "
             "predicts numbers; leave it out."
+        )
+    if getattr(model, "exit_heads", None):
+        raise UserError(
+            "Texts leave this model early by the probabilities of before; load it with "
+            "exit_heads=None to calibrate its answers at full depth."
         )
 
 

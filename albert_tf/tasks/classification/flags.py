@@ -49,6 +49,7 @@ class ClassifierOptions(ColumnFlags, SplitFlags, EarlyExitFlags, TaskOptions):
         "repository of tables.",
         None,
         names="tables",
+        replaces=("data_file",),
         may_change=True,  # its digest is a fact
     )
     label_kind: str = option(

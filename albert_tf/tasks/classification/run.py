@@ -15,7 +15,7 @@ from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.classification.calibration import calibrate
-from albert_tf.tasks.classification.calibration import require_labels
+from albert_tf.tasks.classification.calibration import check_calibrated
 from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.custom import split_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
@@ -54,7 +54,7 @@ def train_and_apply(options):
             # Read before training, and only once, since it may be a pipe.
             texts = read_raw_texts(options, task.pair)
         if options.calibrate:
-            require_labels(task)
+            check_calibrated(None, task)
         if options.class_weight and options.do_train:
             examples["train"] = _weighted(task, examples["train"])
         finish = functools.partial(_calibrate, options, task, examples)
@@ -135,11 +135,15 @@ def check_flags(options):
     _require_tables(options)
     if options.few_shot:
         _check_few_shot(options)
-    if options.calibrate and (options.early_exit or not options.do_train):
+    if options.calibrate and not options.do_train:
         raise UserError(
-            "--calibrate needs --do_train, of a run that it completes, and no "
-            "--early_exit, whose rule goes by the probabilities before; "
-            f"{'leave one of them out' if options.early_exit else 'add --do_train'}."
+            "--calibrate completes a training; add --do_train: the same command "
+            "calibrates a finished run, too."
+        )
+    if options.calibrate and options.early_exit:
+        raise UserError(
+            "--calibrate changes the probabilities by which --early_exit lets a text "
+            "leave; give one of them."
         )
     kinds = [kind for kind, own in TextTask.kinds.items() if issubclass(own, TextTask)]
     if options.label_kind not in kinds:

@@ -226,8 +226,8 @@ def _check_best_metric(options, task):
     known = dict.fromkeys((*task.metrics, *task.also_scored))
     if options.do_train and options.best_metric not in (None, *known):
         raise UserError(
-            f"--best_metric={options.best_metric}: the task {task.name} has "
-            f"{', '.join(known)}."
+            f"--best_metric={options.best_metric}: expected a score of the task "
+            f"{task.name}: {', '.join(known)}."
         )
 
 

@@ -74,6 +74,8 @@ def test_thresholds_have_the_highest_f1():
     assert found[2] == 0.5  # nobody has it
     perfect = np.float32([[0.9], [0.7], [0.2]])
     assert best_thresholds(np.array([[1], [1], [0]]), perfect) == (0.5,)
+    equal = np.float32([[0.7], [0.7]])
+    assert best_thresholds(np.array([[1], [0]]), equal) == (0.5,)
 
 
 def test_a_threshold_lies_between_neighbours():
@@ -166,6 +168,19 @@ def test_numbers_are_not_calibrated(saved_model):
         classifier.calibrate(["good"], [1.0])
 
 
+@pytest.mark.slow
+def test_exit_heads_are_scored_and_not_calibrated(saved_model):
+    folder, data = (
+        saved_model("classification", "bert"),
+        (["good", "bad"], ["no", "yes"]),
+    )
+    with_exits = albert_tf.TextClassifier(folder, exit_heads="shared")
+    expected = albert_tf.TextClassifier(folder).evaluate(*data)
+    assert with_exits.evaluate(*data) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(UserError, match="exit_heads=None to calibrate its answers"):
+        with_exits.calibrate(*data)
+
+
 def _results(out):
     lines = (out / "eval_results.txt").read_text().splitlines()
     return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
@@ -234,9 +249,9 @@ def test_a_run_of_several_labels_uses_its_thresholds(flags, finished, tmp_path):
     [
         (
             {"do_train": None, "do_eval": True},
-            "no --early_exit, .* before; add --do_tr",
+            "completes a training; add --do_train: the same",
         ),
-        ({"early_exit": True}, "no --early_exit, .* before; leave one of them out"),
+        ({"early_exit": True}, "by which --early_exit lets a text leave; give one"),
         (
             {"label_kind": "regression", "label_column": "n"},
             "task custom predicts numb",

@@ -63,7 +63,7 @@ def test_the_score_that_picks_the_best_checkpoint(built, flags):
         assert options.lower_is_better == (name != "auc")
     with pytest.raises(
         UserError,
-        match="--best_metric=f2: the task custom has accuracy, macro_f1, auc, .*loss",
+        match="--best_metric=f2: expected a score of the task custom: accuracy, .*loss",
     ):
         flags(do_train=True, best_metric="f2")
 
