@@ -1,4 +1,4 @@
-"""What DistilBERT, ELECTRA and XLM-R have other than BERT and RoBERTa."""
+"""The differences of DistilBERT, ELECTRA and XLM-R from BERT and RoBERTa."""
 
 import json
 
