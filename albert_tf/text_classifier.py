@@ -298,7 +298,7 @@ class TextClassifier(TextModel):
         return ClassificationReport(accuracy, classes, confusion)
 
     def _applied(self, texts, labels, text_pairs, batch_size):
-        """Applies the model: returns what `Task.score` takes, and scores of early exits."""
+        """Returns what `Task.score` takes, and the scores of early exits."""
         self._check_trained()
         data = self._examples(texts, labels, text_pairs)
         outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)

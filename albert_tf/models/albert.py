@@ -160,15 +160,9 @@ class AlbertModel(PretrainedModel):
             hidden, attention_mask=attention_mask, seed=seed
         )
         sequence_output = self.transformer.output_of(hidden_states[-1])  # [B, T, H]
-        if self.config.pooled_tokens == "mean":
-            read = mean_of_tokens(sequence_output, features)
-        elif cls_positions is None:
-            read = sequence_output[:, 0]  # [B, H]
-        else:
-            read = gather_positions(sequence_output, cls_positions)  # [B, pairs, H]
         outputs = {
             "sequence_output": sequence_output,
-            "pooled_output": self.pool(read),
+            "pooled_output": self.pool(self._read_tokens(sequence_output, features)),
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }
@@ -181,6 +175,20 @@ class AlbertModel(PretrainedModel):
                 [hidden, *hidden_states[:-1]], attention_mask
             )
         return outputs
+
+    def _read_tokens(self, sequence_output, features):
+        """Returns what the pooler reads, `[batch, hidden]` or `[batch, pairs, hidden]`.
+
+        Args:
+            sequence_output: `[batch, tokens, hidden]`.
+            features: the `named_features`.
+        """
+        cls_positions = features.get("cls_positions")
+        if self.config.pooled_tokens == "mean":
+            return mean_of_tokens(sequence_output, features)
+        if cls_positions is None:
+            return sequence_output[:, 0]
+        return gather_positions(sequence_output, cls_positions)
 
     def _embed(self, features, seed):
         """Computes the embedding output `[B, T, E]` and the batch's `AttentionMask`."""

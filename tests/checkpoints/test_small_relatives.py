@@ -1,4 +1,4 @@
-"""DistilBERT, ELECTRA and XLM-R differ from BERT and RoBERTa."""
+"""The differences of DistilBERT, ELECTRA and XLM-R from BERT and RoBERTa."""
 
 import json
 

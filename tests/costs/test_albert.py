@@ -61,6 +61,11 @@ def test_bert_is_one_config_away():
         {"norm": "pre", "use_bias": False, "hidden_act": "geglu"},
         {"depth_adapter_rank": 2},
         {"padding_idx": 1},
+        {"type_vocab_size": 0, "unbiased": ("attention", "norm", "decoder")},
+        {
+            **{"norm": "pre", "norms_first_input": False, "pooler_norm": True},
+            **{"parameter_sharing": "none", "unbiased": ("feed_forward", "head")},
+        },
     ],
 )
 def test_counts_equal_the_model(changes, tiny_config):
