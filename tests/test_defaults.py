@@ -18,6 +18,9 @@ _GOLDEN = _ROOT / "tests" / "golden" / "defaults.json"
 _MODULES = """
 inference.masked_words inference.minimal_pairs objectives.replaced_tokens optimizers
 optimizers.adam optimizers.muon optimizers.schedules tokenization.tokenizer
+exit_rule objectives.base row_layout tasks.classification.text_task
+tasks.multiple_choice.task tasks.question_answering.task tasks.similarity.task
+tasks.tagging.task tasks.question_answering.windows
 """
 _OF_MACHINES = ("num_threads", "workers")
 _BOUNDS = ("minimum", "maximum", "may_change")

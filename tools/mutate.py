@@ -241,7 +241,9 @@ def run_tests(copy, tests):
             del sys.modules[name]
     import pytest
 
-    sys.exit(pytest.main(["-x", "-p", "no:cacheprovider", *tests]))
+    # Otherwise a folder's tests would swallow those of its files, which come first.
+    in_order = ("-x", "-p", "no:cacheprovider", "--keep-duplicates")
+    sys.exit(pytest.main([*in_order, *tests]))
 
 
 if __name__ == "__main__":

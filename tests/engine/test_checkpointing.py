@@ -54,8 +54,9 @@ def test_a_lost_or_damaged_list_loses_no_checkpoint(
     number, checkpointing = checkpoints(keep=2, writes=writes)
     assert checkpointing.restore() == str(tmp_path / "training-10")
     assert number.numpy() == 10
-    listed = tf.train.latest_checkpoint(str(tmp_path))
-    assert not writes or listed == str(tmp_path / "training-10")
+    if writes:
+        last = tf.train.latest_checkpoint(str(tmp_path))
+        assert last == str(tmp_path / "training-10")
     save((number, checkpointing), 12)
     left = {9, 10, 2} if not writes else {10, 12}
     assert {path.stem for path in tmp_path.glob("*.index")} == {

@@ -91,13 +91,16 @@ def test_random_next_sentence():
     in_order = rows[rows[:, 4] == 0]
     assert (in_order[:, 1] <= in_order[:, 2]).all()
     assert 0.4 < rows[:, 4].mean() < 0.6
-    # B has the sentences that A leaves room for, to the end of its document.
-    of_others = rows[rows[:, 4] == 1]
-    rooms = np.minimum(10 - np.diff(of_others[:, :2], axis=1)[:, 0], 10)
-    left = 20 - of_others[:, 2] % 20
-    assert (np.diff(of_others[:, 2:4], axis=1)[:, 0] == np.minimum(rooms, left)).all()
     # Sentences that B displaced are used again: every first sentence is an A.
     assert {5, 10, 15} <= set((rows[:, 0] % 20).tolist())
+
+
+def test_a_random_next_text_fills_the_row_to_the_end_of_its_document():
+    text = window([[1] * 20] * 50)
+    rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
+    a_start, a_end, b_start, b_end, _ = rows[rows[:, 4] == 1].T
+    left = 20 - b_start % 20
+    assert (b_end - b_start == np.minimum(10 - (a_end - a_start), left)).all()
 
 
 def test_full_sentences_cross_documents_with_a_separator():
