@@ -37,6 +37,7 @@ from albert_tf.tokenization.normalization import count_members
 from albert_tf.tokenization.normalization import is_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
+from albert_tf.tokenization.segmentation import EXACT_STEP
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.sentencepiece_file import ModelProto
@@ -52,6 +53,11 @@ _OFFICIAL_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 # Fields of a comma list; a quotation mark that nothing closes stands for itself.
 _FIELDS = re.compile(r'(?:"((?:[^"]|"")+)"|([^,]*))(?:,|$)')
 _KEEPING_JOINERS = "nmt_nfkc_joiners"
+# The official tokenizer divides pieces such as "7,", which no other library does. The
+# trainer makes none across this text; its characters, which every text has, need no
+# pieces for its sake.
+_BORDER = 8 * ","
+_AFTER_DIGITS = re.compile(r"(?<=\d)(?=,)")
 _REPORT_LINES = 10_000
 _UNLIKE_DEFAULTS = {
     "pad_id": 0,
@@ -283,12 +289,15 @@ def _warn_of_changes(model, counts, options):
 def _train(lines, options, symbols):
     """Returns the serialized model."""
     rule, table = options.normalization_rule, None
-    texts = iter(lines)
+    texts, border = iter(lines), {}
     if rule == _KEEPING_JOINERS:
         # The trainer knows only its own rules: it gets normalized text.
         table, rule = _table_keeping_joiners(), "identity"
         normalizer = sentencepiece.SentencePieceNormalizer(model_proto=table)
-        texts = map(normalizer.Normalize, lines)
+        texts = map(normalizer.Normalize, texts)
+    if options.like != _OFFICIAL and options.model_type != "char":
+        border = {"pretokenization_delimiter": _BORDER}
+        texts = (_AFTER_DIGITS.sub(_BORDER, text) for text in texts)
     try:
         # Lists, not comma-separated strings: in those, `"` would quote a field and
         # swallow the symbols after it.
@@ -299,6 +308,7 @@ def _train(lines, options, symbols):
             character_coverage=options.character_coverage,
             normalization_rule_name=rule,
             **_UNLIKE_DEFAULTS,
+            **border,
             control_symbols=_CONTROL_SYMBOLS,
             user_defined_symbols=symbols,
             num_threads=options.num_threads,
@@ -311,8 +321,8 @@ def _train(lines, options, symbols):
             f"SentencePiece cannot make --vocab_size={options.vocab_size} pieces of "
             f"{options.input_file} ({len(lines)} lines): {reason}"
         ) from error
-    if table is not None:
-        model = _with_table(model, table)
+    if options.like != _OFFICIAL:
+        model = _for_every_library(model, table)
     return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
 
 
@@ -338,13 +348,15 @@ def _table_keeping_joiners():
     return model.SerializeToString()
 
 
-def _with_table(model, table):
-    """Returns a model, bytes, with the table of characters of another."""
-    changed, spec = ModelProto.FromString(model), ModelProto.FromString(table)
-    changed.normalizer_spec.name = spec.normalizer_spec.name
-    changed.normalizer_spec.precompiled_charsmap = (
-        spec.normalizer_spec.precompiled_charsmap
-    )
+def _for_every_library(model, table):
+    """Rounds the scores of a model, bytes, and gives it the `table` of another."""
+    changed = ModelProto.FromString(model)
+    for piece in changed.pieces:
+        piece.score = round(piece.score / EXACT_STEP) * EXACT_STEP
+    if table is not None:
+        spec = ModelProto.FromString(table).normalizer_spec
+        changed.normalizer_spec.name = spec.name
+        changed.normalizer_spec.precompiled_charsmap = spec.precompiled_charsmap
     return changed.SerializeToString()
 
 

@@ -17,6 +17,7 @@ from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import tokenizer_json
+from albert_tf.tokenization.for_tokenizers import write_whole_file
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.word_starts import MARK
@@ -69,13 +70,13 @@ _CLASSES = """
 _GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 # Where other programs look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
-# By kind and by the models that need the pieces.
+# By kind and by the models that need the pieces, where there is no `tokenizer.json`.
 _THEIR_CLASSES = {
     ("sentencepiece", "ALBERT"): "AlbertTokenizer",
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
-    ("wordpiece", "ALBERT"): "BertTokenizer",
-    ("byte_bpe", "RoBERTa"): "RobertaTokenizer",
 }
+# The class that follows a `tokenizer.json`; others apply rules of their own.
+_FAITHFUL_CLASS = "PreTrainedTokenizerFast"
 
 
 @contextlib.contextmanager
@@ -499,17 +500,25 @@ def save_for_others(tokenizer, directory, form):
     with ChecksummedFolder(directory) as folder:
         for name, content in files.items():
             folder.write(name, content)
+        if form == "huggingface" and not write_whole_file(tokenizer, folder):
+            model_type = tokenizer.model_type
+            settings["tokenizer_class"] = _THEIR_CLASSES[tokenizer.kind, model_type]
         folder.write_json(CONFIG_NAME, settings)
 
 
 def _their_settings(tokenizer):
     """Returns the settings that Hugging Face's tokenizers need."""
     settings = {
-        # Without it, they take a directory of an ALBERT for one of SentencePiece.
-        "tokenizer_class": _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type],
+        "tokenizer_class": _FAITHFUL_CLASS,
         # Without it, transformers 5 gives ALBERT no segments.
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **{
+            name.replace("id", "token"): piece
+            for name, piece in tokenizer.special_pieces.items()
+        },
     }
+    if tokenizer.layout.pads_left:
+        settings["padding_side"] = "left"
     if tokenizer.kind == "sentencepiece":
         settings["keep_accents"] = tokenizer.keep_accents
         # Of ours alone: theirs always joins them.
