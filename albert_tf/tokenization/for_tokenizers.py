@@ -85,7 +85,7 @@ def _unlike(tokenizer):
     if tokenizer.kind == "wordpiece":
         return cases
     if tokenizer.normalized("\ufb01") == "fi":
-        cases.append("marks in an order that NFKC changes")
+        cases.append("marks that NFKC moves, or joins to one of the letters of \ufb01")
         cases.append("compatibility characters newer than the vocabulary's table")
     if MARK not in tokenizer.blank:
         cases.append(f"the character {MARK}")
