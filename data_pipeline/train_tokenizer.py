@@ -39,6 +39,7 @@ from albert_tf.tokenization.normalization import count_members
 from albert_tf.tokenization.normalization import is_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
+from albert_tf.tokenization.segmentation import EXACT_STEP
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.sentencepiece_file import ModelProto
@@ -288,18 +289,20 @@ def _warn_of_changes(model, counts, options):
 def _train(lines, options, symbols):
     """Returns the serialized model."""
     rule, table = options.normalization_rule, None
-    texts = iter(lines)
+    texts, cuts = iter(lines), {}
     if rule == _KEEPING_JOINERS:
         # The trainer knows only its own rules: it gets normalized text.
         table, rule = _table_keeping_joiners(), "identity"
         normalizer = sentencepiece.SentencePieceNormalizer(model_proto=table)
-        texts = map(normalizer.Normalize, lines)
+        texts = map(normalizer.Normalize, texts)
+    if options.model_type != "char":
+        texts, cuts = map(_with_cuts, texts), {"pretokenization_delimiter": _CUT}
     try:
         # Lists, not comma-separated strings: in those, `"` would quote a field and
         # swallow the symbols after it.
         model = _model_of(
-            map(_with_cuts, texts),
-            pretokenization_delimiter=_CUT,
+            texts,
+            **cuts,
             vocab_size=options.vocab_size,
             model_type=options.model_type,
             character_coverage=options.character_coverage,
@@ -317,8 +320,8 @@ def _train(lines, options, symbols):
             f"SentencePiece cannot make --vocab_size={options.vocab_size} pieces of "
             f"{options.input_file} ({len(lines)} lines): {reason}"
         ) from error
-    if table is not None:
-        model = _with_table(model, table)
+    if options.like != _OFFICIAL:
+        model = _for_every_library(model, table)
     return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
 
 
@@ -349,13 +352,15 @@ def _table_keeping_joiners():
     return model.SerializeToString()
 
 
-def _with_table(model, table):
-    """Returns a model, bytes, with the table of characters of another."""
-    changed, spec = ModelProto.FromString(model), ModelProto.FromString(table)
-    changed.normalizer_spec.name = spec.normalizer_spec.name
-    changed.normalizer_spec.precompiled_charsmap = (
-        spec.normalizer_spec.precompiled_charsmap
-    )
+def _for_every_library(model, table):
+    """Rounds the scores of a model, bytes, and gives it the `table` of another."""
+    changed = ModelProto.FromString(model)
+    for piece in changed.pieces:
+        piece.score = round(piece.score / EXACT_STEP) * EXACT_STEP
+    if table is not None:
+        spec = ModelProto.FromString(table).normalizer_spec
+        changed.normalizer_spec.name = spec.name
+        changed.normalizer_spec.precompiled_charsmap = spec.precompiled_charsmap
     return changed.SerializeToString()
 
 

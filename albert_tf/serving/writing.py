@@ -32,6 +32,7 @@ from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import round_onnx
+from albert_tf.tokenization.for_tokenizers import write_whole_file
 
 SAVED_MODEL = "saved_model"
 _RENAMING_SECONDS = 60.0  # that an export waits for others to rename their folders
@@ -206,6 +207,8 @@ def _write_token_file(options, module, served, facts, directory):
     if options.eval_file is not None:
         facts |= comparison(module.compute, options.format, TokenFile(path).in_graph)
     served.tokenizer.save(directory)
+    with ChecksummedFolder(directory) as folder:
+        write_whole_file(served.tokenizer, folder)
     signatures = {}
     if opened:
         answering = build_module_of_file(path, facts)

@@ -20,6 +20,7 @@ from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import tokenizer_json
+from albert_tf.tokenization.for_tokenizers import write_whole_file
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.word_starts import MARK
@@ -72,15 +73,14 @@ _CLASSES = """
 _GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 # Where other programs look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
-# By kind and by the models that need the pieces.
+# By kind and by the models that need the pieces, where there is no `tokenizer.json`.
 _THEIR_CLASSES = {
     ("sentencepiece", "ALBERT"): "AlbertTokenizer",
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
     ("sentencepiece", "XLM-R"): "XLMRobertaTokenizer",
-    ("wordpiece", "ALBERT"): "BertTokenizer",
-    ("byte_bpe", "RoBERTa"): "RobertaTokenizer",
-    ("byte_bpe", "ModernBERT"): "PreTrainedTokenizerFast",
 }
+# The class that follows a `tokenizer.json`; others apply rules of their own.
+_FAITHFUL_CLASS = "PreTrainedTokenizerFast"
 
 
 @contextlib.contextmanager
@@ -526,27 +526,34 @@ def save_for_others(tokenizer, directory, form):
         if tokenizer.kind == "byte_bpe":
             files = tokenizer.two_files()
         if _is_general(tokenizer):
-            files = {HUGGINGFACE_FILE: tokenizer.one_file()}
+            files = {}
     with ChecksummedFolder(directory) as folder:
         for name, content in files.items():
             folder.write(name, content)
+        if form == "huggingface" and not write_whole_file(tokenizer, folder):
+            model_type = tokenizer.model_type
+            settings["tokenizer_class"] = _THEIR_CLASSES[tokenizer.kind, model_type]
         folder.write_json(CONFIG_NAME, settings)
 
 
 def _is_general(tokenizer):
     """Returns whether Hugging Face has no class of its own for a tokenizer."""
-    names = _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type]
-    return names.removesuffix("Fast") in _GENERAL_CLASSES
+    return tokenizer.model_type == "ModernBERT"
 
 
 def _their_settings(tokenizer):
     """Returns the settings that Hugging Face's tokenizers need."""
     settings = {
-        # Without it, they take a directory of an ALBERT for one of SentencePiece.
-        "tokenizer_class": _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type],
+        "tokenizer_class": _FAITHFUL_CLASS,
         # Without it, transformers 5 gives ALBERT no segments.
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **{
+            name.replace("id", "token"): piece
+            for name, piece in tokenizer.special_pieces.items()
+        },
     }
+    if tokenizer.layout.pads_left:
+        settings["padding_side"] = "left"
     if tokenizer.kind == "sentencepiece":
         settings["keep_accents"] = tokenizer.keep_accents
         # Of ours alone: theirs always joins them.

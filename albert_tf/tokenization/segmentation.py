@@ -24,6 +24,9 @@ SEGMENTATION = "sentencepiece 0.2.1"
 
 _LIBRARY_IS_THE_RULE = sentencepiece.__version__ == "0.2.1"
 _UNKNOWN_PENALTY = 10
+EXACT_STEP = 2**-10
+"""Sums of scores that are multiples of it are exact in every precision, up to some
+1,600 pieces: no rounding breaks a tie between them."""
 
 
 def cutter(processor, model, source):
@@ -95,7 +98,7 @@ class Unigram(Library):
     def __init__(self, processor, model):
         super().__init__(processor, SEGMENTATION)
         self._names = [piece.piece for piece in model.pieces]
-        self._scores = _scores(model)
+        self._scores = scores(model)
         self._unknown = [piece.type for piece in model.pieces].index(file.UNKNOWN)
         self._lengths = [*map(len, self._names)]
         self._lengths[self._unknown] = 1
@@ -261,8 +264,8 @@ def _rounded(number):
     return array.array("f", [number])[0]
 
 
-def _scores(model):
-    """Lists the pieces' scores for the search."""
+def scores(model):
+    """Lists the scores of a `ModelProto`'s pieces, as the search adds them."""
     usual = [piece.score for piece in model.pieces if piece.type == file.NORMAL]
     limits = np.finfo(np.float32)
     least = np.float32(min(usual, default=limits.max))

@@ -131,6 +131,14 @@ class SentencePieceTokenizer(Tokenizer):
             parts = [part for part in [parts[0][1:], *parts[1:]] if part]
         return [*parts, ","]
 
+    def normalized(self, text):
+        """Returns a prepared text as the model's table of characters rewrites it."""
+        return self._processor.Normalize(text).removeprefix(MARK)
+
+    def is_divided(self, index):
+        """Returns whether other ids take the place of a piece that the model finds."""
+        return index in self._replaced
+
     def prepare(self, text):
         if self.joins_quotes:
             text = normalization.join_quotes(text)

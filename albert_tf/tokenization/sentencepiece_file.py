@@ -70,7 +70,7 @@ _TYPES = _message_types()
 ModelProto = _TYPES[f"{_PACKAGE}.Model"]
 SentencePieceText = _TYPES[f"{_PACKAGE}.Text"]
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-UNIGRAM, BPE = 1, 2
+UNIGRAM, BPE, WORD, CHAR = range(1, 5)
 
 
 def load(file_bytes, source):

@@ -52,7 +52,7 @@ def test_transformers_reads_what_is_written(prefix, folder, tmp_path):
     texts, pairs = [TEXT, "<s> 2000\u3000<mask>"], ["a dog", "x"]
     expected = theirs(texts, pairs)["input_ids"]
     assert ours(texts, pairs, padding=False)["input_ids"] == expected
-    names = {"vocab.json", "merges.txt", "tokenizer_config.json"}
+    names = {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"}
     assert saved_files(tmp_path / "theirs") == names
 
 

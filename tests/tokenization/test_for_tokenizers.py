@@ -1,0 +1,159 @@
+"""`tokenizer.json` as it is written: the package tokenizers gives the same ids."""
+
+import itertools
+import json
+import random
+import unicodedata
+
+import pytest
+import tokenizers
+import transformers
+
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.added_tokens import AddedToken
+from albert_tf.tokenization.for_tokenizers import whole_file
+from albert_tf.tokenization.huggingface import save_for_others
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from data_pipeline.train_tokenizer import TokenizerOptions
+from data_pipeline.train_tokenizer import train_tokenizer
+from tests.vocabularies import byte_bpe
+from tests.vocabularies import wordpiece as vocabulary
+
+LINES = [
+    "The cat sat on the mat in 2000, and on May 7, 1,304 dogs barked...",
+    "Sää on hyvä tänään: äiti syö mökillä, isä löylyssä.",
+    "Ёжик съел йод, а моё подъездное окно – твой синий край.",
+    "हिन्दी में क्\u200dषमा और ज़रूर, क़लम ऋषि से नहीं।",
+    "می\u200cروم به خانه. \u5929\u4e0b\u5927\u52bf\uff0c\u5206\u4e45\u5fc5\u5408\u3002",
+    'ΟΔΟΣ ΣΑΣ σας σοφός (x-y) "q" £5',
+]
+TRICKY = [
+    *"aeEΣσςİé½ﬁ\u65e5\u672c ,20\t\r\n\v\x85\u2028\u0301\u200b\u3000\ufeff\u2581",
+    *"\x01\f\x1c\xad\u200c\u200d\u2060\ue000\uf0b7\ufb03\ufffd\uff5e",
+    *["e\u0301", "2000,", "1,000,", "  ", "``", "''", "...", "e" * 199, "ΟΔΟΣ"],
+    "Covid",
+]
+# Characters that all versions of Unicode's tables know alike.
+KNOWN = [
+    c
+    for c in map(chr, range(1, 0x1FA00))
+    if unicodedata.category(c) not in ("Cn", "Co", "Cs")
+]
+
+
+def hostile_texts(number, seed=0):
+    """Draws texts of words, odd characters and any characters."""
+    rng = random.Random(seed)
+    words = " ".join(LINES).split()
+    draws = (TRICKY, TRICKY, [f"{word} " for word in words], KNOWN)
+    for _ in range(number):
+        parts = (rng.choice(rng.choice(draws)) for _ in range(rng.randint(0, 9)))
+        text = "".join(parts)
+        if _is_in_order(text) and not ("Covid" in text and "Σ" in text):
+            yield text
+
+
+def _is_in_order(text):
+    """Returns whether NFKC neither moves marks nor joins them to half a character."""
+    text = text.lower()
+    parts = "".join(unicodedata.normalize("NFKD", c) for c in text)
+    classes = [*map(unicodedata.combining, parts)]
+    if any(0 < b < a for a, b in itertools.pairwise(classes)):
+        return False
+    composed = unicodedata.normalize("NFC", text)
+    one_by_one = "".join(unicodedata.normalize("NFKC", c) for c in composed)
+    return one_by_one == unicodedata.normalize("NFKC", text)
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tmp_path_factory):
+    """Trains, or makes, a tokenizer of a kind."""
+
+    def make(kind, **flags):
+        if kind == "wordpiece":
+            letters = sorted({c for c in "".join(LINES).lower() if not c.isspace()})
+            pieces = [*letters, *map("##{}".format, letters), "the", "##at", "2000"]
+            return WordPieceTokenizer(vocabulary(pieces).encode(), **flags)
+        folder = tmp_path_factory.mktemp("vocabulary")
+        (folder / "text.txt").write_text("\n".join(LINES * 9), "utf-8")
+        size = {"unigram": 120, "bpe": 150, "char": 100}[kind]
+        common = {"input_file": str(folder / "text.txt"), "character_coverage": 1.0}
+        options = {"output_prefix": str(folder / "v"), "vocab_size": size, **flags}
+        train_tokenizer(TokenizerOptions(model_type=kind, **common, **options))
+        made = load_tokenizer(folder / "v.model", options.get("do_lower_case"))
+        return made.with_added([AddedToken("Covid", made.vocab_size, True)])
+
+    return make
+
+
+def check(ours, number):
+    """Compares ids and places in hostile texts with those of the package."""
+    theirs = tokenizers.Tokenizer.from_str(whole_file(ours).decode())
+    drops_accents = not getattr(ours, "keep_accents", True)
+    for text in hostile_texts(number):
+        found = theirs.encode(text, add_special_tokens=False)
+        ids, spans = ours.encode_with_offsets(text)
+        assert found.ids == ids, ascii(text)
+        is_whole = not drops_accents and unicodedata.is_normalized("NFKC", text)
+        for (start, end), (begin, stop) in zip(spans, found.offsets, strict=True):
+            assert begin == start, ascii(text)
+            if start < end and is_whole:
+                assert stop == end, ascii(text)
+
+
+VOCABULARIES = [
+    ("unigram", {}),
+    ("unigram", {"do_lower_case": False, "keep_accents": False}),
+    ("bpe", {}),
+    ("bpe", {"user_defined_symbols": "official"}),
+    ("char", {"normalization": "nmt_nfkc"}),
+    ("wordpiece", {"do_lower_case": True}),
+    ("wordpiece", {"do_lower_case": False}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "flags"), VOCABULARIES)
+def test_hostile_texts(kind, flags, tokenizer_of):
+    check(tokenizer_of(kind, **flags), 300)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("kind", "flags"), VOCABULARIES)
+def test_many_hostile_texts(kind, flags, tokenizer_of):
+    check(tokenizer_of(kind, **flags), 20_000)
+
+
+def test_byte_level_texts(tmp_path):
+    byte_bpe(tmp_path)
+    ours = load_tokenizer(tmp_path)
+    theirs = tokenizers.Tokenizer.from_str(whole_file(ours).decode())
+    for text in ["the <mask>cat", " 2000,\u3000<s>", *hostile_texts(300)]:
+        assert theirs.encode(text, add_special_tokens=False).ids == ours.encode(text)
+
+
+@pytest.mark.parametrize("model_type", ["albert", "bert", "xlnet"])
+def test_transformers_reads_the_whole_file(
+    model_type, tokenizer_of, train_model, tmp_path
+):
+    if model_type == "albert":
+        ours = tokenizer_of("unigram")
+    elif model_type == "bert":
+        ours = tokenizer_of("wordpiece")
+    else:
+        special = ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"]
+        changes = {"pad_id": -1, "unk_id": 0, "control_symbols": special}
+        ours = SentencePieceTokenizer(train_model(vocab_size=60, **changes))
+    save_for_others(ours, tmp_path, "huggingface")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    texts = ["the cat ''sat''", *LINES]
+    expected = theirs(texts, texts[::-1])
+    found = ours(texts, texts[::-1], padding=False)
+    assert found["input_ids"] == expected["input_ids"]
+    assert found["segment_ids"] == expected["token_type_ids"]
+    assert (theirs.mask_token_id, theirs.pad_token_id) == (ours.mask_id, ours.pad_id)
+    again = load_tokenizer(tmp_path)
+    assert again.fingerprint() == ours.fingerprint()
+    assert again(texts, padding=False)["input_ids"] == theirs(texts)["input_ids"]
