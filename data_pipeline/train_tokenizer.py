@@ -32,16 +32,13 @@ from albert_tf.errors import of_extra
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
-from albert_tf.tokenization.byte_bpe import tokenizer_json
-from albert_tf.tokenization.normalization import count_members
-from albert_tf.tokenization.normalization import is_accented
+from albert_tf.tokenization.normalization import count_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
-from albert_tf.tokenization.segmentation import EXACT_STEP
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.sentencepiece_file import ModelProto
-from albert_tf.tokenization.sentencepiece_file import without_rule
+from albert_tf.tokenization.sentencepiece_file import for_every_library
+from albert_tf.tokenization.sentencepiece_file import without_rules
 from albert_tf.tokenization.word_starts import JOINERS
 from data_pipeline.text import quality
 from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
@@ -99,7 +96,8 @@ class TokenizerOptions(CorpusFlags):
     )
     do_lower_case: bool = option("Lower the case of letters before training.", True)
     like: str | None = option(
-        "official: as the released English vocabularies, which drop accents "
+        "Read text as other vocabularies do. official: the released English ones, "
+        "which drop accents "
         "(--nokeep_accents), read U+200C as a space (--normalization=nmt_nfkc) and "
         "have --user_defined_symbols=official. Each of these flags beats it.",
         None,
@@ -264,7 +262,7 @@ def _segments(options, counts):
     for document in reader.documents(0, 1):
         quality.count_text(document.segments, counts)
         for segment in document.segments:
-            counts["accented"] += count_members(segment, is_accented)
+            counts["accented"] += count_accented(segment)
             for joiner in JOINERS:
                 counts[joiner] += segment.count(joiner)
             yield segment
@@ -322,7 +320,7 @@ def _train(lines, options, symbols):
             f"{options.input_file} ({len(lines)} lines): {reason}"
         ) from error
     if options.like != _OFFICIAL:
-        model = _for_every_library(model, table)
+        model = for_every_library(model, table)
     return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
 
 
@@ -340,24 +338,7 @@ def _table_keeping_joiners():
     made = _model_of(
         iter(["a"]), vocab_size=5, model_type="char", normalization_rule_name=rule
     )
-    model = ModelProto.FromString(made)
-    spec = model.normalizer_spec
-    spec.name = _KEEPING_JOINERS
-    for joiner in JOINERS:
-        spec.precompiled_charsmap = without_rule(spec.precompiled_charsmap, joiner)
-    return model.SerializeToString()
-
-
-def _for_every_library(model, table):
-    """Rounds the scores of a model, bytes, and gives it the `table` of another."""
-    changed = ModelProto.FromString(model)
-    for piece in changed.pieces:
-        piece.score = round(piece.score / EXACT_STEP) * EXACT_STEP
-    if table is not None:
-        spec = ModelProto.FromString(table).normalizer_spec
-        changed.normalizer_spec.name = spec.name
-        changed.normalizer_spec.precompiled_charsmap = spec.precompiled_charsmap
-    return changed.SerializeToString()
+    return without_rules(made, JOINERS, _KEEPING_JOINERS)
 
 
 def _train_byte_bpe(lines, options):
@@ -381,7 +362,7 @@ def _train_byte_bpe(lines, options):
             f"{len(pieces)} pieces, one for each byte and the special ones among them; "
             "pass that number, or more text."
         )
-    tokenizer = ByteBpeTokenizer(tokenizer_json(pieces, model["merges"]))
+    tokenizer = ByteBpeTokenizer.of(pieces, model["merges"])
     return tokenizer, tokenizer.two_files()
 
 
