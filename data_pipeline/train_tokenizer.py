@@ -34,16 +34,13 @@ from albert_tf.errors import of_extra
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
-from albert_tf.tokenization.byte_bpe import tokenizer_json
-from albert_tf.tokenization.normalization import count_members
-from albert_tf.tokenization.normalization import is_accented
+from albert_tf.tokenization.normalization import count_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
-from albert_tf.tokenization.segmentation import EXACT_STEP
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.sentencepiece_file import ModelProto
-from albert_tf.tokenization.sentencepiece_file import without_rule
+from albert_tf.tokenization.sentencepiece_file import for_every_library
+from albert_tf.tokenization.sentencepiece_file import without_rules
 from albert_tf.tokenization.word_starts import JOINERS
 from data_pipeline.text import quality
 from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
@@ -149,18 +146,18 @@ class TokenizerOptions(CorpusFlags):
         return self.model_type == "byte_bpe"
 
     @property
-    def keeps_accents(self):
+    def keeps_accents(self) -> bool:
         """True if accents stay, by the flag or what `like` implies."""
         given = self.keep_accents
         return self.like != _OFFICIAL if given is None else given
 
     @property
-    def normalization_rule(self):
+    def normalization_rule(self) -> str:
         """The name of the normalization, by the flag or what `like` implies."""
         usual = "nmt_nfkc" if self.like == _OFFICIAL else _KEEPING_JOINERS
         return self.normalization or usual
 
-    def symbols(self):
+    def symbols(self) -> list[str]:
         """Lists the user-defined symbols.
 
         Raises:
@@ -264,7 +261,7 @@ def _segments(options, counts):
     for document in reader.documents(0, 1):
         quality.count_text(document.segments, counts)
         for segment in document.segments:
-            counts["accented"] += count_members(segment, is_accented)
+            counts["accented"] += count_accented(segment)
             for joiner in JOINERS:
                 counts[joiner] += segment.count(joiner)
             yield segment
@@ -321,7 +318,7 @@ def _train(lines, options, symbols):
             f"{options.input_file} ({len(lines)} lines): {reason}"
         ) from error
     if options.like != _OFFICIAL:
-        model = _for_every_library(model, table)
+        model = for_every_library(model, table)
     return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
 
 
@@ -344,24 +341,7 @@ def _table_keeping_joiners():
     made = _model_of(
         iter(["a"]), vocab_size=5, model_type="char", normalization_rule_name=rule
     )
-    model = ModelProto.FromString(made)
-    spec = model.normalizer_spec
-    spec.name = _KEEPING_JOINERS
-    for joiner in JOINERS:
-        spec.precompiled_charsmap = without_rule(spec.precompiled_charsmap, joiner)
-    return model.SerializeToString()
-
-
-def _for_every_library(model, table):
-    """Rounds the scores of a model, bytes, and gives it the `table` of another."""
-    changed = ModelProto.FromString(model)
-    for piece in changed.pieces:
-        piece.score = round(piece.score / EXACT_STEP) * EXACT_STEP
-    if table is not None:
-        spec = ModelProto.FromString(table).normalizer_spec
-        changed.normalizer_spec.name = spec.name
-        changed.normalizer_spec.precompiled_charsmap = spec.precompiled_charsmap
-    return changed.SerializeToString()
+    return without_rules(made, JOINERS, _KEEPING_JOINERS)
 
 
 def _train_byte_bpe(lines, options):
@@ -385,7 +365,7 @@ def _train_byte_bpe(lines, options):
             f"{len(pieces)} pieces, one for each byte and the special ones among them; "
             "pass that number, or more text."
         )
-    tokenizer = ByteBpeTokenizer(tokenizer_json(pieces, model["merges"]))
+    tokenizer = ByteBpeTokenizer.of(pieces, model["merges"])
     return tokenizer, tokenizer.two_files()
 
 

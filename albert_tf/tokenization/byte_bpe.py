@@ -255,6 +255,11 @@ class ByteBpeTokenizer(Tokenizer):
         apply = self.merges.apply
         self._known = WordCache(lambda word: tuple(apply(word.encode())))
 
+    @classmethod
+    def of(cls, vocabulary, merges):
+        """Makes a tokenizer of the arguments of `tokenizer_json`."""
+        return cls(tokenizer_json(vocabulary, merges))
+
     def looked_for(self, added):
         # Nothing is normalized, whatever a list says.
         added = [token._replace(normalized=False) for token in added]

@@ -13,7 +13,6 @@ from absl import logging
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.added_tokens import AddedToken
-from albert_tf.tokenization.segmentation import EXACT_STEP
 from albert_tf.tokenization.segmentation import scores
 from albert_tf.tokenization.word_starts import MARK
 
@@ -96,7 +95,7 @@ def _unlike(tokenizer):
     if MARK not in tokenizer.blank:
         cases.append(f"the character {MARK}")
     proto = sentencepiece_file.ModelProto.FromString(tokenizer.file_bytes)
-    if any(p.score / EXACT_STEP % 1 for p in proto.pieces):
+    if any(p.score / sentencepiece_file.EXACT_STEP % 1 for p in proto.pieces):
         cases.append("words that have two equally good cuts")
     special = {*tokenizer.all_special_ids}
     if any(map(tokenizer.is_divided, {*range(len(proto.pieces))} - special)):

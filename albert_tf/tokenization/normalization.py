@@ -129,6 +129,11 @@ def is_accented(character):
     return any(map(unicodedata.combining, decomposed))
 
 
+def count_accented(text):
+    """Counts the characters of a text that `is_accented`."""
+    return count_members(text, is_accented)
+
+
 def is_accented_in_words(character):
     """Returns True where the WordPiece clean-up takes an accent away."""
     return any(map(is_accent, unicodedata.normalize("NFD", character)))

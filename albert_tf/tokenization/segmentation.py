@@ -24,9 +24,6 @@ SEGMENTATION = "sentencepiece 0.2.1"
 
 _LIBRARY_IS_THE_RULE = sentencepiece.__version__ == "0.2.1"
 _UNKNOWN_PENALTY = 10
-EXACT_STEP = 2**-10
-"""Sums of scores that are multiples of it are exact in every precision, up to some
-1,600 pieces: no rounding breaks a tie between them."""
 
 
 def cutter(processor, model, source):

@@ -147,7 +147,7 @@ class SentencePieceTokenizer(Tokenizer):
     def count_stripped(self, text):
         if self.keep_accents:
             return 0
-        return normalization.count_members(text, normalization.is_accented)
+        return normalization.count_accented(text)
 
     def is_reserved(self, piece):
         if self.rules.as_tokenizers:

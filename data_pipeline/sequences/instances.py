@@ -78,6 +78,25 @@ its end. documents: list of int, where each document starts in `segments`, and i
 """
 
 
+def window_of(ids, lengths, word_starts, sizes):
+    """Makes the `Window` of texts, without empty texts and documents.
+
+    Args:
+        ids, word_starts: of all texts in a row.
+        lengths: int array, the number of tokens of each text.
+        sizes: int array, the number of texts of each document.
+    """
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    segment_ends = np.flatnonzero(np.diff(ends)) + 1
+    places = np.searchsorted(segment_ends, np.cumsum(sizes), side="right")
+    return Window(
+        ids=ids,
+        word_starts=word_starts,
+        segments=[0, *ends[segment_ends].tolist()],
+        documents=np.unique(np.concatenate([[0], places])).tolist(),
+    )
+
+
 def make_instances(window, options, sep_id, passes, seed):
     """Cuts the documents of a `Window` into instances, in random order.
 

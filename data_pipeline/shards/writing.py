@@ -17,7 +17,7 @@ from albert_tf.io import storage
 from data_pipeline.records.dataset_info import UNFINISHED
 from data_pipeline.seeds import derive_fraction
 from data_pipeline.sequences import records as pair_records
-from data_pipeline.sequences.instances import Window
+from data_pipeline.sequences.instances import window_of
 from data_pipeline.text import quality
 from data_pipeline.xlnet import records as stream_records
 
@@ -143,19 +143,10 @@ class _Split:
             ids, lengths = self._tokenizer.encode_flat(segments)
             word_starts = self._word_starts[ids]
         quality.count_tokens(ids, self._tokenizer.unk_id, self.counts)
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        # Segments without tokens and documents without segments are dropped.
-        segment_ends = np.flatnonzero(np.diff(ends)) + 1
         sizes = np.fromiter(map(len, self._documents), np.int64, len(self._documents))
-        places = np.searchsorted(segment_ends, np.cumsum(sizes), side="right")
-        self.counts["documents"] += len(np.unique(places[places > 0]))
-        self.counts["sentences"] += len(segment_ends)
-        window = Window(
-            ids=ids,
-            word_starts=word_starts,
-            segments=[0, *ends[segment_ends].tolist()],
-            documents=np.unique(np.concatenate([[0], places])).tolist(),
-        )
+        window = window_of(ids, lengths, word_starts, sizes)
+        self.counts["documents"] += len(window.documents) - 1
+        self.counts["sentences"] += len(window.segments) - 1
         alone = np.diff(window.documents) == 1
         self.counts["documents of one sentence"] += int(alone.sum())
         return window

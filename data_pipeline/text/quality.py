@@ -10,6 +10,9 @@ import numpy as np
 from absl import logging
 
 from albert_tf.errors import UserError
+from data_pipeline.sequences.instances import join_documents
+from data_pipeline.sequences.instances import make_instances
+from data_pipeline.sequences.instances import window_of
 from data_pipeline.text import corpus
 from data_pipeline.text.corpus import WITHOUT_TEXT
 
@@ -95,12 +98,13 @@ def check_sample(options, files):
         UserError: as `refuse`, or a file cannot be read.
     """
     chosen = files[:: -(-len(files) // _SAMPLED_FILES)]
-    texts, counts = [], collections.Counter()
+    texts, sizes, counts = [], [], collections.Counter()
     for file in chosen:
         reader = options.reader([file])
         wanted = _SAMPLED_CHARACTERS // len(chosen)
         for document in reader.documents(0, 1):
             texts.extend(document.segments)
+            sizes.append(len(document.segments))
             count_text(document.segments, counts)
             wanted -= sum(map(len, document.segments))
             if wanted <= 0:
@@ -112,9 +116,20 @@ def check_sample(options, files):
     ids, lengths = tokenizer.encode_flat(texts)
     count_tokens(ids, tokenizer.unk_id, counts)
     refuse(counts, options)
-    if options.objective == "masked_lm":
-        cut = np.maximum(lengths - options.max_seq_length, 0).sum()
-        _warn_of_cuts(_share(int(cut), len(ids)), options, "will be")
+    if options.objective == "masked_lm" and len(ids):
+        window = window_of(ids, lengths, np.ones(len(ids), bool), np.array(sizes))
+        _warn_of_cuts(_cut_share(window, options), options, "will be")
+
+
+def _cut_share(window, options):
+    """Computes the share of a `Window`'s tokens that its sequences leave out."""
+    sep_id = options.tokenizer.sep_id
+    if options.pair_objective == "none" and options.across_documents:
+        window = join_documents(window, sep_id)
+    rows, counts = make_instances(window, options, sep_id, 1, options.random_seed)
+    kept = int((rows[:, 1] - rows[:, 0] + rows[:, 3] - rows[:, 2]).sum())
+    cut = counts["tokens truncated"]
+    return _share(cut, cut + kept)
 
 
 def refuse(counts, options):

@@ -79,6 +79,17 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
         assert "--max_seq_length=32; raise it, or split long sentences" in message
 
 
+def test_what_two_sentences_lose_is_told_of_before_the_work(create, caplog, tokenizer):
+    """Each sentence fits into a sequence; a chunk of two does not."""
+    sentence = "the cat " * 3
+    assert len(tokenizer.encode(sentence)) < 29
+    info = create(f"{sentence}\n" * 40, dupe_factor=1, short_seq_prob=0.0)
+    share = f"{100 * info['shares']['truncated']:.1f}% of the tokens"
+    early, late = (r.getMessage() for r in caplog.records if "cut off" in r.message)
+    assert early.startswith(f"{share} will be cut off")
+    assert late.startswith(f"{share} were cut off")
+
+
 @pytest.mark.parametrize("objective", ["sop", "none"])
 def test_documents_of_one_sentence(create, caplog, objective):
     text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
