@@ -111,7 +111,7 @@ def check_sample(options, files):
     ids, lengths = tokenizer.encode_flat(texts)
     count_tokens(ids, tokenizer.unk_id, counts)
     refuse(counts, options)
-    if options.objective == "masked_lm":
+    if options.objective == "masked_lm" and not options.break_sentences:
         cut = np.maximum(lengths - options.max_seq_length, 0).sum()
         _warn_of_cuts(_share(int(cut), len(ids)), options, "will be")
 

@@ -79,6 +79,13 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
         assert "--max_seq_length=32; raise it, or split long sentences" in message
 
 
+def test_broken_sentences_are_not_cut(create, caplog):
+    flags = {"sentence_objective": "none", "break_sentences": True}
+    info = create(f"{'the cat ' * 29}\n" * 2, dupe_factor=1, **flags)
+    assert info["shares"]["truncated"] == 0
+    assert "cut off" not in caplog.text
+
+
 @pytest.mark.parametrize("objective", ["sop", "none"])
 def test_documents_of_one_sentence(create, caplog, objective):
     text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
