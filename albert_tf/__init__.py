@@ -66,7 +66,7 @@ _OF_KERAS = {
 registry.add_stand_ins(_OF_KERAS)
 
 __all__ = sorted(_HOMES)
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def __getattr__(name):

@@ -4,10 +4,12 @@ import dataclasses
 import importlib
 import inspect
 import itertools
+import json
 import re
 
 import albert_tf
 from tools.docs_site import docstrings
+from tools.docs_site import notebooks
 from tools.docs_site import pages
 
 
@@ -50,7 +52,8 @@ def test_the_menu_has_every_page_under_a_title(project):
     entries = re.findall(r"- (.+): ([\w/]+\.md)$", menu, re.MULTILINE)
     folder = project / "docs"
     there = {str(path.relative_to(folder)) for path in folder.rglob("*.md")}
-    assert {path for _, path in entries} == {*there, *pages.top_level_pages()}
+    there |= {*pages.top_level_pages(), *pages.notebook_pages()}
+    assert {path for _, path in entries} == there
     assert len({title for title, _ in entries}) == len(entries)
 
 
@@ -60,7 +63,7 @@ def test_links_between_the_top_folder_and_the_pages_lead_to_pages_of_the_site():
     assert pages.links_to_top_level(page) == there
     overview = pages.top_level_pages()["overview.md"]
     assert "](docs/" not in overview and "](serving.md#" in overview
-    assert ".ipynb)" not in overview
+    assert "](notebooks/your_own_corpus.md)" in overview
 
 
 def test_titles_stand_in_place_of_the_names_of_files():
@@ -70,6 +73,27 @@ def test_titles_stand_in_place_of_the_names_of_files():
     page = "[docs/serving.md](serving.md), [serving.md, b](serving.md#b), `serving.md`"
     shown = "[Serve](serving.md), [Serve, b](serving.md#b), `serving.md`"
     assert pages.with_titles(page, titles) == shown
+
+
+def test_notebooks_show_their_code_and_outputs(tmp_path):
+    path = tmp_path / "a.ipynb"
+    text, image = {"text": ["1\n", "2\n"]}, {"data": {"image/png": "ab=\n"}}
+    result = {"data": {"text/plain": ["{}"]}}
+    cells = [
+        {"cell_type": "markdown", "source": ["# A\n", "\n", "b"]},
+        {"cell_type": "code", "source": ["f()"], "outputs": [text, image, result]},
+        {"cell_type": "code", "source": ["%%bash\n", "ls"], "outputs": []},
+    ]
+    path.write_text(json.dumps({"cells": cells}))
+    assert notebooks.as_markdown(path).split("\n\n") == [
+        "# A",
+        "b",
+        "```python\nf()\n```",
+        "```text\n1\n2\n```",
+        "![](data:image/png;base64,ab=)",
+        "```text\n{}\n```",
+        "```bash\nls\n```\n",
+    ]
 
 
 def test_the_landing_page_opens_with_the_readme(project):

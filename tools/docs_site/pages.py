@@ -1,8 +1,8 @@
 """Hooks of MkDocs (`pip install '.[docs]'`), which `make docs` runs.
 
 They add what does not lie in docs/: README.md as the overview and its beginning on the
-landing page, the changelog and other files of the top folder, and a page for each
-public name, which mkdocstrings fills.
+landing page, the changelog and other files of the top folder, the notebooks, and a page
+for each public name, which mkdocstrings fills.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import pathlib
 import re
 
 import albert_tf
+from tools.docs_site import notebooks
 
 # Users hold these objects or call them, though `albert_tf.__all__` lacks them.
 _RELATED = (
@@ -53,7 +54,8 @@ def on_files(files, config):
     """Adds the pages to the pages of docs/, as MkDocs' event of that name asks."""
     from mkdocs.structure.files import File
 
-    for name, text in {**top_level_pages(), **api_pages()}.items():
+    generated = {**top_level_pages(), **notebook_pages(), **api_pages()}
+    for name, text in generated.items():
         files.append(File.generated(config, name, content=text))
     style = File.generated(config, "site.css", abs_src_path=str(_FOLDER / "site.css"))
     files.append(style)
@@ -108,9 +110,19 @@ def top_level_pages():
     }
 
 
+def notebook_pages():
+    """Returns the Markdown of the notebooks, by the file of their page."""
+    return {
+        f"notebooks/{path.stem}.md": notebooks.as_markdown(path)
+        for path in (_PROJECT / "notebooks").glob("*.ipynb")
+    }
+
+
 def _link_of_top_level(link):
     """Leads a link to a page of the site, or leaves its text where there is none."""
     text, target, anchor = link[1], link[2], link[3] or ""
+    if target.endswith(".ipynb"):
+        return f"[{text}]({target.removesuffix('.ipynb')}.md)"
     if target.startswith("docs/"):
         return f"[{text}]({target.removeprefix('docs/')}{anchor})"
     return f"[{text}]({_TOP_LEVEL[target]}{anchor})" if target in _TOP_LEVEL else text

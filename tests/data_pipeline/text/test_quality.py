@@ -90,6 +90,13 @@ def test_what_two_sentences_lose_is_told_of_before_the_work(create, caplog, toke
     assert late.startswith(f"{share} were cut off")
 
 
+def test_broken_sentences_are_not_cut(create, caplog):
+    flags = {"sentence_objective": "none", "break_sentences": True}
+    info = create(f"{'the cat ' * 29}\n" * 2, dupe_factor=1, **flags)
+    assert info["shares"]["truncated"] == 0
+    assert "cut off" not in caplog.text
+
+
 @pytest.mark.parametrize("objective", ["sop", "none"])
 def test_documents_of_one_sentence(create, caplog, objective):
     text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
