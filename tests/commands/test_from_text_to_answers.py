@@ -22,51 +22,21 @@ _TEXT = (
 _QUESTION = "Where did it sit?"
 # What makes the commands small; the pages have the rest.
 _SMALL = {
-    "data": {"max_seq_length": 32},
-    "pretrain": {
-        "albert_config_file": "config.json",
-        "max_seq_length": 32,
-        "max_predictions_per_seq": 5,
-        "train_batch_size": 4,
-        "num_train_steps": 2,
-        "num_warmup_steps": 1,
-        "iterations_per_loop": 1,
-        "use_xla": False,
-    },
-    "squad": {
-        "max_seq_length": 32,
-        "doc_stride": 8,
-        "max_query_length": 12,
-        "train_batch_size": 2,
-        "num_train_epochs": 1,
-    },
-    "export": {"max_seq_length": 32},
+    "data": "max_seq_length=32",
+    "pretrain": "albert_config_file=config.json max_seq_length=32 train_batch_size=4 "
+    "max_predictions_per_seq=5 num_train_steps=2 num_warmup_steps=1 use_xla=False "
+    "iterations_per_loop=1",
+    "squad": "max_seq_length=32 doc_stride=8 max_query_length=12 train_batch_size=2 "
+    "num_train_epochs=1",
+    "export": "max_seq_length=32",
 }
 _CONFIGS = {
-    "roberta": {
-        "vocab_size": 290,
-        "embedding_size": 16,
-        "hidden_size": 16,
-        "intermediate_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "max_position_embeddings": 64,
-        "type_vocab_size": 1,
-        "hidden_act": "gelu_erf",
-        "parameter_sharing": "none",
-        "layer_norm_eps": 1e-5,
-        "padding_idx": 1,
-    },
-    "xlnet": {
-        "n_token": 40,
-        "d_model": 16,
-        "n_layer": 1,
-        "n_head": 2,
-        "d_head": 8,
-        "d_inner": 16,
-        "mem_len": 8,
-        "reuse_len": 16,
-    },
+    "roberta": """{"vocab_size": 290, "embedding_size": 16, "hidden_size": 16,
+        "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "max_position_embeddings": 64, "type_vocab_size": 1, "hidden_act": "gelu_erf",
+        "parameter_sharing": "none", "layer_norm_eps": 1e-5, "padding_idx": 1}""",
+    "xlnet": """{"n_token": 40, "d_model": 16, "n_layer": 1, "n_head": 2, "d_head": 8,
+        "d_inner": 16, "mem_len": 8, "reuse_len": 16}""",
 }
 
 
@@ -82,7 +52,7 @@ def family(request):
 def folder(family, tmp_path_factory, project):
     """A folder in which the commands of the family's page were run."""
     folder = tmp_path_factory.mktemp(family)
-    config = _CONFIGS[family]
+    config = json.loads(_CONFIGS[family])
     (folder / "corpus").mkdir()
     (folder / "corpus" / "a.txt").write_text(_TEXT * 40)
     (folder / "config.json").write_text(json.dumps(config))
@@ -91,15 +61,16 @@ def folder(family, tmp_path_factory, project):
     for name in ("train.json", "dev.json"):
         write_squad(folder, (_TEXT.strip(), [asked]), name=name, version="1.1")
     size = config.get("vocab_size", config.get("n_token"))
-    small = {**_SMALL, "vocab": {"vocab_size": size}}
+    small = {**_SMALL, "vocab": f"vocab_size={size}"}
     typed = list(_commands(project / "docs" / f"{family}.md"))
     assert len(typed) == 5
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(project)
         for name, *words in typed:
-            kept = [w for w in words if w[2:].split("=")[0] not in small[name]]
-            flags = [f"--{flag}={value}" for flag, value in small[name].items()]
+            flags = [f"--{flag}" for flag in small[name].split()]
+            given = {flag.partition("=")[0] for flag in flags}
+            kept = [word for word in words if word.partition("=")[0] not in given]
             commands.main(["albert-tf", name, *kept, *flags])
     return folder
 
