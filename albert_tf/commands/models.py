@@ -1,6 +1,7 @@
 """Lists the names that stand for a model: those in the package, and the released ones.
 
     albert-tf models
+    albert-tf models --card=wikipedia_small
 
 Write a name where a command expects a model (--init_checkpoint, --model_dir, --from) or
 in Python: albert_tf.TextClassifier("wikipedia_small").
@@ -8,6 +9,7 @@ in Python: albert_tf.TextClassifier("wikipedia_small").
 
 import dataclasses
 
+from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import RELEASED_SIZES
 from albert_tf.config import AlbertConfig
@@ -18,11 +20,20 @@ from albert_tf.hub.shipped import shipped_models
 
 @dataclasses.dataclass(frozen=True)
 class ModelsOptions:
-    """The flags of `albert-tf models`: none."""
+    """The flags of `albert-tf models`."""
+
+    card: str | None = option(
+        "Model of this package whose card to print instead of the list.",
+        None,
+        [*shipped_models()],
+    )
 
 
 def list_models(options):
-    """Prints each name with the parameters of its encoder and its source."""
+    """Prints each name with the parameters of its encoder and its source, or a card."""
+    if options.card:
+        print((shipped_models()[options.card] / "README.md").read_text("utf-8"), end="")
+        return
     for name, folder in shipped_models().items():
         config = AlbertConfig.from_json_file(folder / AlbertConfig.file_name)
         _print_row(name, config, "in this package")

@@ -50,6 +50,12 @@ def test_the_names_are_listed(capsys):
     ]
 
 
+def test_a_card_is_printed(capsys):
+    commands.main(["albert-tf", "models", f"--card={NAME}"])
+    printed = capsys.readouterr().out
+    assert printed == (shipped_models()[NAME] / "README.md").read_text("utf-8")
+
+
 def test_it_knows_english():
     predictor = albert_tf.Predictor(NAME, task="masked_lm")
     ((best, *_),) = predictor("he was born in new [MASK] city.")["masks"]
