@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import tensorflow as tf
+import tokenizers
 
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
@@ -38,6 +39,8 @@ def check_tokens(served, version, file_name, tolerance):
     deviation = np.abs(numbers["probabilities"] - expected["probabilities"]).max()
     assert deviation < tolerance
     assert (version / "vocab.txt").exists()
+    theirs = tokenizers.Tokenizer.from_file(str(version / "tokenizer.json"))
+    assert theirs.encode("it is not a bad plot .").ids == ids
     return json.loads((version / "signature.json").read_text())
 
 
