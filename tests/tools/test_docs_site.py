@@ -60,6 +60,7 @@ def test_the_menu_has_every_page_under_a_title(project):
 def test_links_between_the_top_folder_and_the_pages_lead_to_pages_of_the_site():
     page = "[this](../CHANGELOG.md), [that](data.md#text), [all](../README.md#a)."
     there = "[this](CHANGELOG.md), [that](data.md#text), [all](overview.md#a)."
+    assert pages.links_to_top_level("[`a`](../albert_tf/a.md)") == "`a`"
     assert pages.links_to_top_level(page) == there
     overview = pages.top_level_pages()["overview.md"]
     assert "](docs/" not in overview and "](serving.md#" in overview

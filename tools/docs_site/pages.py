@@ -33,6 +33,7 @@ _TOP_LEVEL = {
 _FOLDER = pathlib.Path(__file__).parent
 _PROJECT = _FOLDER.parent.parent
 _NAMED_PAGE = re.compile(r"\[(?:docs/)?([\w/]+\.md)(, [^]]*|)\]\(")
+_LINK_UP = re.compile(r"\[([^]]+)\]\(\.\./([^)#\s]+)(#[^)]*)?\)")
 _LINK = re.compile(r"\[([^]]+)\]\((?!\w+:|#)([^)#\s]+)(#[^)]*)?\)")
 
 
@@ -64,17 +65,16 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, **_):
     """Leads links to the top folder to pages of the site; opens the landing page."""
-    markdown = links_to_top_level(markdown)
+    if "/" not in page.file.src_path:
+        markdown = links_to_top_level(markdown)
     if page.file.src_path == "README.md":
         markdown = landing(markdown)
     return with_titles(markdown, dict(menu_titles(config.nav)))
 
 
 def links_to_top_level(markdown):
-    """Returns a page of docs/ whose links to the top folder lead to the site."""
-    for name, there in _TOP_LEVEL.items():
-        markdown = markdown.replace(f"](../{name}", f"]({there}")
-    return markdown
+    """Returns a page of docs/ whose links out of it lead to the site, or are text."""
+    return _LINK_UP.sub(_link_of_top_level, markdown)
 
 
 def menu_titles(entries):
