@@ -417,9 +417,9 @@ class XLNetForTextEmbedding(TextEmbedding):
 
     Args:
         config: an `XLNetConfig`; see `FineTunedXLNet`.
-        pooling, layer, normalize, encoder, prompts, default_prompt_name,
-            include_prompt: see `AlbertForTextEmbedding`; "cls" is the last token, and
-            there is no "pooler".
+        pooling, layer, normalize, encoder: see `AlbertForTextEmbedding`; "cls" is the
+            last token, and there is no "pooler".
+        prompts, default_prompt_name, include_prompt: see `AlbertForTextEmbedding`.
 
     Call: as `AlbertForTextEmbedding`.
 
