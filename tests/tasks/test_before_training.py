@@ -148,6 +148,13 @@ def test_a_typed_flag_replaces_its_like_of_a_recipe(
     assert (getattr(found, typed), getattr(found, recipe)) == (value, None)
 
 
+def test_no_warm_up_replaces_the_share_of_a_recipe(tmp_path):
+    (tmp_path / "recipe.json").write_text('{"warmup_proportion": 0.1}')
+    flags = [f"--config={tmp_path / 'recipe.json'}", "--output_dir=out"]
+    found = parse(TaggingOptions, ["command", *flags, "--warmup_step=0"])
+    assert (found.warmup_step, found.warmup_proportion) == (0, None)
+
+
 def test_tokenized_data_lies_in_its_own_folder():
     assert ClassifierOptions(output_dir="out").cache_dir == os.path.join("out", "cache")
     assert ClassifierOptions(output_dir="out", cached_dir="kept").cache_dir == "kept"
