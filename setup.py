@@ -8,7 +8,7 @@ import setuptools
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).parent
-_LINK_TO_A_FILE = re.compile(r"\[([^]]+)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+_LINK_TO_A_FILE = re.compile(r"\[([^]]+)\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)")
 
 
 class BuildWithRecipes(build_py):
@@ -28,7 +28,8 @@ def readme():
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return _LINK_TO_A_FILE.sub(
-        lambda link: link[1] if link[1] == link[2] else f"{link[1]} ({link[2]})", text
+        lambda link: link[1] if link[2] in ("", link[1]) else f"{link[1]} ({link[2]})",
+        text,
     )
 
 

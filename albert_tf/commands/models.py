@@ -4,7 +4,7 @@
     albert-tf models --card=wikipedia_small
 
 Write a name where a command expects a model (--init_checkpoint, --model_dir, --from) or
-in Python: albert_tf.TextClassifier("wikipedia_small").
+in Python: albert_tf.TextClassifier("wikipedia_small"). docs/checkpoints.md says more.
 """
 
 import dataclasses

@@ -89,10 +89,8 @@ def check_identity(identity, earlier, directory):
     for entry in identity:
         if entry.may_change is True or entry.may_change in set_flags:
             continue
-        before = earlier.get(entry.name, entry.default)
-        # Normalised as by JSON, which turns tuples into lists.
-        is_known = entry.value is not UNKNOWN
-        now = json.loads(json.dumps(entry.value)) if is_known else UNKNOWN
+        before = _as_stored(earlier.get(entry.name, entry.default))
+        now = _as_stored(entry.value)
         if UNKNOWN in (before, now) or before == now:
             continue
         if entry.content in same:
@@ -108,6 +106,11 @@ def check_identity(identity, earlier, directory):
             f"{_shown(before)}; go on with that{allowed}, or choose another "
             "--output_dir."
         )
+
+
+def _as_stored(value):
+    """Normalises a value as JSON does, which turns tuples into lists."""
+    return UNKNOWN if value is UNKNOWN else json.loads(json.dumps(value))
 
 
 def _shown(value):

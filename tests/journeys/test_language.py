@@ -35,7 +35,12 @@ _CONFIG = {
 }
 _SMALLER = {
     "vocab": {"vocab_size": 80},
-    "data": {"max_seq_length": 32, "num_shards": 2, "workers": 1},
+    "data": {
+        "max_seq_length": 32,
+        "num_shards": 1,
+        "workers": 1,
+        "held_out_fraction": 0.2,
+    },
     "pretrain": {
         "albert_config_file": "config.json",
         "train_batch_size": 4,
