@@ -325,7 +325,7 @@ class AlbertConfig(ModelConfig):
         intermediate_size: width of the feed-forward layer.
         inner_group_num: distinct blocks run one after another in a layer.
         hidden_act: "gelu" (the tanh approximation), "gelu_erf" (exact), "relu", "silu",
-            "tanh", "linear", or gated: "geglu", "swiglu".
+            "tanh", "linear", or gated: "geglu", "geglu_erf", "reglu", "swiglu".
         hidden_dropout_prob: dropout of embeddings and of each sublayer's output.
         attention_probs_dropout_prob: dropout of attention probabilities.
         max_position_embeddings: the most tokens of a row.

@@ -179,8 +179,7 @@ class TextClassifier(TextModel):
         pair = self._task.pair
         if pair is None:  # other programs do not say
             pair = text_pairs is not None
-        # Thresholds are of the probabilities before.
-        self._set_task(dataclasses.replace(self._task, pair=pair, thresholds=()))
+        self._set_task(dataclasses.replace(self._task, pair=pair))
         data = self._examples(texts, labels, text_pairs)
         data, held_out = training_and_held_out(
             self._task, data, validation_split, sample_weight, class_weight
@@ -189,6 +188,8 @@ class TextClassifier(TextModel):
             if held_out is not None:
                 raise UserError("Give either validation_data or validation_split.")
             held_out = self._examples(*validation_data)
+        # Thresholds are of the probabilities before.
+        self._set_task(dataclasses.replace(self._task, thresholds=()))
         settings = {
             "max_length": self._max_length,
             "epochs": epochs,
@@ -371,8 +372,9 @@ class TextClassifier(TextModel):
         """Changes arguments of the constructor, and forgets what was learned."""
         if arguments:
             changed = {**self._arguments, **arguments}
+            other = type(self)(**changed)
             vars(self).clear()
-            self.__init__(**changed)
+            vars(self).update(vars(other))
         return self
 
     def __reduce_ex__(self, protocol):

@@ -134,7 +134,7 @@ def model_card(model, info, form, told, name):
         "pipeline_tag": pipeline,
         "base_model": _base_model(info),
         "datasets": _several(told.datasets),
-        "tags": ["albert-tf", model.family.huggingface_type],
+        "tags": ["albert-tf", family_that_writes(model).huggingface_type],
         "model-index": _index(name, pipeline, task, info),
     }
     lines = [f"{key}: {json.dumps(value)}" for key, value in header.items() if value]

@@ -113,7 +113,7 @@ def describe(options):
         options = with_lengths(options)
     phases = _phases(options)
     # Its steps take the most memory.
-    phase = max(phases, key=lambda phase: phase.max_seq_length)
+    phase = max(phases, key=lambda p: (p.max_seq_length, p.train_batch_size))
     _check_length(config, phase.max_seq_length, options.albert_config_file)
     devices = None
     if options.device is not None:

@@ -1,10 +1,10 @@
-"""Checkpoints of BERT and RoBERTa, read as ALBERTs whose layers share nothing.
+"""Checkpoints of BERT, RoBERTa and XLM-R, read as ALBERTs whose layers share nothing.
 
 BERT is an ALBERT without sharing whose tables are as wide as its layers (Lan et al.,
 section 3.1); only the names differ. RoBERTa (Liu et al., 2019) is BERT with other
 positions, row layout and names; `AlbertConfig.padding_idx` selects them. Its text
 classifier is a dense layer, tanh and a linear layer on the first token: ALBERT's pooler
-and classifier. Of the two formats, only RoBERTa's can also be written.
+and classifier. XLM-R is RoBERTa with another vocabulary. BERT's form is only read.
 """
 
 import dataclasses

@@ -66,7 +66,7 @@ def local_directory(path, revision=None, weights=True):
     if path.endswith(ENDINGS) and storage.exists(path) and not storage.is_folder(path):
         with storage.read_locally(path) as archive:
             return unpack_archive(archive, path)
-    if path in shipped_models() and not storage.exists(path):
+    if path in shipped_models() and not _is_there(path):
         return str(shipped_models()[path])
     _check_exists(path)
     refuse_run_folder(path)
@@ -176,10 +176,14 @@ def _url(url):
     return download_archive(url)
 
 
+def _is_there(path):
+    # The path of a TF1 checkpoint is a prefix of its files.
+    return storage.exists(path) or bool(glob.glob(f"{glob.escape(path)}.*"))
+
+
 def _check_exists(path):
     """Refuses a path that does not exist, and says how to name a released model."""
-    # The path of a TF1 checkpoint is a prefix of its files.
-    if storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
+    if _is_there(path):
         return
     released = names_of_release(path)
     if not released:

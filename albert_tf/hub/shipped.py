@@ -7,4 +7,5 @@ _FOLDER = pathlib.Path(__file__).parent / "shipped_models"
 
 def shipped_models():
     """Returns the folder of each model by its name, a dict of `Path`."""
-    return {folder.name: folder for folder in sorted(_FOLDER.iterdir())}
+    folders = filter(pathlib.Path.is_dir, sorted(_FOLDER.iterdir()))
+    return {folder.name: folder for folder in folders}

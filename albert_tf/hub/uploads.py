@@ -2,6 +2,8 @@
 
 import pathlib
 
+from absl import logging
+
 from albert_tf.checkpoints.model_card import CARD
 from albert_tf.checkpoints.model_card import MARK
 from albert_tf.errors import UserError
@@ -14,7 +16,14 @@ from albert_tf.hub.repositories import reason_of
 from albert_tf.io import checksums
 
 # A model that was there before has these, too.
-_REPLACED = (*MODEL_FILES, *TOKENIZER_FILES, *ALBERT_TF.program_files, checksums.NAME)
+_REPLACED = (
+    *MODEL_FILES,
+    *(name for name in TOKENIZER_FILES if name != "*.model"),  # a "*" spans folders
+    *("30k-clean.model", "sentencepiece.bpe.model", "spiece.model"),
+    *("merges.txt", "vocab.json"),
+    *ALBERT_TF.program_files,
+    checksums.NAME,
+)
 
 
 def check_upload(name):
@@ -59,6 +68,8 @@ def upload(folder, name, private):
             f"{title} is there and public; make it private in its settings, name "
             "another repository, or leave --private out."
         )
+    if ignored:
+        logging.warning("%s keeps its own %s; a new one is not uploaded.", title, CARD)
     try:
         api.upload_folder(
             repo_id=name,
@@ -76,6 +87,8 @@ def _has_foreign_card(library, api, name):
     """Returns whether the repository has a card that somebody else wrote."""
     try:
         path = api.hf_hub_download(name, CARD)
+    except library.errors.LocalEntryNotFoundError:
+        raise  # The hub did not answer.
     except library.errors.EntryNotFoundError:
         return False
     return MARK.encode() not in pathlib.Path(path).read_bytes()

@@ -112,7 +112,7 @@ def _csv(path, file):
 
 
 def _delimiter(header):
-    """Returns the delimiter that divides the first line into the most fields.
+    """Returns the delimiter: the comma, unless only another divides the first line.
 
     The first line decides alone: `csv.Sniffer` guesses from the rows, too, whose texts
     hold any punctuation.
@@ -124,7 +124,7 @@ def _delimiter(header):
         except csv.Error:  # a quotation mark in a field that only this delimiter makes
             return 0
 
-    return max(_DELIMITERS, key=count)
+    return next((mark for mark in _DELIMITERS if count(mark) > 1), _DELIMITERS[0])
 
 
 def _jsonl(path, file):

@@ -123,12 +123,13 @@ def split_table(table, flags):
     return {role: _part(table, sorted(own), role, split) for role, own in rows.items()}
 
 
-def check_same_split(opened, examples):
+def check_same_split(opened, examples, is_start=False):
     """Refuses to apply a model to parts that may hold rows it has learned from.
 
     Args:
         opened: the `Bundle` of the model.
         examples: the `Examples` by name.
+        is_start: whether the model only begins or teaches, on any other table too.
 
     Raises:
         UserError: the model has learned from another split of a table.
@@ -136,6 +137,8 @@ def check_same_split(opened, examples):
     trained = opened.info.get("split")
     for own in examples.values():
         if trained is None or own.split in (None, trained):
+            continue
+        if is_start and own.split["digest"] != trained.get("digest"):
             continue
         different = [
             f"{name} {trained.get(name)} (not {value})"

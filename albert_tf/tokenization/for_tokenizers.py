@@ -12,6 +12,7 @@ from absl import logging
 
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import sentencepiece_file
+from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.segmentation import scores
 from albert_tf.tokenization.word_starts import MARK
@@ -43,11 +44,12 @@ def write_whole_file(tokenizer, folder):
         none.
     """
     if tokenizer.model_type == "XLM-R":
-        return False  # Its own class reads the SentencePiece model as we do.
-    if tokenizer.model_type == "ModernBERT":
-        folder.write(FILE, tokenizer.one_file())
-        return True
-    content = whole_file(tokenizer)
+        # Its class in other libraries reads this file as we do.
+        own = xlm_roberta.without_fairseq_ids(tokenizer.file_bytes)
+        folder.write(xlm_roberta.FILE, own)
+        return False
+    is_modern = tokenizer.model_type == "ModernBERT"
+    content = tokenizer.one_file() if is_modern else whole_file(tokenizer)
     if content is None:
         logging.warning(
             "no %s is written: the package tokenizers has no SentencePiece models "
@@ -83,7 +85,8 @@ def whole_file(tokenizer):
 def _unlike(tokenizer):
     """Lists what texts have whose ids may differ."""
     if tokenizer.kind == "byte_bpe":
-        return []
+        # Its rows there are those of RoBERTa and ModernBERT.
+        return ["a second text"] if tokenizer.layout.second_segment else []
     cases = [f"the name of a special piece, such as {tokenizer.mask_token}"]
     if tokenizer.added and tokenizer.do_lower_case:
         cases.append("a capital sigma beside an added token")

@@ -560,11 +560,9 @@ def _their_settings(tokenizer):
         settings["joins_quotes"] = tokenizer.joins_quotes
     settings |= tokenizer.settings()  # the casing has Hugging Face's name
     added = settings.pop("added_tokens", [])
-    if _is_general(tokenizer):
+    if tokenizer.layout == ONE_SEGMENT:
         settings["model_input_names"] = ["input_ids", "attention_mask"]
-        for role, piece in tokenizer.special_pieces.items():
-            settings[role.replace("id", "token")] = piece
-    elif added:
+    if added and not _is_general(tokenizer):
         unlike = {"rstrip": False, "single_word": False}
         settings[_ADDED_TOKENS] = {
             # Their slow tokenizers find tokens that are not special in lower case only.

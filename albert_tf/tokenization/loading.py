@@ -109,7 +109,7 @@ def read_saved_config(directory):
 def saved_files(directory):
     """Returns the set of tokenizer files that `SHA256SUMS` in a directory names."""
     listed = checksums.read(directory)
-    names = CONFIG_NAME, *_KNOWN_NAMES, MERGES, HUGGINGFACE_FILE
+    names = CONFIG_NAME, *_KNOWN_NAMES, MERGES, HUGGINGFACE_FILE, xlm_roberta.FILE
     return listed.keys() & {*names} if CONFIG_NAME in listed else set()
 
 

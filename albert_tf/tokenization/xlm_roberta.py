@@ -35,9 +35,18 @@ def with_fairseq_ids(file_bytes, source):
 
 
 def without_fairseq_ids(file_bytes):
-    """Reverts `with_fairseq_ids`."""
+    """Reverts `with_fairseq_ids`.
+
+    Raises:
+        UserError: the pieces are not in fairseq's order.
+    """
     _, model = sentencepiece_file.load(file_bytes, FILE)
-    _, others = _cut(model, len(_FIRST), len(model.pieces) - 1)
+    first, others = _cut(model, len(_FIRST), len(model.pieces) - 1)
+    if (first, model.pieces[-1].piece) != (_FIRST, _LAST):
+        raise UserError(
+            f"The vocabulary begins with the pieces {', '.join(first)}, XLM-R's with "
+            f"{', '.join(_FIRST)}, and ends with {_LAST}: write a model directory."
+        )
     return _joined(model, _OF_FILE, others, [])
 
 

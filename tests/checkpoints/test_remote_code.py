@@ -16,6 +16,7 @@ from safetensors import numpy as safetensors
 
 import albert_tf
 from albert_tf import bundle
+from albert_tf.config import GATED_ACTIVATIONS
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.albert_tf import OF_OTHERS
@@ -200,6 +201,7 @@ def test_the_configurations_have_the_same_fields_and_arithmetic(
     ours = {name: ours[name] for name in ours if name not in OF_OTHERS}
     dropout = {"classifier_dropout_prob": 0.1}
     assert {**ours, "vocab_size": None, **dropout} == written.FIELDS
+    assert written.GATED_ACTIVATIONS == GATED_ACTIVATIONS
     for sharing in ("all", "attention", "ffn", "none"):
         config = tiny_config(
             num_hidden_layers=5, num_hidden_groups=3, parameter_sharing=sharing

@@ -148,11 +148,18 @@ def test_a_typed_flag_replaces_its_like_of_a_recipe(
     assert (getattr(found, typed), getattr(found, recipe)) == (value, None)
 
 
-def test_no_warm_up_replaces_the_share_of_a_recipe(tmp_path):
-    (tmp_path / "recipe.json").write_text('{"warmup_proportion": 0.1}')
+@pytest.mark.parametrize(
+    ("options_class", "typed", "recipe"),
+    [
+        (TaggingOptions, "warmup_step", "warmup_proportion"),
+        (SquadOptions, "warmup_proportion", "warmup_step"),
+    ],
+)
+def test_no_warm_up_replaces_that_of_a_recipe(options_class, typed, recipe, tmp_path):
+    (tmp_path / "recipe.json").write_text(json.dumps({recipe: 1}))
     flags = [f"--config={tmp_path / 'recipe.json'}", "--output_dir=out"]
-    found = parse(TaggingOptions, ["command", *flags, "--warmup_step=0"])
-    assert (found.warmup_step, found.warmup_proportion) == (0, None)
+    found = parse(options_class, ["command", *flags, f"--{typed}=0"])
+    assert (getattr(found, typed), getattr(found, recipe)) == (0, None)
 
 
 def test_tokenized_data_lies_in_its_own_folder():

@@ -1,16 +1,20 @@
 """One table becomes train, dev and test: `--data_file`."""
 
+import contextlib
 import json
 import random
 import shutil
+import types
 
 import numpy as np
 import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.splitting import check_same_split
 from tests.tasks.conftest import FINISHED
 
 _ROWS = [(f"film number {i}", "yes" if i % 5 == 0 else "no") for i in range(200)]
@@ -216,6 +220,23 @@ def test_a_folder_of_several_tables(parts, tmp_path):
         UserError, match=r"of 2 tables \(dev.csv, train.csv\), expected"
     ):
         parts(tmp_path)
+
+
+def test_a_start_has_learned_from_no_other_split_of_the_table():
+    split = {"dev_fraction": 0.1, "digest": "d"}
+    start = types.SimpleNamespace(path="tuned", info={"split": split})
+    for digest, refused in (("d", True), ("e", False)):
+        own = {"dev_fraction": 0.2, "digest": digest}
+        examples = {"dev": types.SimpleNamespace(path="t.csv", split=own)}
+        with pytest.raises(UserError) if refused else contextlib.nullcontext():
+            check_same_split(start, examples, is_start=True)
+
+
+def test_a_comma_that_divides_the_header_is_the_delimiter(tmp_path):
+    header = ("sentence", "label (good;bad;mixed)")
+    path = table(tmp_path / "t.csv", _ROWS, header)
+    ((_, first), *_) = read_rows(path)
+    assert [*first] == [*header]
 
 
 def test_a_table_without_a_header(parts, tmp_path):

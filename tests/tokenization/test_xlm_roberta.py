@@ -9,9 +9,13 @@ import sentencepiece
 import transformers
 from hypothesis import given
 
+import albert_tf
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import sentencepiece_file
+from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.huggingface import save_for_others
 from tests.tokenization.in_graph.graphs import check
 from tests.tokenization.in_graph.graphs import traced
@@ -97,6 +101,32 @@ def test_every_form_is_the_same(ours, theirs, tmp_path):
     assert config["tokenizer_class"] == "XLMRobertaTokenizer"
     read = transformers.XLMRobertaTokenizer.from_pretrained(tmp_path / "written")
     assert read(_TEXT)["input_ids"] == theirs(_TEXT)["input_ids"]
+
+
+def test_one_vocabulary_takes_the_place_of_another(ours, tmp_path):
+    sizes = ("embedding_size", "hidden_size", "intermediate_size")
+    ones = ("num_hidden_layers", "num_attention_heads", "type_vocab_size")
+    config = AlbertConfig(
+        vocab_size=ours.vocab_size,
+        **dict.fromkeys(sizes, 8),
+        **dict.fromkeys(ones, 1),
+        parameter_sharing="none",
+        hidden_act="gelu_erf",
+        padding_idx=1,
+        is_xlm=True,
+    )
+    model = albert_tf.AlbertModel(config)
+    model.save_pretrained(tmp_path, ours, format="huggingface")
+    model.save_pretrained(tmp_path, ours)
+    assert not (tmp_path / "sentencepiece.bpe.model").exists()
+
+
+def test_pieces_in_another_order_have_no_form_of_theirs(ours):
+    model = sentencepiece_file.ModelProto.FromString(ours.file_bytes)
+    first, second = model.pieces[0].piece, model.pieces[1].piece
+    model.pieces[0].piece, model.pieces[1].piece = second, first
+    with pytest.raises(UserError, match="vocabulary begins with the pieces <pad>, "):
+        xlm_roberta.without_fairseq_ids(model.SerializeToString())
 
 
 def test_other_files_are_refused(tmp_path):

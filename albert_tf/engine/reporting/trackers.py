@@ -49,7 +49,11 @@ class _Mlflow:
         self._mlflow = mlflow
         self.run_id = mlflow.start_run(run_id=run_id, run_name=directory).info.run_id
         if settings is not None:
-            mlflow.log_params({k: str(v)[:_LONGEST] for k, v in settings.items()})
+            try:
+                mlflow.log_params({k: str(v)[:_LONGEST] for k, v in settings.items()})
+            except BaseException:
+                mlflow.end_run("FAILED")
+                raise
 
     def log(self, step, values):
         self._mlflow.log_metrics(values, step=step)

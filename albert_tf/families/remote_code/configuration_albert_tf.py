@@ -36,7 +36,12 @@ FIELDS = {
     "padding_idx": None,
     "classifier_dropout_prob": 0.1,
 }
-GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
+GATED_ACTIVATIONS = {
+    "geglu": "gelu",
+    "geglu_erf": "gelu_erf",
+    "reglu": "relu",
+    "swiglu": "silu",
+}
 
 
 class AlbertTfConfig(PretrainedConfig):

@@ -43,8 +43,7 @@ def calibrate(model, task, labels, outputs):
         The task with its thresholds, and a dict for `training_info.json`.
     """
     temperature = fitted_temperature(labels, outputs)
-    head = model.classifier
-    for variable in (head.output_weights, head.output_bias):
+    for variable in model.classifier.weights:
         variable.assign(variable / temperature)
     before, after = (
         task.probabilities(np.float64(outputs) / divisor)

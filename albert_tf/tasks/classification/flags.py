@@ -49,7 +49,7 @@ class ClassifierOptions(ColumnFlags, SplitFlags, EarlyExitFlags, TaskOptions):
         "repository of tables.",
         None,
         names="tables",
-        replaces=("data_file",),
+        replaces=("data_file", "dev_fraction", "test_fraction", "group_column"),
         may_change=True,  # its digest is a fact
     )
     label_kind: str = option(

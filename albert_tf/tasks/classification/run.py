@@ -50,12 +50,15 @@ def train_and_apply(options):
         task, examples = read_tables(options, tuned, predict_splits)
         if tuned is not None:
             check_same_split(tuned[0], examples)
+        starts = (options.opened, options.teacher_bundle) if options.do_train else ()
+        for opened in filter(None, starts):
+            check_same_split(opened, examples, is_start=True)
         if asks_raw_text:
             # Read before training, and only once, since it may be a pipe.
             texts = read_raw_texts(options, task.pair)
         if options.calibrate:
             check_calibrated(None, task)
-        if options.class_weight and options.do_train:
+        if options.class_weight and "train" in examples:
             examples["train"] = _weighted(task, examples["train"])
         finish = functools.partial(_calibrate, options, task, examples)
         if options.do_train and options.few_shot:
@@ -89,6 +92,9 @@ def _calibrate(options, task, examples):
         labels = prepared.tokens.labels
         task, facts = calibrate(apply.model, apply.task, labels, outputs)
         info = {**info, "task": task.to_dict(), "calibration": facts}
+        if len(of_role(examples, "dev")) == 1:  # whose scores have no prefix
+            outputs = task.interpret(prepared, outputs / facts["temperature"])
+            info["dev"] = {**info.get("dev", {}), **task.score(prepared, outputs)}
         apply.model.save_pretrained(apply.opened.path, apply.tokenizer, info)
     logging.info(
         "Calibrated on %s: temperature %.3f, expected calibration error %.4f (before: "
@@ -194,7 +200,8 @@ def _check_few_shot(options):
             f"--few_shot learns on one device; leave --distribution_strategy="
             f"{options.distribution_strategy} out."
         )
-    for name in ("from_scratch", "teacher", "early_exit", "best_metric"):
+    alone = ("from_scratch", "teacher", "early_exit", "best_metric", "class_weight")
+    for name in alone:
         if getattr(options, name):
             raise UserError(
                 "--few_shot starts from --init_checkpoint and learns labels alone; "

@@ -162,6 +162,16 @@ def test_learning_again_forgets_thresholds(calibrated):
     assert classifier._task.thresholds == ()
 
 
+@pytest.mark.slow
+def test_an_xlnet_is_calibrated(saved_model):
+    classifier = albert_tf.TextClassifier(saved_model("classification", "xlnet"))
+    texts, labels = ["good", "bad", "good film", "not"], ["no", "yes", "yes", "no"]
+    before = classifier.evaluate(texts, labels)["loss"]
+    temperature = classifier.calibrate(texts, labels)["temperature"]
+    after = classifier.evaluate(texts, labels)["loss"]
+    assert temperature == 1 or after < before
+
+
 def test_numbers_are_not_calibrated(saved_model):
     classifier = albert_tf.TextClassifier(saved_model("regression"))
     with pytest.raises(UserError, match="the task custom predicts numbers; leave it o"):
@@ -195,6 +205,7 @@ def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
     after = _results(flags(**run))
     told = json.loads((finished / "model" / "training_info.json").read_text())
     facts = told.pop("calibration")
+    assert told.pop("dev")["loss"] < info.pop("dev")["loss"]
     assert told == info
     for scores, name in (
         (before, "calibration_error_before"),
