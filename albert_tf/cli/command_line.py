@@ -228,7 +228,7 @@ def _config_values(flag_values, options_class, read_config):
     values = (read_config or config_file_values)(flag_values.config, options_class)
     for field in dataclasses.fields(options_class):
         flag = flag_values[field.name]
-        # No steps of a warm-up are a number of steps; 0.0 minutes, the default, no limit.
+        # 0 steps of a warm-up mean none; 0.0 minutes, the default, mean no limit.
         is_zero = flag.value == 0 and flag.value != field.default
         is_told = flag.value or type(flag.value) is int or is_zero
         for name in field.metadata["replaces"] if flag.present and is_told else ():
