@@ -50,7 +50,8 @@ def train_and_apply(options):
         task, examples = read_tables(options, tuned, predict_splits)
         if tuned is not None:
             check_same_split(tuned[0], examples)
-        starts = (options.opened, options.teacher_bundle) if options.do_train else ()
+        is_split = options.data_file and options.do_train
+        starts = (options.opened, options.teacher_bundle) if is_split else ()
         for opened in filter(None, starts):
             check_same_split(opened, examples, is_start=True)
         if asks_raw_text:
