@@ -232,8 +232,7 @@ class TextClassifier(TextModel):
         """
         self._check_trained()
         check_calibrated(self.model, self._task)
-        data = self._examples(texts, labels, text_pairs)
-        outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
+        data, outputs = self._outputs(texts, labels, text_pairs, batch_size)
         task, facts = calibrate(self.model, self._task, data.labels, outputs)
         self._set_task(task)
         return facts
@@ -247,8 +246,9 @@ class TextClassifier(TextModel):
     ) -> dict[str, float]:
         """Evaluates the model, as `albert-tf classify --do_eval` does.
 
-        The arguments are those of `fit`. Returns a dict of float by metric: the loss,
-        and accuracy and F1 for labels or correlations for regression.
+        The arguments are those of `fit`. Returns a dict of float by metric: the loss;
+        accuracy, F1, AUC and calibration error for labels, or correlations for
+        regression; `exit_…` for a model with an exit rule.
 
         Raises:
             UserError: the data is invalid, as in `fit`, or the model is untrained.
@@ -298,11 +298,15 @@ class TextClassifier(TextModel):
         classes = dict(zip(task.labels, scores, strict=True))
         return ClassificationReport(accuracy, classes, confusion)
 
+    def _outputs(self, texts, labels, text_pairs, batch_size):
+        """Returns the examples, and the model's outputs of them."""
+        data = self._examples(texts, labels, text_pairs)
+        return data, OutputsPredictor(self.model, batch_size, self._max_length)(data)
+
     def _applied(self, texts, labels, text_pairs, batch_size):
         """Returns what `Task.score` takes, and the scores of early exits."""
         self._check_trained()
-        data = self._examples(texts, labels, text_pairs)
-        outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
+        data, outputs = self._outputs(texts, labels, text_pairs, batch_size)
         prepared = Prepared(None, data)
         full, early = depths(self._task, prepared, outputs, self.model)
         return prepared, self._task.interpret(prepared, full), early

@@ -10,11 +10,11 @@ from absl import logging
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.io.table_rows import is_table
 from albert_tf.tasks.examples import ROLES
 from albert_tf.tasks.examples import digest_of
 
-_SHOWN = 8  # tables in a message
 _DECISIVE = ("dev_fraction", "test_fraction", "group_column")
 """The flags that decide, with the table, which row is in which part."""
 
@@ -74,7 +74,7 @@ def find_table(path):
         return path
     found = sorted(p for p in pathlib.Path(path).iterdir() if is_table(p))
     if len(found) != 1:
-        names = ", ".join(own.name for own in found[:_SHOWN]) or "none"
+        names = shortened([own.name for own in found]) or "none"
         raise UserError(
             f"--data_file={path} is a folder of {len(found)} tables ({names}), "
             "expected one; name a file or, if train.* and dev.* are among them, the "

@@ -6,6 +6,7 @@ import numpy as np
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.tasks.classification.labels import label_counts
 from albert_tf.tasks.classification.text_task import TextTask
@@ -18,8 +19,6 @@ from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import checked_names
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_labels
-
-_SHOWN = 8  # labels in a message
 
 
 def custom_examples(
@@ -95,13 +94,12 @@ def _tell_of_rare_labels(task, path, parts):
         lacking = np.flatnonzero((own == 0) & (total > 0))
         if len(lacking):
             names = [f"{task.labels[i]!r} ({total[i]} row(s))" for i in lacking]
-            names[_SHOWN:] = ["…"] if len(names) > _SHOWN else []
             logging.warning(
                 "%s: too few rows for %s to have one of the label %s; no score there "
                 "shows how well it is learned.",
                 path,
                 role,
-                ", ".join(names),
+                shortened(names),
             )
 
 
