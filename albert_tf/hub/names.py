@@ -16,6 +16,7 @@ from albert_tf.hub.repositories import download_tables
 from albert_tf.hub.repositories import names_of_release
 from albert_tf.hub.shipped import shipped_models
 from albert_tf.io import storage
+from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.near_misses import model_file
 
@@ -187,7 +188,9 @@ def _check_exists(path):
         return
     released = names_of_release(path)
     if not released:
-        meant = did_you_mean(path) or (
+        close = close_name(path, [*shipped_models()])
+        meant = did_you_mean(path) or (close and f"; did you mean {close}?")
+        meant = meant or (
             "; correct the path, or name a model to download, such as hf://owner/name."
         )
         raise UserError(f"There is no file or folder {path}{meant}")

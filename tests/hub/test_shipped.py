@@ -7,6 +7,7 @@ import pytest
 import albert_tf
 from albert_tf.cli import commands
 from albert_tf.config import RELEASED_SIZES
+from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.hub.shipped import shipped_models
 from albert_tf.io import checksums
@@ -31,6 +32,11 @@ def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):
     assert local_directory(NAME) == str(shipped_models()[NAME])
     (tmp_path / NAME).mkdir()
     assert local_directory(NAME) == NAME
+
+
+def test_a_misspelt_name_is_answered_with_the_right_one():
+    with pytest.raises(UserError, match="wikipedia_smal; did you mean wikipedia_small"):
+        local_directory("wikipedia_smal")
 
 
 def test_the_names_are_listed(capsys):
