@@ -36,6 +36,8 @@ from albert_tf.tasks.fitting import TaskAccuracy
 from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
+from albert_tf.tasks.long_texts import WINDOWS
+from albert_tf.tasks.long_texts import given_settings
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.registry import create_task
@@ -71,6 +73,9 @@ class TextClassifier(TextModel):
         few_shot: whether to learn from a few texts with one label each: `fit` first
             trains the encoder contrastively on 40 pairs per text, then fits a linear
             head.
+        long_texts, doc_stride, window_pooling: what is read of texts longer than
+            `max_length`; see `LongTexts`. By default as the fine-tuned model reads
+            them, else they are truncated.
         **changes: config fields to override, such as `hidden_dropout_prob`.
 
     Attributes:
@@ -97,6 +102,9 @@ class TextClassifier(TextModel):
         max_length: int | None = None,
         revision: str | None = None,
         few_shot: bool = False,
+        long_texts: str | None = None,
+        doc_stride: int | None = None,
+        window_pooling: str | None = None,
         **changes: Any,
     ) -> None:
         given = {**locals(), **changes}
@@ -117,14 +125,20 @@ class TextClassifier(TextModel):
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
             )
         self._kind = label_kind or LABEL_KINDS[0]
+        self._long_texts = given_settings(long_texts, doc_stride, window_pooling)
         self._few_shot = few_shot
         if few_shot:
+            if long_texts == WINDOWS:
+                raise UserError(
+                    "few_shot reads texts of one row, not long_texts='windows'; give "
+                    "one of them."
+                )
             told = few_shot_arguments(opened, self._kind)
             self._changes = {**told, **changes}
         if labels is None and label_kind is None:
             tuned = read_task(opened)
             if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
-                self._build(tuned, seed=0)
+                self._build(dataclasses.replace(tuned, **self._long_texts), seed=0)
 
     def fit(
         self,
@@ -451,7 +465,8 @@ class TextClassifier(TextModel):
             names = label_names(kind, labels)
         elif names and not kind.fewest_labels:
             raise UserError(f"label_kind={self._kind!r} has no labels; leave them out.")
-        return create_task(self._kind, "custom", labels=names or (), pair=pair)
+        fields = {"labels": names or (), "pair": pair, **self._long_texts}
+        return create_task(self._kind, "custom", **fields)
 
     def _examples(self, texts, labels, text_pairs=None):
         """Returns the labelled `TokenizedExamples`."""
@@ -465,4 +480,5 @@ class TextClassifier(TextModel):
             takes = "pairs of texts" if self._task.pair else "single texts"
             raise UserError(f"The model has learned from {takes}; give it the same.")
         labels = label_array(self._task, labels)
-        return tokenize_texts(texts, pairs, self.tokenizer, self._max_length, labels)
+        settings = self.tokenizer, self._max_length, labels, self._task
+        return tokenize_texts(texts, pairs, *settings)

@@ -26,8 +26,10 @@ from albert_tf.models.base import seeded
 from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
+from albert_tf.tasks.long_texts import given_settings
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
+from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity import search
 from albert_tf.tasks.similarity.reading import table_of
 from albert_tf.tasks.similarity.task import Similarity
@@ -57,13 +59,15 @@ class TextEmbedder(TextModel):
             sentence-transformers model.
         pooling, layer, normalize: see `AlbertForTextEmbedding`; by default the
             directory's settings, else the mean of the last layer, not normalized.
-        max_seq_length: maximum number of tokens in a text; a longer text is truncated
-            at its end. By default the length used in training, else the number of
-            positions in the model.
+        max_seq_length: maximum number of tokens in a row; `long_texts` says what is
+            read of a longer text. By default the length used in training, else the
+            number of positions in the model.
         revision: branch, tag or commit of an "hf://" model.
         prompts, default_prompt_name, include_prompt: see `AlbertForTextEmbedding`; by
             default the directory's. New prompts come with their own default.
             `save_pretrained` keeps them.
+        long_texts, doc_stride, window_pooling: the part that is read of a text longer
+            than `max_seq_length`; see `LongTexts`. By default the directory's.
         **changes: config fields to override, such as `hidden_dropout_prob`.
 
     Attributes:
@@ -90,6 +94,9 @@ class TextEmbedder(TextModel):
         prompts: dict[str, str] | None = None,
         default_prompt_name: str | None = None,
         include_prompt: bool | None = None,
+        long_texts: str | None = None,
+        doc_stride: int | None = None,
+        window_pooling: str | None = None,
         **changes: Any,
     ) -> None:
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
@@ -98,6 +105,11 @@ class TextEmbedder(TextModel):
         arguments = {n: value for n, value in asked.items() if value is not None}
         opened = bundle.open(pretrained, revision)
         model_class = registry.model_for("similarity", opened.family or ALBERT)
+        told = read_task(opened)
+        own = told.settings() if isinstance(told, Similarity) else {}
+        own |= given_settings(long_texts, doc_stride, window_pooling)
+        self._long_texts = Similarity(name="custom", **own).settings()
+        arguments["window_pooling"] = self._long_texts.get("window_pooling")
         known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
         refuse_arguments("TextEmbedder", changes, known)
         with seeded(0):
@@ -169,7 +181,9 @@ class TextEmbedder(TextModel):
 
     def _tokens(self, first, second, prompt):
         """Tokenizes texts that begin with a prompt."""
-        tokens = tokenize_texts(first, second, self.tokenizer, self._max_length)
+        tokens = tokenize_texts(
+            first, second, self.tokenizer, self._max_length, long_texts=self._task
+        )
         if self.model.include_prompt:
             return tokens
         length = prompting.prompt_length(prompt, self.tokenizer, self._max_length)
@@ -327,7 +341,7 @@ class TextEmbedder(TextModel):
 
     def _pooling(self):
         own = {"pooling": self.model.pooling, "normalize": self.model.normalize}
-        return {**own, **prompting.settings_of(self.model)}
+        return {**own, **prompting.settings_of(self.model), **self._long_texts}
 
     def _vectors(self, texts, prompt_type=None):
         """Returns the vectors of texts; returns vectors unchanged."""

@@ -244,6 +244,8 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
             `LinearClassifier` and `leave_early`.
         pooling: what is classified: None, the official pooled output; "mean" or "cls",
             a vector of length 1 (see `AlbertForTextEmbedding`).
+        window_pooling: for texts in several windows, `[batch, windows, tokens]`: the
+            "mean" or the "max" of the windows' logits; None takes no windows.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`; with
     `all_layers`, those of the exit heads, `[batch, layers, num_labels]`.
@@ -267,6 +269,7 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         labels: Iterable[str] | None = None,
         label_kind: str | None = None,
         pooling: str | None = None,
+        window_pooling: str | None = None,
         **kwargs: Any,
     ) -> None:
         if pooling not in (None, *_POOLINGS):
@@ -274,8 +277,14 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
                 f"pooling={pooling!r}: expected one of {', '.join(_POOLINGS)}, or None."
             )
         rate = classifier_dropout_prob
-        super().__init__(config, num_labels, rate, labels, label_kind, **kwargs)
+        own = labels, label_kind, window_pooling
+        super().__init__(config, num_labels, rate, *own, **kwargs)
         self._check_rule(self.exit_rule)
+        if window_pooling is not None and self.exit_heads is not None:
+            raise UserError(
+                f"window_pooling={window_pooling!r} and exit_heads exclude each other: "
+                "a text in windows has no layer at which it leaves; give one of them."
+            )
         if pooling is not None and self.exit_heads is not None:
             raise UserError(
                 f"pooling={pooling!r} and exit_heads exclude each other: a row leaves "
@@ -286,7 +295,9 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
             self.albert.train_pooler(False)  # no loss depends on it
 
     def call(self, features, training=False, dropout_seed=None, all_layers=False):
-        features = named_features(features)
+        return self.of_windows(features, training, dropout_seed, all_layers)
+
+    def classify(self, features, training, dropout_seed, all_layers):
         if self.pooling is None:
             return self.logits(features, training, dropout_seed, all_layers)
         seed = self._dropout_seed(training, dropout_seed)

@@ -11,6 +11,8 @@ from albert_tf.exit_rule import ExitRule
 
 POOLINGS = ("mean", "cls", "pooler")
 """Ways to pool the vectors of tokens into one vector of the text."""
+WINDOW_POOLINGS = ("mean", "max")
+"""Ways to pool the outputs of a text's windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,10 @@ from typing import Any
 
 from albert_tf.checkpoints.sentence_transformers import check_activation
 from albert_tf.errors import UserError
+from albert_tf.models.features import named_features
+from albert_tf.models.windows import check_window_pooling
+from albert_tf.models.windows import over_windows
+from albert_tf.models.windows import refuse_windows
 
 _DEFAULT_NAME = "LABEL_{}"  # Hugging Face's name for an unnamed label
 _SINGLE, _REGRESSION = "single_label", "regression"
@@ -112,8 +116,8 @@ class TextLabels(TokenLabels):
     """`TokenLabels` for classifiers of whole texts, with a `label_kind`.
 
     Args:
-        config, num_labels, classifier_dropout_prob, labels, label_kind: see
-            `AlbertForSequenceClassification`.
+        config, num_labels, classifier_dropout_prob, labels, label_kind,
+            window_pooling: see `AlbertForSequenceClassification`.
     """
 
     purpose = "text_classification"
@@ -126,8 +130,10 @@ class TextLabels(TokenLabels):
         classifier_dropout_prob: float = 0.1,
         labels: Iterable[str] | None = None,
         label_kind: str | None = None,
+        window_pooling: str | None = None,
         **kwargs: Any,
     ) -> None:
+        check_window_pooling(window_pooling)
         if label_kind not in (None, *LABEL_KINDS):
             raise UserError(
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
@@ -141,10 +147,31 @@ class TextLabels(TokenLabels):
         super().__init__(config, num_labels, rate, labels, **kwargs)
         # None stands for "single_label", the default.
         self.label_kind = None if label_kind == _SINGLE else label_kind
+        self.window_pooling = window_pooling
+
+    def call(self, features, training=False, dropout_seed=None):
+        return self.of_windows(features, training, dropout_seed)
+
+    def of_windows(self, features, *arguments):
+        """Returns `classify` of features, for texts in windows the pooled logits."""
+        features = named_features(features)
+        return over_windows(
+            features,
+            lambda rows: self.classify(rows, *arguments),
+            self.window_pooling,
+        )
+
+    def classify(self, features, *arguments):
+        """Computes the logits of features `[rows, tokens]`, `[rows, num_labels]`."""
+        return self.logits(features, *arguments)
 
     def head_config(self):
-        kind = {"label_kind": self.label_kind} if self.label_kind else {}
-        return {**super().head_config(), **kind}
+        own = {"label_kind": self.label_kind, "window_pooling": self.window_pooling}
+        return {**super().head_config(), **{k: v for k, v in own.items() if v}}
+
+    def require_official_head(self, form):
+        super().require_official_head(form)
+        refuse_windows(self.window_pooling)
 
     def head_config_to_huggingface(self):
         kind = self.label_kind or (_SINGLE if self.labels else None)

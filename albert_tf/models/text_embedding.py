@@ -17,6 +17,9 @@ from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import mask_of
 from albert_tf.models.features import named_features
 from albert_tf.models.flags import POOLINGS
+from albert_tf.models.windows import check_window_pooling
+from albert_tf.models.windows import over_windows
+from albert_tf.models.windows import refuse_windows
 from albert_tf.row_layout import FEATURES
 
 
@@ -94,9 +97,12 @@ class TextEmbedding(PretrainedModel):
         prompts: dict[str, str] | None = None,
         default_prompt_name: str | None = None,
         include_prompt: bool = True,
+        window_pooling: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(config, **kwargs)
+        check_window_pooling(window_pooling)
+        self.window_pooling = window_pooling
         prompting.check_settings(prompts or {}, default_prompt_name, include_prompt)
         # As JSON: Keras would track the values of a dict.
         self._prompts = json.dumps(prompts or {})
@@ -128,6 +134,17 @@ class TextEmbedding(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features, FEATURES)
         seed = self._dropout_seed(training, dropout_seed)
+        if self.window_pooling is None:
+            return self._vectors(features, training, seed)
+        found = over_windows(
+            features,
+            lambda rows: self._vectors(rows, training, seed),
+            self.window_pooling,
+        )
+        return ops.normalize(found, axis=-1) if self.normalize else found
+
+    def _vectors(self, features, training, seed):
+        """Computes the vector of each row of features `[…, tokens]`."""
         shape = ops.shape(features["input_ids"])
         rows = {
             name: ops.reshape(value, (-1, shape[-1]))  # [B * texts, T]
@@ -153,7 +170,13 @@ class TextEmbedding(PretrainedModel):
     def head_config(self):
         names = ("pooling", "layer", "normalize")
         own = {name: getattr(self, name) for name in names}
+        if self.window_pooling is not None:
+            own["window_pooling"] = self.window_pooling
         return {**own, **prompting.settings_of(self)}
+
+    def require_official_head(self, form):
+        super().require_official_head(form)
+        refuse_windows(self.window_pooling)
 
     @classmethod
     def huggingface_architecture(cls):
@@ -206,9 +229,12 @@ class AlbertForTextEmbedding(TextEmbedding):
         default_prompt_name: the name of the prompt for calls that choose none.
         include_prompt: whether the mean includes the tokens of a prompt. If not, the
             `input_mask` of these tokens is 2.
+        window_pooling: for texts in several windows: the "mean" or the "max" of the
+            windows' vectors; None takes no windows.
 
-    Call: as `AlbertModel`, or with features `[batch, texts, tokens]`. Returns vectors,
-    float32 `[batch, hidden]` or `[batch, texts, hidden]`.
+    Call: as `AlbertModel`, or with features `[batch, texts, tokens]`; with a
+    `window_pooling`, `[batch, windows, tokens]` or `[batch, texts, windows, tokens]`.
+    Returns vectors, float32 `[batch, hidden]` or `[batch, texts, hidden]`.
 
     Raises:
         UserError: a pooling or a layer that the model does not have.

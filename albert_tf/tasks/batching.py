@@ -56,9 +56,9 @@ def training_dataset(
 
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
-        `segment_ids` `[B, T]`, or `[B, choices, T]`, and `labels` (`[B]`, `[B, L]` for
-        multi-label, or `[B, T]` for tokens, -1 for padding), and with a teacher
-        `teacher_logits`.
+        `segment_ids` `[B, T]`, `[B, choices, T]` or `[B, windows, T]`, and `labels`
+        (`[B]`, `[B, L]` for multi-label, or `[B, T]` for tokens, -1 for padding), and
+        with a teacher `teacher_logits`.
     """
     size = len(examples)
     rows = _shuffled(tf.data.Dataset.range(size), size, seed)
@@ -152,21 +152,19 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
     targets = _targets(examples)
 
     def gather(rows):
-        width, kept = max_seq_length, slice(None)
+        width, kept = max_seq_length, (slice(None),)
         length = tf.gather(lengths, rows)
         if not pad_to_max_length:
             too_narrow = tf.reduce_max(length) > tf.constant(widths)
             width = tf.gather(widths, tf.reduce_sum(tf.cast(too_narrow, tf.int32)))
-            if length.shape.rank > 1:  # the largest number of choices in the batch
-                choices = tf.reduce_sum(tf.cast(length > 0, tf.int32), axis=1)
-                kept = (slice(None), slice(tf.reduce_max(choices)))
+            kept += tuple(_largest_counts(length > 0))
 
         def of_rows(values):
-            return tf.gather(values, rows)[kept][..., None]  # [B, 1] or [B, C, 1]
+            return tf.gather(values, rows)[kept][..., None]  # [B, 1] or [B, …, 1]
 
         layout, own_lengths = examples.layout, of_rows(lengths)
         number = numbers(width, own_lengths, layout)
-        real = is_token(number, own_lengths)  # [B, T] or [B, C, T]
+        real = is_token(number, own_lengths)  # [B, T] or [B, …, T]
         place = of_rows(starts) + tf.cast(number, tf.int64)
         place = tf.where(real, place, 0)
         sizes = own_lengths, of_rows(first_lengths)
@@ -177,6 +175,18 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
         return {**batch, **targets(rows, place, real)}
 
     return batches.map(gather, num_parallel_calls=2).prefetch(2)
+
+
+def _largest_counts(is_row):
+    """Returns a slice for each axis of choices, texts or windows in a batch.
+
+    Args:
+        is_row: bool `[B, …]`.
+    """
+    for axis in range(1, is_row.shape.rank):
+        there = tf.reduce_any(is_row, axis=list(range(axis + 1, is_row.shape.rank)))
+        counts = tf.reduce_sum(tf.cast(there, tf.int32), axis=axis)
+        yield slice(tf.reduce_max(counts))
 
 
 def _targets(examples):

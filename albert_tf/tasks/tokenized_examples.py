@@ -13,6 +13,10 @@ from albert_tf.io import checksums
 from albert_tf.io.files import replacing_file
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import RowLayout
+from albert_tf.tasks.long_texts import HEAD_TAIL
+from albert_tf.tasks.long_texts import LongTexts
+from albert_tf.tasks.windows import Layout
+from albert_tf.tokenization.features import HEAD_SHARE
 from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
@@ -26,8 +30,9 @@ _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFi
 class TokenizedExamples:
     """Rows such as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, of any lengths.
 
-    An example is a row; in multiple choice, it is one row per choice. Arrays are then
-    `[N, choices]`, and examples with fewer choices are padded with rows of length 0.
+    An example is a row; in multiple choice, it is one row per choice, and of a text in
+    windows one per window. Arrays are then `[N, choices]` or `[N, windows]`, and
+    examples with fewer are padded with rows of length 0.
 
     Attributes:
         ids: int32, the ids of all rows, one row after the other.
@@ -73,8 +78,9 @@ class TokenizedExamples:
         """
         if self.lengths.ndim == 1:
             return self.lengths
-        longest = self.lengths.max(axis=1).astype(np.int64)
-        return (self.lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
+        lengths = self.lengths.reshape(len(self), -1)
+        longest = lengths.max(axis=1).astype(np.int64)
+        return (lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
 
     def arrays(self):
         """Returns the array fields by name."""
@@ -97,8 +103,10 @@ class TokenizedExamples:
         )
 
 
-def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
-    """Tokenizes and truncates texts or pairs of texts into `TokenizedExamples`.
+def tokenize_texts(
+    texts, text_pairs, tokenizer, max_seq_length, labels=None, long_texts=None
+):
+    """Tokenizes texts or pairs of texts into `TokenizedExamples`, long ones shortened.
 
     Args:
         texts: list of strings.
@@ -106,10 +114,13 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         max_seq_length: maximum number of tokens in a row, including special tokens.
         labels: stored unchanged.
+        long_texts: the `LongTexts`; None to truncate. Pairs have no windows.
 
     Raises:
-        UserError: `max_seq_length` leaves no room for text.
+        UserError: `max_seq_length` leaves no room for text, or pairs are to have
+            windows.
     """
+    long_texts = long_texts or LongTexts()
     layout = tokenizer.layout
     room = max_seq_length - layout.special(text_pairs is not None)
     if room < 2:
@@ -117,27 +128,75 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
             f"max_seq_length={max_seq_length} leaves no room for text beside the "
             f"special tokens; expected {layout.special(True) + 2} or more."
         )
+    if long_texts.in_windows and text_pairs is not None:
+        raise UserError(
+            "long_texts=windows reads single texts, not pairs; take head_tail."
+        )
     first, first_lengths = encode_flat_in_parallel(tokenizer, texts)
-    if text_pairs is None:
+    part = tokenizer.rules.keeps_ends, long_texts.long_texts == HEAD_TAIL
+    if long_texts.in_windows:
+        rows = _in_windows(
+            tokenizer, first, first_lengths, max_seq_length, long_texts.stride
+        )
+    elif text_pairs is None:
         left = np.minimum(first_lengths, room)
-        rows = assemble_rows(tokenizer, _kept(tokenizer, first, first_lengths, left))
+        rows = assemble_rows(tokenizer, _kept(first, first_lengths, left, *part))
     else:
         second, second_lengths = encode_flat_in_parallel(tokenizer, text_pairs)
         left, second_left = truncated_lengths(first_lengths, second_lengths, room)
         rows = assemble_rows(
             tokenizer,
-            _kept(tokenizer, first, first_lengths, left),
-            _kept(tokenizer, second, second_lengths, second_left),
+            _kept(first, first_lengths, left, *part),
+            _kept(second, second_lengths, second_left, *part),
         )
     return dataclasses.replace(rows, labels=labels)
 
 
-def _kept(tokenizer, ids, lengths, left):
-    """Returns texts in the form of `assemble_rows`, truncated to `left` tokens."""
+def _kept(ids, lengths, left, ends, head_tail):
+    """Returns texts in the form of `assemble_rows`, shortened to `left` tokens.
+
+    These are the first ones, or the last ones if `ends`; if `head_tail`, both.
+    """
     begins = begins_of(lengths)
-    if tokenizer.rules.keeps_ends:
-        begins += lengths - left
-    return ids, begins, left
+    if not head_tail:
+        return ids, begins + (lengths - left if ends else 0), left
+    place = np.arange(len(ids)) - np.repeat(begins, lengths)
+    head = left // HEAD_SHARE
+    is_kept = place < np.repeat(head, lengths)
+    is_kept |= place >= np.repeat(lengths - left + head, lengths)
+    return ids[is_kept], begins_of(left), left
+
+
+def _in_windows(tokenizer, ids, lengths, max_seq_length, stride):
+    """Makes `TokenizedExamples` `[N, windows]` of the windows of each text."""
+    others = np.full(len(lengths), tokenizer.layout.special(False))
+    cut = Layout(tokenizer.layout, others, lengths, max_seq_length, stride)
+    begins = begins_of(lengths)[cut.text] + cut.first
+    rows = assemble_rows(tokenizer, (ids, begins, cut.tokens))
+    return grouped(rows, np.bincount(cut.text, minlength=len(lengths)))
+
+
+def grouped(rows, counts):
+    """Groups `TokenizedExamples` of rows to examples of several rows.
+
+    Args:
+        rows: the rows of all examples, `[rows]`.
+        counts: int `[N]`, the number of rows of each example.
+
+    Returns:
+        `TokenizedExamples` `[N, largest count]`; missing rows have length 0.
+    """
+    largest = counts.max(initial=1)
+    is_row = np.arange(largest) < counts[:, None]
+
+    def group(values):
+        found = np.zeros((len(counts), largest), values.dtype)
+        found[is_row] = values
+        return found
+
+    names = ("starts", "lengths", "first_lengths")
+    own = {name: group(getattr(rows, name)) for name in names}
+    return dataclasses.replace(rows, **own)
 
 
 def assemble_rows(tokenizer, first, second=None):

@@ -19,6 +19,11 @@ PARAMETERS = (
     "return_tensors",
 )
 """Parameters of a tokenizer's call other than the texts."""
+HEAD_SHARE = 4
+"""Of the tokens kept of a text's head and tail, one in so many is the head's.
+
+Sun et al., "How to Fine-Tune BERT for Text Classification?" (2019), section 5.3.1.
+"""
 
 _PADDING = {LONGEST: LONGEST, True: LONGEST, MAX_LENGTH: MAX_LENGTH, False: None}
 _LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND = "longest_first", "only_first", "only_second"

@@ -249,7 +249,8 @@ class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
     Official `classification_loss` and `regression_loss`.
 
     Args:
-        num_labels, labels, label_kind: see `AlbertForSequenceClassification`.
+        num_labels, labels, label_kind, window_pooling: see
+            `AlbertForSequenceClassification`.
         classifier_dropout_prob: dropout on the summary, in training.
 
     Call: as `XLNetModel`, without `target_positions`. Returns logits, float32 `[batch,

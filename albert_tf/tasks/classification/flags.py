@@ -27,6 +27,7 @@ from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.classification.labels import BALANCED
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
+from albert_tf.tasks.long_texts import LongTexts
 from albert_tf.tasks.splitting import SplitFlags
 from albert_tf.tasks.tables import CUSTOM
 from albert_tf.tasks.tables import ColumnFlags
@@ -36,7 +37,9 @@ _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifierOptions(ColumnFlags, SplitFlags, EarlyExitFlags, TaskOptions):
+class ClassifierOptions(
+    ColumnFlags, SplitFlags, LongTexts, EarlyExitFlags, TaskOptions
+):
     """The flags of `albert-tf classify`."""
 
     task_name: str | None = option(

@@ -137,6 +137,7 @@ def check_flags(options):
     """Checks the flags; see `TaskOptions.command`."""
     _check_raw_text(options)
     options.check_early_exit()
+    options.check_long_texts()
     check_steps(options)
     options.check_split(options.data_dir)
     _require_tables(options)
@@ -146,6 +147,12 @@ def check_flags(options):
         raise UserError(
             "--calibrate completes a training; add --do_train: the same command "
             "calibrates a finished run, too."
+        )
+    if options.in_windows and (options.early_exit or options.few_shot):
+        name = "early_exit" if options.early_exit else "few_shot"
+        raise UserError(
+            f"--{name} reads texts of one row, not --long_texts=windows; give one of "
+            "them."
         )
     if options.calibrate and options.early_exit:
         raise UserError(

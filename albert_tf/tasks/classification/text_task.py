@@ -16,6 +16,9 @@ from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics
+from albert_tf.tasks.long_texts import HEAD_TAIL
+from albert_tf.tasks.long_texts import LongTexts
+from albert_tf.tasks.long_texts import without_settings
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tasks.served_answers import log_shares
@@ -26,17 +29,22 @@ from albert_tf.tasks.tables import number_of
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization.in_graph.features import TextFeatures
+from albert_tf.tokenization.in_graph.windows import TextWindows
+from albert_tf.tokenization.in_graph.windows import pooled_windows
 
 _INCHES_A_LABEL = 0.6
 _LARGEST_INCHES = 24
 # With more labels than this, numbers in the cells would be illegible.
 _MOST_NUMBERS = 30
+LOGITS = "logits"
+"""Name of the served output of a window."""
 LABEL_SEPARATOR = "|"
 """Separator of labels in a row of a TSV or CSV."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextTask(Task):
+class TextTask(LongTexts, Task):
     """A table of texts or pairs with a label per row, and a linear head on [CLS].
 
     Labels are numbers unless a subclass defines them otherwise.
@@ -47,6 +55,7 @@ class TextTask(Task):
             another program trained.
         thresholds: of several labels, the probability above which each applies; empty
             for 0.5.
+        long_texts, doc_stride, window_pooling: see `LongTexts`.
     """
 
     labels: tuple = ()
@@ -57,10 +66,12 @@ class TextTask(Task):
     serves = "regression"
     has_accuracy = False
     also_scored = ("loss",)
+    row_settings = ("long_texts", "doc_stride")
     fewest_labels = 0
     """Minimum number of label names; 0 for a task without names."""
 
     def __post_init__(self):
+        self.check_long_texts()
         for name in ("labels", "metrics"):
             values = getattr(self, name)
             strings = isinstance(values, list | tuple) and all(
@@ -98,7 +109,12 @@ class TextTask(Task):
 
     @property
     def optional_inputs(self):
-        return ("text_pair",) if self.pair is None else ()
+        takes_pairs = self.pair is None and not self.in_windows
+        return ("text_pair",) if takes_pairs else ()
+
+    @property
+    def reads_whole(self):
+        return "text" if self.in_windows else None
 
     @property
     def output_names(self):
@@ -178,15 +194,15 @@ class TextTask(Task):
         return read_table(path, columns, self.parse_label, skip_bad_rows, role)
 
     def tokenize(self, examples, tokenizer, max_seq_length):
-        return tokenize_texts(
-            examples.texts, examples.text_pairs, tokenizer, max_seq_length
-        )
+        texts = examples.texts, examples.text_pairs
+        return tokenize_texts(*texts, tokenizer, max_seq_length, long_texts=self)
 
     def model_arguments(self):
         kind = {"label_kind": self.kind} if self.kind in LABEL_KINDS else {}
         labels = {"labels": list(self.labels)} if self.labels else {}
         own = {"num_labels": self.num_outputs, **labels, **kind}
-        return {**super().model_arguments(), **own}
+        pooling = self.window_pooling if self.in_windows else None
+        return {**super().model_arguments(), **own, "window_pooling": pooling}
 
     def objective(self):
         return TextObjective(self)
@@ -223,18 +239,49 @@ class TextTask(Task):
         return dataclasses.replace(self, thresholds=trained.thresholds)
 
     def to_dict(self):
-        fields = super().to_dict()
+        fields = {**without_settings(super().to_dict()), **self.settings()}
         if not self.thresholds:
             del fields["thresholds"]
         return fields
 
-    # Served outputs: a number by the name of the output.
+    # Served outputs: a number by the name of the output; of a window its logits.
+
+    def text_features(self, tokenizer, max_seq_length):
+        if self.in_windows:
+            return TextWindows(tokenizer, max_seq_length, self.stride)
+        head_tail = self.long_texts == HEAD_TAIL
+        return TextFeatures(tokenizer, max_seq_length, head_tail=head_tail)
+
+    def compute(self, model, features, exit_rule=None):
+        if self.in_windows:
+            return {LOGITS: model(features, training=False)}
+        return super().compute(model, features, exit_rule)
+
+    def string_answers(self, text_features, compute):
+        if not self.in_windows:
+            return super().string_answers(text_features, compute)
+
+        def answer(text):
+            features, owners = text_features.windows(text)
+            logits = compute(features)[LOGITS]
+            texts = tf.size(text, tf.int64)
+            pooled = pooled_windows(logits, owners, texts, self.window_pooling)
+            return self.answers(self.numbers(pooled), features)
+
+        return answer
 
     def numbers(self, outputs):
         return {self.output_names[0]: outputs[:, 0]}  # [B, 1] -> [B]
 
     def meaning(self):
-        return {self.output_names[0]: "the predicted value"}
+        return {self.output_names[0]: "the predicted value", **self.of_window()}
+
+    def of_window(self):
+        """Describes the output of a window, which a client pools; {} without them."""
+        if not self.in_windows:
+            return {}
+        pooled = f"the {self.window_pooling} of those of all windows of a text counts"
+        return {LOGITS: f"logits of one window: {pooled}"}
 
     def outputs(self, numbers):
         return np.asarray(numbers[self.output_names[0]])[:, None]  # [B] -> [B, 1]
@@ -286,9 +333,19 @@ class Labelled(TextTask):
         }
         write_json(output_dir / f"{name}_class_scores.json", report)
 
+    def answers(self, numbers, features):
+        if LOGITS in numbers:  # of single windows
+            return numbers
+        return {**numbers, **self.named(numbers["probabilities"])}
+
+    def named(self, shares):
+        """Returns the served names of labels from probabilities `[batch, labels]`."""
+        raise NotImplementedError
+
     def meaning(self):
         order = ", ".join(self.labels)
-        return {"probabilities": f"probability of each label, in the order {order}"}
+        shares = f"probability of each label, in the order {order}"
+        return {"probabilities": shares, **self.of_window()}
 
     def answer(self, outputs):
         """Returns a float for each label, and the layers used by early exit."""
@@ -361,9 +418,9 @@ class SingleLabel(OneLabel, Labelled):
     def numbers(self, outputs):
         return {"probabilities": tf.nn.softmax(outputs)}
 
-    def answers(self, numbers, features):
-        best = tf.argmax(numbers["probabilities"], axis=-1)
-        return {**numbers, "label": tf.gather(tf.constant(self.labels), best)}
+    def named(self, shares):
+        best = tf.argmax(shares, axis=-1)
+        return {"label": tf.gather(tf.constant(self.labels), best)}
 
     def meaning(self):
         return {**super().meaning(), "label": "the most probable label"}
@@ -456,9 +513,9 @@ class MultiLabel(Labelled):
     def numbers(self, outputs):
         return {"probabilities": tf.sigmoid(outputs)}
 
-    def answers(self, numbers, features):
-        applies = numbers["probabilities"] > (self.thresholds or 0.5)
-        return {**numbers, "labels": tf.where(applies, tf.constant(self.labels), "")}
+    def named(self, shares):
+        applies = shares > (self.thresholds or 0.5)
+        return {"labels": tf.where(applies, tf.constant(self.labels), "")}
 
     def meaning(self):
         labels = "the labels that apply, in that order; others are empty"

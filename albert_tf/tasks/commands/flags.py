@@ -19,6 +19,7 @@ from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import DECAYED
 from albert_tf.optimizers.rules import RATES
+from albert_tf.tasks.long_texts import LongTexts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -284,6 +285,9 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
 
     def applied_to(self, task):
         """Returns the task as the flags have its model trained."""
+        if isinstance(self, LongTexts):
+            asked = dataclasses.asdict(group_of(LongTexts, self))
+            task = dataclasses.replace(task, **asked)
         if not getattr(self, "early_exit", False):
             return task
         return dataclasses.replace(task, early_exit=group_of(EarlyExitFlags, self))

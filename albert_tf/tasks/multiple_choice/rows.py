@@ -4,13 +4,12 @@ Source: `RaceProcessor` and `convert_single_example` in race_utils.py of
 google-research/albert.
 """
 
-import dataclasses
-
 import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.tokenized_examples import assemble_rows
 from albert_tf.tasks.tokenized_examples import begins_of
+from albert_tf.tasks.tokenized_examples import grouped
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 SPECIAL = 3
@@ -81,17 +80,4 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
         (first, begins, left),
         (second, last, second_left),
     )
-    return dataclasses.replace(
-        rows,
-        **{
-            name: _by_question(getattr(rows, name), counts)
-            for name in ("starts", "lengths", "first_lengths")
-        },
-    )
-
-
-def _by_question(values, counts):
-    """Groups the values of rows by question as `[N, choices]`, padded with 0."""
-    found = np.zeros((len(counts), counts.max()), values.dtype)
-    found[np.arange(counts.max()) < counts[:, None]] = values
-    return found
+    return grouped(rows, counts)

@@ -22,13 +22,14 @@ from albert_tf.cli.command_line import run
 from albert_tf.models.flags import POOLINGS
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import obey
+from albert_tf.tasks.long_texts import LongTexts
 from albert_tf.tasks.similarity import LOSSES
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import TEACHER_DISTANCES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimilarityOptions(TaskOptions):
+class SimilarityOptions(LongTexts, TaskOptions):
     """The flags of `albert-tf similarity`."""
 
     do_predict: bool = altered(

@@ -29,6 +29,7 @@ def train_and_apply(options):
 def check_flags(options):
     """Checks the flags; see `TaskOptions.command`."""
     check_steps(options, reads_folder=True)
+    options.check_long_texts()
     if options.freeze_encoder:
         raise UserError(
             "--freeze_encoder leaves nothing to train, for vectors have no head; leave "
@@ -80,6 +81,7 @@ def _learned(options, scored):
     if options.opened and not options.from_scratch:
         told = read_task(options.opened)
     fields = told.model_arguments() if isinstance(told, Similarity) else {}
+    fields.pop("window_pooling", None)  # a flag of its own
     for name in ("pooling", "normalize"):
         if getattr(options, name) is not None:
             fields[name] = getattr(options, name)

@@ -11,6 +11,9 @@ from albert_tf.io.files import write_atomically
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.objectives.texts import TextTerm
 from albert_tf.tasks import metrics
+from albert_tf.tasks.long_texts import HEAD_TAIL
+from albert_tf.tasks.long_texts import LongTexts
+from albert_tf.tasks.long_texts import without_settings
 from albert_tf.tasks.similarity import LOSSES
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import OF_TEXTS
@@ -20,6 +23,8 @@ from albert_tf.tasks.similarity.search import unit
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.in_graph.features import PromptedFeatures
+from albert_tf.tokenization.in_graph.windows import TextWindows
+from albert_tf.tokenization.in_graph.windows import pooled_windows
 
 _POOLINGS = {
     "mean": "the mean over its tokens",
@@ -51,7 +56,7 @@ class SimilarityObjective(TextObjective):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Similarity(Task):
+class Similarity(LongTexts, Task):
     """Pairs of texts, with or without scores and negatives, or single texts.
 
     Attributes:
@@ -67,6 +72,7 @@ class Similarity(Task):
         prompts, default_prompt_name, include_prompt: the model's, as above.
         prompt_names: the names of the prompts before the first text of a row and
             before the others in training and evaluation; empty for the default.
+        long_texts, doc_stride, window_pooling: see `LongTexts`. Windows have no prompt.
     """
 
     loss: str = OF_PAIRS
@@ -84,7 +90,7 @@ class Similarity(Task):
 
     kind = "similarity"
     choices = {"loss": LOSSES, "teacher_distance": TEACHER_DISTANCES}
-    row_settings = ("row_prompts", "include_prompt")
+    row_settings = ("row_prompts", "include_prompt", "long_texts", "doc_stride")
     head_tells_rows = True
     serves = "embedding"
     purpose = "similarity"
@@ -107,6 +113,12 @@ class Similarity(Task):
                 f"prompt_names={self.prompt_names!r}: expected one name, or two, of "
                 "the first text and of the others."
             )
+        self.check_long_texts()
+        if self.in_windows and self.prompts:
+            raise UserError(
+                "long_texts=windows has no prompt before each window, but the model "
+                f"has the prompts {', '.join(self.prompts)}; take head_tail."
+            )
         super().__post_init__()
 
     @property
@@ -126,7 +138,9 @@ class Similarity(Task):
     def tokenize(self, examples, tokenizer, max_seq_length, labels=None):
         first, other = self.row_prompts
         numbers, distinct = text_numbers(examples, first, other)
-        tokens = tokenize_texts(distinct, None, tokenizer, max_seq_length)
+        tokens = tokenize_texts(
+            distinct, None, tokenizer, max_seq_length, long_texts=self
+        )
         tokens = tokens.take(numbers)
         if not self.include_prompt:
             second = first if examples.text_pairs is None else other
@@ -139,6 +153,10 @@ class Similarity(Task):
             tokens = dataclasses.replace(tokens, prompt_lengths=lengths)
         return dataclasses.replace(tokens, labels=labels)
 
+    @property
+    def reads_whole(self):
+        return "text" if self.in_windows else None
+
     # The model.
 
     @classmethod
@@ -149,10 +167,11 @@ class Similarity(Task):
 
     def model_arguments(self):
         own = {"pooling": self.pooling, "normalize": self.normalize}
+        own["window_pooling"] = self.window_pooling if self.in_windows else None
         return {**own, **prompting.settings_of(self)}
 
     def to_dict(self):
-        fields = super().to_dict()
+        fields = {**without_settings(super().to_dict()), **self.settings()}
         names = fields.pop("prompt_names")
         fields = {k: v for k, v in fields.items() if k not in prompting.FIELDS}
         asked = {"prompt_names": names} if names else {}
@@ -243,8 +262,27 @@ class Similarity(Task):
     # Serving: a vector for each text.
 
     def text_features(self, tokenizer, max_seq_length):
-        prompt = prompting.chosen_prompt(self)
-        return PromptedFeatures(tokenizer, max_seq_length, prompt, self.include_prompt)
+        if self.in_windows:
+            return TextWindows(tokenizer, max_seq_length, self.stride)
+        prompt, head_tail = prompting.chosen_prompt(self), self.long_texts == HEAD_TAIL
+        return PromptedFeatures(
+            tokenizer, max_seq_length, prompt, self.include_prompt, head_tail
+        )
+
+    def string_answers(self, text_features, compute):
+        if not self.in_windows:
+            return super().string_answers(text_features, compute)
+
+        def answer(text):
+            features, owners = text_features.windows(text)
+            texts, how = tf.size(text, tf.int64), self.window_pooling
+            vectors = compute(features)["embedding"]
+            found = pooled_windows(vectors, owners, texts, how)
+            if self.normalize:
+                found = tf.math.l2_normalize(found, axis=-1)
+            return self.answers(self.numbers(found), features)
+
+        return answer
 
     def numbers(self, outputs):
         return {"embedding": outputs}

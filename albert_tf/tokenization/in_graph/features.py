@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from albert_tf import prompts
 from albert_tf.tokenization.added_tokens import AddedToken
+from albert_tf.tokenization.features import HEAD_SHARE
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 MASK_MARK = "[MASK]"
@@ -57,12 +58,14 @@ class TextFeatures(RowsOfTexts):
         tokenizer: a `Tokenizer`.
         max_length: the maximal number of tokens in a row, including special ones.
         layout: the `RowLayout` of the rows; by default the tokenizer's.
+        head_tail: whether a long text keeps its head and tail.
     """
 
-    def __init__(self, tokenizer, max_length, layout=None):
+    def __init__(self, tokenizer, max_length, layout=None, head_tail=False):
         super().__init__(tokenizer, layout)
-        self.tokenizer = InGraphTokenizer(tokenizer, None if self.ends else max_length)
-        self._max_length = max_length
+        reads_ends = self.ends or head_tail
+        self.tokenizer = InGraphTokenizer(tokenizer, None if reads_ends else max_length)
+        self._max_length, self._head_tail = max_length, head_tail
 
     def __call__(self, text, text_pair=None):
         """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
@@ -73,14 +76,14 @@ class TextFeatures(RowsOfTexts):
         """Makes the features of texts from their ids, ragged `[B, (tokens)]`."""
         lengths = first.row_lengths()
         room = self._max_length - self.layout.special(second is not None)
+        part = self.ends, self._head_tail
         if second is None:
-            kept = kept_tokens(first, tf.minimum(lengths, room), self.ends)
-            return self.rows(kept)
+            return self.rows(kept_tokens(first, tf.minimum(lengths, room), *part))
         others, half = second.row_lengths(), (room + 1) // 2
         left = tf.minimum(lengths, tf.maximum(room - others, half))
-        first = kept_tokens(first, left, self.ends)
+        first = kept_tokens(first, left, *part)
         left = tf.minimum(others, room - left)
-        return self.rows(first, kept_tokens(second, left, self.ends))
+        return self.rows(first, kept_tokens(second, left, *part))
 
 
 class PromptedFeatures(TextFeatures):
@@ -90,10 +93,13 @@ class PromptedFeatures(TextFeatures):
         tokenizer, max_length: see `TextFeatures`.
         prompt: the prompt of calls that give none, a str.
         include_prompt: whether a mean includes the prompt's tokens.
+        head_tail: see `TextFeatures`.
     """
 
-    def __init__(self, tokenizer, max_length, prompt="", include_prompt=True):
-        super().__init__(tokenizer, max_length)
+    def __init__(
+        self, tokenizer, max_length, prompt="", include_prompt=True, head_tail=False
+    ):
+        super().__init__(tokenizer, max_length, head_tail=head_tail)
         self._prompt, self._include_prompt = prompt, include_prompt
 
     def __call__(self, text, text_pair=None, prompt=None):
@@ -153,9 +159,17 @@ def features_of(
     return _read_only_prompts(features, number, lengths, prompt_lengths)
 
 
-def kept_tokens(rows, lengths, ends):
-    """Keeps the first (or last) `lengths` items, int64 `[batch]`, of ragged rows."""
-    first = rows.row_lengths() - lengths if ends else tf.zeros_like(lengths)
+def kept_tokens(rows, lengths, ends, head_tail=False):
+    """Keeps `lengths` items, int64 `[batch]`, of ragged rows.
+
+    These are the first ones, or the last ones if `ends`; if `head_tail`, both.
+    """
+    cut = rows.row_lengths() - lengths
+    if head_tail:
+        head = lengths // HEAD_SHARE
+        places = [tf.ragged.range(head), tf.ragged.range(cut + head, cut + lengths)]
+        return tf.gather(rows, tf.concat(places, axis=1), batch_dims=1)
+    first = cut if ends else tf.zeros_like(lengths)
     return tf.gather(rows, tf.ragged.range(first, first + lengths), batch_dims=1)
 
 

@@ -5,7 +5,9 @@ B texts, W windows, T tokens of a window.
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph.features import RowsOfTexts
 from albert_tf.tokenization.in_graph.features import features_of
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 class InGraphLayout:
@@ -29,6 +31,7 @@ class InGraphLayout:
         within: int64 `[W, T]`, the token among the text's in the window; before them
             and behind them, too.
         is_text: bool `[W, T]`.
+        begins: int64 `[W]`, its first token of the text among all texts' tokens.
         place: int64 `[W, T]`, the token among all texts' tokens, where `is_text`.
         text_tokens: int64 `[]`, tokens of all texts.
     """
@@ -49,7 +52,8 @@ class InGraphLayout:
         self.position = tf.range(width)[None, :]
         self.within = self.position - before[:, None]
         self.is_text = (self.within >= 0) & (self.within < self.tokens[:, None])
-        self.place = self.within + (tf.gather(ids.row_starts(), text) + first)[:, None]
+        self.begins = tf.gather(ids.row_starts(), text) + first
+        self.place = self.within + self.begins[:, None]
 
     @property
     def cls_positions(self):
@@ -99,8 +103,53 @@ class InGraphLayout:
         return tf.scatter_nd(flat, tf.cast(mine, tf.int32), shape) > 0
 
 
+class TextWindows(RowsOfTexts):
+    """Maps texts to the features of their windows, for tasks on whole texts.
+
+    Args:
+        tokenizer: a `Tokenizer`.
+        max_length: the maximal number of tokens in a window, including special ones.
+        doc_stride: see `InGraphLayout`.
+    """
+
+    def __init__(self, tokenizer, max_length, doc_stride):
+        super().__init__(tokenizer)
+        self.tokenizer = InGraphTokenizer(tokenizer)
+        self._max_length, self._doc_stride = max_length, doc_stride
+
+    def __call__(self, text):
+        """Returns the features, int32 `[W, T]` by name, of texts, string `[B]`."""
+        return self.windows(text)[0]
+
+    def windows(self, text):
+        """Returns the features, and whose windows they are, int64 `[W]`."""
+        ids = self.tokenizer(text)
+        others = self.layout.special(False) + tf.zeros_like(ids.row_lengths())
+        cut = InGraphLayout(
+            self.layout, others, ids, self._max_length, self._doc_stride
+        )
+        places = tf.ragged.range(cut.begins, cut.begins + cut.tokens)
+        return self.rows(tf.gather(ids.flat_values, places)), cut.text
+
+
 def pick(values, places, wanted, otherwise):
     """Picks `values` at `places` where `wanted`, else `otherwise`; all `[W, T]`."""
     # One more, so that there is something to pick from where no text has a token.
     values = tf.concat([values, [0]], axis=0)
     return tf.where(wanted, tf.gather(values, tf.where(wanted, places, 0)), otherwise)
+
+
+def pooled_windows(outputs, owners, texts, pooling):
+    """Pools the outputs of windows inside a graph, as `over_windows` does in models.
+
+    Args:
+        outputs: float32 `[windows, outputs]`.
+        owners: int64 `[windows]`, the number of each window's text.
+        texts: int64 `[]`, the number of texts.
+        pooling: one of `WINDOW_POOLINGS`.
+
+    Returns:
+        float32 `[texts, outputs]`.
+    """
+    name = f"unsorted_segment_{pooling}"
+    return getattr(tf.math, name)(outputs, owners, texts)

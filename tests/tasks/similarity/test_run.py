@@ -203,3 +203,14 @@ def test_flags_that_do_not_fit(command_line, changes, message):
     options = parse(SimilarityOptions, ["run", *command_line(do_train=True, **changes)])
     with pytest.raises(UserError, match=message):
         run.check_flags(options)
+
+
+@pytest.mark.slow
+def test_texts_in_windows_are_pairs_of_windows(triplets, flags):
+    windows = {"long_texts": "windows", "max_seq_length": 5, "train_step": 20}
+    out = flags(do_train=True, do_predict=True, **windows)
+    texts = [row[0] for row in scored(10, 2)], [row[1] for row in scored(10, 2)]
+    first, second = map(text_embedder.TextEmbedder(out / "model").encode, texts)
+    lines = (out / "test_results.tsv").read_text().splitlines()[1:]
+    written = [float(line.split("\t")[1]) for line in lines]
+    np.testing.assert_allclose(written, np.sum(first * second, 1), atol=1e-4)

@@ -1,0 +1,180 @@
+"""Texts longer than a row: head and tail, and windows whose outputs are pooled."""
+
+import json
+
+import numpy as np
+import pytest
+
+from albert_tf import AlbertForSequenceClassification
+from albert_tf import Predictor
+from albert_tf import TextClassifier
+from albert_tf import TextEmbedder
+from albert_tf.errors import UserError
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.tasks.long_texts import LongTexts
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+
+LONG = "the film was good and the plot was not it " * 4 + "is very bad"
+TEXTS = ["a film", LONG, "the plot is " * 4]
+LABELS = ["yes", "no", "yes"]
+LENGTH = 16
+
+
+def _fitted(saved_model, family="albert", **settings):
+    classifier = TextClassifier(
+        saved_model("encoder", family), max_length=LENGTH, **settings
+    )
+    classifier.fit(TEXTS, LABELS, epochs=2, learning_rate=1e-3, verbose=0)
+    return classifier
+
+
+def test_a_model_pools_the_windows_of_each_text(saved_model):
+    model = AlbertForSequenceClassification.from_pretrained(
+        saved_model("encoder"), num_labels=2, window_pooling="mean"
+    )
+    ids = np.array([[[2, 7, 8, 3], [2, 9, 3, 0]], [[2, 11, 3, 0], [0, 0, 0, 0]]])
+    features = {"input_ids": ids, "input_mask": (ids > 0).astype(int)}
+    rows = {name: values.reshape(-1, 4)[:3] for name, values in features.items()}
+    logits = np.array(model(rows))
+    means = np.stack([logits[:2].mean(axis=0), logits[2]])
+    np.testing.assert_allclose(model(features), means, atol=1e-6)
+    model.window_pooling = "max"
+    most = np.stack([logits[:2].max(axis=0), logits[2]])
+    np.testing.assert_allclose(model(features), most, atol=1e-6)
+    model.window_pooling = None
+    with pytest.raises(UserError, match="window_pooling='mean'"):
+        model(features)
+
+
+def test_head_tail_keeps_a_quarter_of_the_beginning(family_tokenizer):
+    tokenizer = family_tokenizer()
+    whole = tokenizer.encode(LONG)
+    settings = LongTexts(long_texts="head_tail")
+    rows = tokenize_texts(
+        ["a film", LONG], None, tokenizer, LENGTH, long_texts=settings
+    )
+    kept = LENGTH - 2
+    expected = [2, *whole[: kept // 4], *whole[kept // 4 - kept :], 3]
+    cls, sep = tokenizer.cls_id, tokenizer.sep_id
+    expected[0], expected[-1] = cls, sep
+    assert rows.ids[rows.starts[1] :].tolist() == expected
+    assert rows.lengths.tolist() == [4, LENGTH]
+
+
+def test_windows_read_all_tokens(family_tokenizer):
+    tokenizer = family_tokenizer()
+    settings = LongTexts(long_texts="windows", doc_stride=10)
+    rows = tokenize_texts(TEXTS, None, tokenizer, LENGTH, long_texts=settings)
+    whole = tokenizer.encode(LONG)
+    starts, lengths = rows.starts[1], rows.lengths[1]
+    cut = [
+        rows.ids[a : a + n].tolist() for a, n in zip(starts, lengths, strict=True) if n
+    ]
+    begins = range(0, len(whole) - 14 + 10, 10)
+    expected = [
+        [tokenizer.cls_id, *whole[a : a + 14], tokenizer.sep_id] for a in begins
+    ]
+    assert cut == expected
+    assert (rows.lengths > 0).sum(axis=1).tolist() == [1, len(expected), 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [
+        ("albert", {"long_texts": "windows", "doc_stride": 9}),
+        ("xlnet", {"long_texts": "windows", "window_pooling": "max"}),
+        ("albert", {"long_texts": "head_tail"}),
+    ],
+)
+def test_training_serving_and_files_read_the_same(
+    family, settings, saved_model, tmp_path
+):
+    classifier = _fitted(saved_model, family, **settings)
+    scores = classifier.evaluate(TEXTS, LABELS)
+    found = classifier.predict_proba(TEXTS)
+    names = [*classifier.classes_].index
+    right = [row[names(label)] for row, label in zip(found, LABELS, strict=True)]
+    assert scores["loss"] == pytest.approx(-np.mean(np.log(right)), abs=1e-5)
+    folder = tmp_path / "model"
+    classifier.save_pretrained(folder)
+    again = TextClassifier(folder)
+    np.testing.assert_allclose(again.predict_proba(TEXTS), found, atol=1e-6)
+    exported = export(ExportOptions(str(folder), str(tmp_path / "export")))
+    served = Predictor(exported).arrays(TEXTS)["probabilities"]
+    np.testing.assert_allclose(served, found, atol=1e-5)
+
+
+def test_onnx_pools_the_windows_of_a_text(saved_model, tmp_path):
+    pytest.importorskip("onnxruntime")
+    classifier = TextClassifier(
+        saved_model("encoder"), max_length=LENGTH, long_texts="windows"
+    )
+    classifier.fit(TEXTS, LABELS, epochs=1, verbose=0)
+    folder = tmp_path / "model"
+    classifier.save_pretrained(folder)
+    options = ExportOptions(str(folder), str(tmp_path / "export"), format="onnx")
+    served = Predictor(export(options)).arrays(TEXTS)["probabilities"]
+    np.testing.assert_allclose(served, classifier.predict_proba(TEXTS), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_vectors_of_windows_are_trained_served_and_kept(saved_model, tmp_path):
+    source, settings = saved_model("encoder"), {"max_seq_length": LENGTH}
+    embedder = TextEmbedder(source, long_texts="windows", normalize=True, **settings)
+    embedder.fit([(LONG, "is bad"), ("a film", LONG)], batch_size=2, verbose=0)
+    tokenizer = embedder.tokenizer
+    whole, room = tokenizer.encode(LONG), LENGTH - 2
+    parts = [whole[a : a + room] for a in range(0, len(whole), room)]
+    rows = [[tokenizer.cls_id, *part, tokenizer.sep_id] for part in parts]
+    of_parts = [embedder.model({"input_ids": np.array([row])})[0] for row in rows]
+    mean = np.mean(of_parts, axis=0)
+    found = embedder.encode(TEXTS)
+    np.testing.assert_allclose(found[1], mean / np.linalg.norm(mean), atol=1e-5)
+    folder = tmp_path / "model"
+    embedder.save_pretrained(folder)
+    np.testing.assert_allclose(TextEmbedder(folder).encode(TEXTS), found, atol=1e-6)
+    exported = export(ExportOptions(str(folder), str(tmp_path / "export")))
+    served = Predictor(exported).arrays(TEXTS)["embedding"]
+    np.testing.assert_allclose(served, found, atol=1e-5)
+    with pytest.raises(UserError, match="place for window_pooling='mean'"):
+        embedder.save_pretrained(tmp_path / "other", format="huggingface")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pads", [False, True])
+def test_the_command_trains_on_windows_and_continues_exactly(
+    pads, flags, continues_exactly
+):
+    windows = {"long_texts": "windows", "max_seq_length": 5, "train_step": 4}
+    continues_exactly(flags, **windows, pad_to_max_length=pads)
+    out = flags(do_eval=True, do_predict=True)
+    task = json.loads((out / "model" / "training_info.json").read_text())["task"]
+    assert task["long_texts"] == "windows"
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    assert model.window_pooling == "mean"
+    texts = [
+        line.split("\t")[1]
+        for line in (out.parent / "data" / "test.tsv").read_text().splitlines()[1:]
+    ]
+    lines = (out / "test_results.tsv").read_text().splitlines()[1:]
+    written = np.array([line.split("\t")[1:] for line in lines], float)
+    found = Predictor(out / "model").arrays(texts)["probabilities"]
+    np.testing.assert_allclose(written, found, atol=1e-5)
+    with pytest.raises(UserError, match="--early_exit reads texts of one row"):
+        flags(do_train=True, early_exit=True, **windows)
+
+
+def test_what_has_no_effect_or_no_windows_is_refused(saved_model):
+    folder = saved_model("encoder")
+    for settings, message in (
+        ({"doc_stride": 9}, "doc_stride=9 is for long_texts=windows"),
+        ({"long_texts": "middle"}, "expected one of truncate, head_tail, windows"),
+        ({"long_texts": "windows", "few_shot": True}, "few_shot reads texts of one"),
+    ):
+        with pytest.raises(UserError, match=message):
+            TextClassifier(folder, **settings).fit(TEXTS, LABELS, verbose=0)
+    classifier = TextClassifier(folder, long_texts="windows")
+    with pytest.raises(UserError, match="single texts, not pairs; take head_tail"):
+        classifier.fit(TEXTS, LABELS, TEXTS, verbose=0)
