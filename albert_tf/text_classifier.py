@@ -36,8 +36,7 @@ from albert_tf.tasks.fitting import TaskAccuracy
 from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
-from albert_tf.tasks.long_texts import WINDOWS
-from albert_tf.tasks.long_texts import given_settings
+from albert_tf.tasks.long_texts import LongTexts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.registry import create_task
@@ -125,10 +124,10 @@ class TextClassifier(TextModel):
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
             )
         self._kind = label_kind or LABEL_KINDS[0]
-        self._long_texts = given_settings(long_texts, doc_stride, window_pooling)
+        self._long_texts = LongTexts.given(long_texts, doc_stride, window_pooling)
         self._few_shot = few_shot
         if few_shot:
-            if long_texts == WINDOWS:
+            if LongTexts(**self._long_texts).in_windows:
                 raise UserError(
                     "few_shot reads texts of one row, not long_texts='windows'; give "
                     "one of them."

@@ -26,7 +26,7 @@ from albert_tf.models.base import seeded
 from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import TextModel
 from albert_tf.tasks.fitting import fit
-from albert_tf.tasks.long_texts import given_settings
+from albert_tf.tasks.long_texts import LongTexts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.registry import read_task
@@ -107,7 +107,7 @@ class TextEmbedder(TextModel):
         model_class = registry.model_for("similarity", opened.family or ALBERT)
         told = read_task(opened)
         own = told.settings() if isinstance(told, Similarity) else {}
-        own |= given_settings(long_texts, doc_stride, window_pooling)
+        own |= LongTexts.given(long_texts, doc_stride, window_pooling)
         self._long_texts = Similarity(name="custom", **own).settings()
         arguments["window_pooling"] = self._long_texts.get("window_pooling")
         known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]

@@ -22,7 +22,7 @@ _SHOW_MORE = {
     "albert_tf/layers": 30,
     "albert_tf/models": 30,
     "albert_tf/objectives": 20,
-    "albert_tf/tasks": 82,
+    "albert_tf/tasks": 84,
     "albert_tf/tokenization": 48,
     "albert_tf/tokenization/in_graph": 20,
     "data_pipeline/records": 20,

@@ -39,6 +39,11 @@ class LongTexts:
         return self.long_texts == WINDOWS
 
     @property
+    def head_tail(self):
+        """True if a long text is read at both ends."""
+        return self.long_texts == HEAD_TAIL
+
+    @property
     def stride(self):
         """The number of tokens between windows, at least a row's without overlap."""
         return self.doc_stride or _WHOLE
@@ -49,6 +54,18 @@ class LongTexts:
         if self.in_windows:
             return fields
         return {} if self.long_texts == TRUNCATE else {"long_texts": self.long_texts}
+
+    def with_settings(self, fields):
+        """Returns a dict of fields, of the group's the `settings` alone."""
+        own = {field.name for field in _FIELDS}
+        others = {name: value for name, value in fields.items() if name not in own}
+        return {**others, **self.settings()}
+
+    @staticmethod
+    def given(*values):
+        """Returns those of the fields' values, in order, that are not None, by name."""
+        named = zip(_FIELDS, values, strict=True)
+        return {field.name: value for field, value in named if value is not None}
 
     def check_long_texts(self):
         """Refuses unknown values, and those that would have no effect.
@@ -75,15 +92,3 @@ class LongTexts:
 
 
 _FIELDS = dataclasses.fields(LongTexts)
-_SETTINGS = tuple(field.name for field in _FIELDS)
-
-
-def given_settings(*values):
-    """Returns those of the values of `LongTexts`, in order, that are not None."""
-    named = zip(_SETTINGS, values, strict=True)
-    return {name: value for name, value in named if value is not None}
-
-
-def without_settings(fields):
-    """Removes the fields of `LongTexts` from a dict of fields."""
-    return {name: value for name, value in fields.items() if name not in _SETTINGS}

@@ -13,7 +13,6 @@ from albert_tf.io import checksums
 from albert_tf.io.files import replacing_file
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import RowLayout
-from albert_tf.tasks.long_texts import HEAD_TAIL
 from albert_tf.tasks.long_texts import LongTexts
 from albert_tf.tasks.windows import Layout
 from albert_tf.tokenization.features import HEAD_SHARE
@@ -133,7 +132,7 @@ def tokenize_texts(
             "long_texts=windows reads single texts, not pairs; take head_tail."
         )
     first, first_lengths = encode_flat_in_parallel(tokenizer, texts)
-    part = tokenizer.rules.keeps_ends, long_texts.long_texts == HEAD_TAIL
+    part = tokenizer.rules.keeps_ends, long_texts.head_tail
     if long_texts.in_windows:
         rows = _in_windows(
             tokenizer, first, first_lengths, max_seq_length, long_texts.stride

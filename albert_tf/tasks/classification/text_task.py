@@ -16,9 +16,7 @@ from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.objectives.texts import OneLabel
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.tasks import metrics
-from albert_tf.tasks.long_texts import HEAD_TAIL
 from albert_tf.tasks.long_texts import LongTexts
-from albert_tf.tasks.long_texts import without_settings
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tasks.served_answers import log_shares
@@ -239,7 +237,7 @@ class TextTask(LongTexts, Task):
         return dataclasses.replace(self, thresholds=trained.thresholds)
 
     def to_dict(self):
-        fields = {**without_settings(super().to_dict()), **self.settings()}
+        fields = self.with_settings(super().to_dict())
         if not self.thresholds:
             del fields["thresholds"]
         return fields
@@ -249,8 +247,7 @@ class TextTask(LongTexts, Task):
     def text_features(self, tokenizer, max_seq_length):
         if self.in_windows:
             return TextWindows(tokenizer, max_seq_length, self.stride)
-        head_tail = self.long_texts == HEAD_TAIL
-        return TextFeatures(tokenizer, max_seq_length, head_tail=head_tail)
+        return TextFeatures(tokenizer, max_seq_length, head_tail=self.head_tail)
 
     def compute(self, model, features, exit_rule=None):
         if self.in_windows:

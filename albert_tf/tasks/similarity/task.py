@@ -11,9 +11,7 @@ from albert_tf.io.files import write_atomically
 from albert_tf.objectives.texts import TextObjective
 from albert_tf.objectives.texts import TextTerm
 from albert_tf.tasks import metrics
-from albert_tf.tasks.long_texts import HEAD_TAIL
 from albert_tf.tasks.long_texts import LongTexts
-from albert_tf.tasks.long_texts import without_settings
 from albert_tf.tasks.similarity import LOSSES
 from albert_tf.tasks.similarity import OF_PAIRS
 from albert_tf.tasks.similarity import OF_TEXTS
@@ -171,7 +169,7 @@ class Similarity(LongTexts, Task):
         return {**own, **prompting.settings_of(self)}
 
     def to_dict(self):
-        fields = {**without_settings(super().to_dict()), **self.settings()}
+        fields = self.with_settings(super().to_dict())
         names = fields.pop("prompt_names")
         fields = {k: v for k, v in fields.items() if k not in prompting.FIELDS}
         asked = {"prompt_names": names} if names else {}
@@ -264,10 +262,8 @@ class Similarity(LongTexts, Task):
     def text_features(self, tokenizer, max_seq_length):
         if self.in_windows:
             return TextWindows(tokenizer, max_seq_length, self.stride)
-        prompt, head_tail = prompting.chosen_prompt(self), self.long_texts == HEAD_TAIL
-        return PromptedFeatures(
-            tokenizer, max_seq_length, prompt, self.include_prompt, head_tail
-        )
+        rows = prompting.chosen_prompt(self), self.include_prompt, self.head_tail
+        return PromptedFeatures(tokenizer, max_seq_length, *rows)
 
     def string_answers(self, text_features, compute):
         if not self.in_windows:
