@@ -83,6 +83,10 @@ COMMANDS = {
         "Score a model on pairs of an acceptable sentence and one that is not.",
     ),
     "embed": ("albert_tf.commands.embed:main", "Turn texts into vectors."),
+    "mine": (
+        "albert_tf.commands.mine:main",
+        "Find hard negatives for pairs of texts.",
+    ),
     "export": (
         "albert_tf.serving.export:main",
         "Export a model for TensorFlow Serving.",

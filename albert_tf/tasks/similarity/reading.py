@@ -44,6 +44,20 @@ def read_pairs(options, roles):
     return {role: _read(options, paths[role], role) for role in roles}
 
 
+def read_positives(path, text_column=None, text_pair_column=None):
+    """Reads the anchors and the positives of a table of pairs, two lists of str.
+
+    The columns are by default those of a training table.
+
+    Raises:
+        UserError: the file is missing or bad, or a text is empty.
+    """
+    first = text_column or _usual(path, _FIRST)
+    second = text_pair_column or _usual(path, _SECOND)
+    table = read_table(path, Columns(first, second, may_be_empty=False))
+    return table.texts, table.text_pairs
+
+
 def table_of(pairs, scores=None, loss=None):
     """Makes a labelled `Table` of pairs in memory, and picks the loss.
 
