@@ -46,6 +46,7 @@ _HOMES = {
     **MODELS,
     **CONFIGS,
     "Predictor": "albert_tf.serving.predictor",
+    "Reranker": "albert_tf.reranker",
     "TextClassifier": "albert_tf.text_classifier",
     "TextEmbedder": "albert_tf.text_embedder",
     "UserError": "albert_tf.errors",

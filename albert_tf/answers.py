@@ -143,3 +143,11 @@ class Ranked(Found):
     """A result of `TextEmbedder.rank`."""
 
     text: str
+
+
+class Reranked(TypedDict):
+    """A result of `Reranker.rank`; `index` is the place among the texts."""
+
+    index: int
+    score: float
+    text: str

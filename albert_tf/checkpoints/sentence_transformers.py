@@ -44,6 +44,8 @@ _OLD_ACTIVATION = "sbert_ce_default_activation_function"
 _NO_LIMIT = 10**6  # transformers writes a larger number for "no limit"
 _PACKAGE = "sentence_transformers"
 _LIBRARY = f"{_PACKAGE}.models."
+WITHOUT_ACTIVATION = {_PACKAGE: {_ACTIVATION: "torch.nn.modules.linear.Identity"}}
+"""Entries of a `config.json` by which a `CrossEncoder` returns a number unchanged."""
 
 
 def read_pooling(directory, cls_last):
@@ -160,7 +162,7 @@ def check_activation(entries):
         entries: the dict of a `config.json`, with `read_activation` under `ACTIVATION`.
     """
     name, kind = entries.get(ACTIVATION), entries.get("problem_type")
-    if name in (None, "Identity"):
+    if name in (None, "Identity") or applies_sigmoid(entries):
         return
     if (name, kind) != ("Sigmoid", "multi_label_classification"):
         raise UserError(
@@ -170,6 +172,13 @@ def check_activation(entries):
             f"{_CONFIG}; or {_ACTIVATION} to torch.nn.Identity, to get the numbers "
             "before it."
         )
+
+
+def applies_sigmoid(entries):
+    """Returns whether a cross-encoder has one output, a share by the sigmoid."""
+    labels = entries.get("id2label")
+    is_one = isinstance(labels, dict) and len(labels) == 1
+    return is_one and entries.get(ACTIVATION) == "Sigmoid"
 
 
 def pooling_files(

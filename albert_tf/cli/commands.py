@@ -70,6 +70,10 @@ COMMANDS = {
         "albert_tf.tasks.similarity.flags:main",
         "Train, score and export vectors of texts that mean the same.",
     ),
+    "rank": (
+        "albert_tf.tasks.ranking.flags:main",
+        "Train, score and apply a model that ranks texts for a query.",
+    ),
     "squad-scores": (
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",

@@ -245,10 +245,12 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         pooling: what is classified: None, the official pooled output; "mean" or "cls",
             a vector of length 1 (see `AlbertForTextEmbedding`).
         window_pooling: for texts in several windows, `[batch, windows, tokens]`: the
-            "mean" or the "max" of the windows' logits; None takes no windows.
+            "mean" or the "max" of the windows' logits.
 
-    Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`; with
-    `all_layers`, those of the exit heads, `[batch, layers, num_labels]`.
+    Call: as `AlbertModel`, or with features `[batch, rows, tokens]`. Returns logits,
+    float32 `[batch, num_labels]`; without a `window_pooling` those of all rows,
+    `[batch, rows, num_labels]`; with `all_layers` those of the exit heads,
+    `[batch, layers, num_labels]`.
 
     Raises:
         UserError: `num_labels` is not positive or not the number of `labels`.

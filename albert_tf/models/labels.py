@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from albert_tf.checkpoints.sentence_transformers import WITHOUT_ACTIVATION
+from albert_tf.checkpoints.sentence_transformers import applies_sigmoid
 from albert_tf.checkpoints.sentence_transformers import check_activation
 from albert_tf.errors import UserError
 from albert_tf.models.features import named_features
@@ -176,6 +178,8 @@ class TextLabels(TokenLabels):
     def head_config_to_huggingface(self):
         kind = self.label_kind or (_SINGLE if self.labels else None)
         own = {"problem_type": _PROBLEM_TYPES[kind]} if kind else {}
+        if kind == _REGRESSION:
+            own |= WITHOUT_ACTIVATION
         return {**super().head_config_to_huggingface(), **own}
 
     @classmethod
@@ -187,6 +191,7 @@ class TextLabels(TokenLabels):
         kinds = {theirs: ours for ours, theirs in _PROBLEM_TYPES.items()}
         usual = _REGRESSION if len(labels) == 1 else _SINGLE
         kind = kinds.get(str(entries.get("problem_type")), usual)
+        kind = "multi_label" if applies_sigmoid(entries) else kind
         found = {"num_labels": len(labels), "label_kind": kind}
         if kind == _REGRESSION:
             return found

@@ -134,33 +134,26 @@ class TextEmbedding(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features, FEATURES)
         seed = self._dropout_seed(training, dropout_seed)
-        if self.window_pooling is None:
-            return self._vectors(features, training, seed)
         found = over_windows(
             features,
             lambda rows: self._vectors(rows, training, seed),
             self.window_pooling,
         )
-        return ops.normalize(found, axis=-1) if self.normalize else found
+        if self.window_pooling is None or not self.normalize:
+            return found
+        return ops.normalize(found, axis=-1)
 
     def _vectors(self, features, training, seed):
-        """Computes the vector of each row of features `[…, tokens]`."""
-        shape = ops.shape(features["input_ids"])
-        rows = {
-            name: ops.reshape(value, (-1, shape[-1]))  # [B * texts, T]
-            for name, value in features.items()
-        }
-        pooled = mask = mask_of(rows)
+        """Computes the vectors of features `[rows, tokens]`."""
+        pooled = mask = mask_of(features)
         if not self.include_prompt:
             pooled = ops.cast(ops.equal(mask, 1), "int32")
-            rows["input_mask"] = ops.minimum(mask, 1)
-        encoded = self.encoder()(rows, training=training, dropout_seed=seed)
+            features = {**features, "input_mask": ops.minimum(mask, 1)}
+        encoded = self.encoder()(features, training=training, dropout_seed=seed)
         # Rows that end with [CLS] are padded before their tokens.
         cls = -1 if self.config.row_layout.cls_last else 0
-        vectors = text_vectors(
-            encoded, pooled, self.pooling, self.layer, self.normalize, cls
-        )
-        return ops.reshape(vectors, (*shape[:-1], self.config.hidden_size))
+        settings = self.pooling, self.layer, self.normalize, cls
+        return text_vectors(encoded, pooled, *settings)
 
     @property
     def unused_variables(self):

@@ -1,4 +1,4 @@
-"""Texts in several windows: one output for all windows of a text."""
+"""Examples of several rows: texts in windows, whose outputs are pooled, and lists."""
 
 from keras import ops
 
@@ -28,33 +28,27 @@ def refuse_windows(pooling):
 
 
 def over_windows(features, compute, pooling):
-    """Computes outputs of rows, or of texts in windows, whose outputs it pools.
+    """Computes the outputs of all rows, and pools those of a text's windows.
 
     Args:
-        features: the model's features by name, `[rows, tokens]`, or `[…, windows,
-            tokens]`; spare windows are padding, with an `input_mask` of zeros.
+        features: the model's features by name, `[…, tokens]`, with windows on the last
+            axis but one; spare rows are padding, with an `input_mask` of zeros.
         compute: maps features `[rows, tokens]` to outputs `[rows, …]`.
-        pooling: one of `WINDOW_POOLINGS`, or None for a model that takes rows only.
+        pooling: one of `WINDOW_POOLINGS`, or None if no axis has windows.
 
     Returns:
-        The outputs, `[rows, …]` or `[…, …]` without the axis of windows.
-
-    Raises:
-        UserError: the features have windows, but there is no pooling.
+        The outputs, `[…, outputs]`, without the axis of windows.
     """
     shape = ops.shape(features["input_ids"])
     if len(shape) == 2:
         return compute(features)
-    if pooling is None:
-        raise UserError(
-            f"input_ids has {len(shape)} axes, but the model takes [batch, tokens]; "
-            "load it with window_pooling='mean' to give it texts in windows."
-        )
     rows = {n: ops.reshape(v, (-1, shape[-1])) for n, v in features.items()}
     is_window = ops.any(mask_of(rows) > 0, axis=1)  # [R]
     # Attention over nothing, or its mean, would be NaN.
     rows["input_mask"] = ops.where(is_window[:, None], mask_of(rows), 1)
     outputs = compute(rows)
+    if pooling is None:
+        return ops.reshape(outputs, (*shape[:-1], *outputs.shape[1:]))
     texts = ops.prod(ops.convert_to_tensor(shape[:-2]))
     outputs = ops.reshape(outputs, (texts, shape[-2], *outputs.shape[1:]))
     is_window = ops.reshape(is_window, (texts, shape[-2]))

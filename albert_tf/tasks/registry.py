@@ -7,6 +7,7 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.classification import text_task  # noqa: F401
 from albert_tf.tasks.multiple_choice import task as multiple_choice  # noqa: F401
 from albert_tf.tasks.question_answering import task as questions  # noqa: F401
+from albert_tf.tasks.ranking import task as ranking  # noqa: F401
 from albert_tf.tasks.similarity import task as similarity  # noqa: F401
 from albert_tf.tasks.tagging import task as tagging  # noqa: F401
 from albert_tf.tasks.task import Task
@@ -20,12 +21,18 @@ def create_task(kind, name, **fields):
 def read_task(opened, asked=None):
     """Returns the `Task` of a `Bundle`; see `task_of`.
 
-    If two model classes have the same tensors and the folder names neither, the `Task`
-    that the model is to be applied to, `asked`, decides.
+    The `Task` that the model is to be applied to, `asked`, decides where the folder
+    names no task: between two model classes of the same tensors, and between two kinds
+    of task that the head fits.
     """
     classes = asked.model_classes().values() if asked else ()
     names = [model_class.huggingface_architecture() for model_class in classes]
-    return task_of(opened.info, opened.path, *opened.head(names))
+    model_class, head = opened.head(names)
+    if asked and "task" not in opened.info and model_class in classes:
+        told = asked.told(head)
+        if told is not None:
+            return create_task(asked.kind, **told)
+    return task_of(opened.info, opened.path, model_class, head)
 
 
 def task_of(info, source, model_class=None, head=()):

@@ -181,6 +181,11 @@ def has_column(path, column):
     return not isinstance(fields, ValueError) and nfc(column) in map(nfc, fields)
 
 
+def usual_column(path, names):
+    """Returns the first of the names that a table has as a column, else the first."""
+    return next((name for name in names if has_column(path, name)), names[0])
+
+
 def has_labels(path, column):
     """Returns whether a column exists with labels other than "" and -1 (hidden)."""
     if not has_column(path, column):

@@ -225,11 +225,12 @@ def test_a_cross_encoder_of_version_6(tiny_config, tmp_path):
     task = {"transformer_task": "sequence-classification"}
     (tmp_path / "sentence_bert_config.json").write_text(json.dumps(task))
     settings = {"model_type": "CrossEncoder"}
-    for name, is_read in ((None, False), ("Sigmoid", False), ("Identity", True)):
+    kinds = {None: "multi_label", "Sigmoid": "multi_label", "Identity": "regression"}
+    for name, kind in kinds.items():
         told = {"activation_fn": f"torch.nn.{name}"} if name else {}
         (tmp_path / _SETTINGS).write_text(json.dumps({**settings, **told}))
-        if is_read:
-            type(model).from_pretrained(tmp_path)
-            continue
-        with pytest.raises(UserError, match="The cross-encoder applies Sigmoid"):
-            type(model).from_pretrained(tmp_path)
+        assert type(model).from_pretrained(tmp_path).label_kind == kind
+    told = {"activation_fn": "torch.nn.Tanh"}
+    (tmp_path / _SETTINGS).write_text(json.dumps({**settings, **told}))
+    with pytest.raises(UserError, match="The cross-encoder applies Tanh"):
+        type(model).from_pretrained(tmp_path)

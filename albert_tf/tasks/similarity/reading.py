@@ -17,6 +17,7 @@ from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column
 from albert_tf.tasks.tables import number_of
 from albert_tf.tasks.tables import read_table
+from albert_tf.tasks.tables import usual_column
 from albert_tf.tokenization.features import elements
 
 _FIRST = ("anchor", "sentence1", "text")
@@ -52,8 +53,8 @@ def read_positives(path, text_column=None, text_pair_column=None):
     Raises:
         UserError: the file is missing or bad, or a text is empty.
     """
-    first = text_column or _usual(path, _FIRST)
-    second = text_pair_column or _usual(path, _SECOND)
+    first = text_column or usual_column(path, _FIRST)
+    second = text_pair_column or usual_column(path, _SECOND)
     table = read_table(path, Columns(first, second, may_be_empty=False))
     return table.texts, table.text_pairs
 
@@ -117,11 +118,11 @@ def _read(options, path, role):
         return read_table(path, columns, parse, skips, role)
 
     is_train = role == "train"
-    first = options.text_column or _usual(path, _FIRST)
+    first = options.text_column or usual_column(path, _FIRST)
     if is_train and options.loss == OF_TEXTS:
         columns = Columns(first, may_be_empty=False)
         return _numbered(table(columns))
-    second = options.text_pair_column or _usual(path, _SECOND)
+    second = options.text_pair_column or usual_column(path, _SECOND)
     has_scores = has_column(path, options.label_column)
     if has_scores and not (is_train and options.loss == OF_PAIRS):
         return table(Columns(first, second, options.label_column))
@@ -137,10 +138,6 @@ def _read(options, path, role):
     negative = negative if has_column(path, negative) else None
     columns = Columns(first, second, may_be_empty=False, negative=negative)
     return _numbered(table(columns))
-
-
-def _usual(path, names):
-    return next((name for name in names if has_column(path, name)), names[0])
 
 
 def _share(value, largest):

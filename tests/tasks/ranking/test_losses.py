@@ -1,0 +1,79 @@
+"""The losses and the metrics of ranking, against sums over pairs."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.tasks.ranking.lists import NO_GRADE
+from albert_tf.tasks.ranking.task import Ranking
+from albert_tf.tasks.ranking.task import ranking_metrics
+
+_SCORES = np.float32([[0.3, -1.2, 2.0, 9.0], [0.5, 0.1, 9.0, 9.0]])
+_GRADES = np.float32([[2, 0, 1, NO_GRADE], [0, 0, NO_GRADE, NO_GRADE]])
+
+
+def _loss(name, scores=_SCORES, grades=_GRADES):
+    task = Ranking(name="ranking", loss=name)
+    # A batch may have fewer texts than the longest list of all.
+    grades = np.pad(grades, [(0, 0), (0, 2)], constant_values=NO_GRADE)
+    return np.array(task.losses(tf.constant(scores)[..., None], tf.constant(grades)))
+
+
+def _better(grades):
+    real = [i for i, grade in enumerate(grades) if grade > NO_GRADE]
+    return [(i, j) for i in real for j in real if grades[i] > grades[j]]
+
+
+def test_margin():
+    scores = _SCORES[0]
+    losses = [max(0, 1 - scores[i] + scores[j]) for i, j in _better(_GRADES[0])]
+    np.testing.assert_allclose(_loss("margin"), [np.mean(losses), 0], atol=1e-6)
+
+
+def test_binary():
+    def cross_entropy(score, target):
+        return np.log1p(np.exp(score)) - score * target
+
+    own = [cross_entropy(s, t) for s, t in [(0.3, 1), (-1.2, 0), (2.0, 1)]]
+    other = [cross_entropy(s, 0) for s in (0.5, 0.1)]
+    expected = [np.mean(own), np.mean(other)]
+    np.testing.assert_allclose(_loss("binary"), expected, rtol=1e-5)
+
+
+def test_lambda_weighs_pairs_by_what_a_swap_changes():
+    ranks = {2: 0, 0: 1, 1: 2}  # by score
+
+    def discount(rank):
+        return 1 / math.log2(rank + 2)
+
+    gains, ideal = {0: 3, 1: 0, 2: 1}, 3 + discount(1)
+    expected = sum(
+        abs((gains[i] - gains[j]) * (discount(ranks[i]) - discount(ranks[j])))
+        * np.log1p(np.exp(_SCORES[0][j] - _SCORES[0][i]))
+        for i, j in _better(_GRADES[0])
+    )
+    np.testing.assert_allclose(_loss("lambda"), [expected / ideal, 0], rtol=1e-5)
+
+
+def test_a_teacher_is_followed_but_for_its_mean():
+    task = Ranking(name="ranking")
+    scores = tf.constant(_SCORES)[..., None]
+    teacher = np.where(_GRADES > NO_GRADE, _SCORES + 5, -1e9).astype(np.float32)
+    same = task.distances(scores, tf.constant(teacher), 1.0)
+    np.testing.assert_allclose(same, 0, atol=1e-6)
+    teacher[0, 0] += 3  # differences from the mean: 2, -1, -1
+    other = task.distances(scores, tf.constant(teacher), 1.0)
+    np.testing.assert_allclose(other, [2, 0], atol=1e-5)
+
+
+def test_metrics():
+    scores = np.array([[0.2, 0.9, 0.5, 0], [0.1, 0.2, 0, 0], [0.4, 0.3, 0, 0]])
+    none, rest = NO_GRADE, [NO_GRADE] * 2
+    grades = np.array([[3, 0, 1, none], [1, 0, *rest], [0, 0, *rest]])
+    found = ranking_metrics(grades, scores)
+    first = (1 / np.log2(3) + 7 / 2) / (7 + 1 / np.log2(3))
+    assert found["ndcg_at_10"] == pytest.approx(np.mean([first, 1 / np.log2(3)]))
+    assert found["mrr_at_10"] == pytest.approx(np.mean([1 / 2, 1 / 2]))
+    assert found["map"] == pytest.approx(np.mean([(1 / 2 + 2 / 3) / 2, 1 / 2]))
