@@ -122,10 +122,10 @@ def test_tables_of_pairs_and_negatives_become_lists(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = _read(path)
     assert found.lists == (
-        RankedList("q", ("p", "n", "s", "o"), (1.0, 1.0, 0.0, 1.0)),
+        RankedList("q", ("p", "n", "o", "s"), (1.0, 1.0, 1.0, 0.0)),
         RankedList("r", ("n", "p"), (1.0, 0.0)),
     )
-    np.testing.assert_array_equal(found.labels, [[1, 1, 0, 1], [1, 0, -1, -1]])
+    np.testing.assert_array_equal(found.labels, [[1, 1, 1, 0], [1, 0, -1, -1]])
 
 
 def test_unlabelled_texts_of_a_test_table_have_no_grades(tmp_path):
