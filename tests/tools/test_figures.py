@@ -28,9 +28,8 @@ A processor, 2 cores; 3 November 2026; x 1.0, medians.
 """
 
 
-@pytest.fixture
-def docs(tmp_path, monkeypatch):
-    """A folder of pages with one page and its figures, as a benchmark writes them."""
+def test_a_benchmarks_figures_are_written_into_their_page(tmp_path, monkeypatch):
+    docs = tmp_path
     info = tmp_path / "cpuinfo"
     info.write_text("model name\t: A processor\nflags\t\t: sse avx512_bf16 avx2 bmi\n")
     monkeypatch.setattr(figures, "_CPU_INFO", str(info))
@@ -48,26 +47,15 @@ def docs(tmp_path, monkeypatch):
     found = json.loads(path.read_text())
     assert found["machine"]["instructions"] == ["avx2", "avx512_bf16"]
     path.write_text(json.dumps({**found, "date": "2026-11-03"}))
-    return tmp_path
-
-
-def test_a_table_is_written_into_its_page(docs):
     update(FiguresOptions(docs=str(docs)))
     page = (docs / "page.md").read_text()
     assert page == PAGE.replace("old\n", TABLE)
-    update(FiguresOptions(docs=str(docs)))
-    assert (docs / "page.md").read_text() == page
-
-
-def test_figures_belong_to_a_page_and_pages_have_figures(docs):
     (docs / "figures" / "steps.json").rename(docs / "figures" / "other.json")
     with pytest.raises(UserError, match="steps.json"):
         update(FiguresOptions(docs=str(docs)))
     (docs / "page.md").write_text("")
     with pytest.raises(UserError, match=r"No page of .* shows .*other.json"):
         update(FiguresOptions(docs=str(docs)))
-    with pytest.raises(UserError, match="There is no folder .*absent"):
-        update(FiguresOptions(docs=str(docs / "absent")))
 
 
 def test_the_pages_show_the_figures(project, tmp_path):

@@ -26,7 +26,7 @@ needs_the_compiler = pytest.mark.skipif(
 def options(tiny_config, tmp_path):
     """Makes flags for a tiny configuration."""
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(tiny_config(num_hidden_layers=3).to_dict()))
+    tiny_config(num_hidden_layers=3).to_json_file(path)
 
     def make(**changes):
         sizes = {"batch_size": 2, "max_seq_length": 8, "max_predictions_per_seq": 3}
@@ -37,7 +37,8 @@ def options(tiny_config, tmp_path):
 
 @pytest.fixture
 def recipe(tmp_path):
-    """Writes a recipe of pretraining in two phases; keyword arguments change it."""
+    """A recipe of pretraining in two phases."""
+    path = tmp_path / "recipe.json"
     values = {
         "//": "a comment",
         "albert_config_file": str(tmp_path / "config.json"),
@@ -52,13 +53,8 @@ def recipe(tmp_path):
         "second_phase_max_seq_length": 8,
         "second_phase_max_predictions_per_seq": 3,
     }
-
-    def write(**changes):
-        path = tmp_path / "recipe.json"
-        path.write_text(json.dumps({**values, **changes}))
-        return str(path)
-
-    return write
+    path.write_text(json.dumps(values))
+    return path
 
 
 @pytest.fixture
@@ -83,7 +79,7 @@ def printed_rows(capsys):
 def test_the_step_compiles(options, recipe, capsys):
     tpu_check(options())
     plain = printed_rows(capsys)
-    main(["", "--config", recipe(), "--batch_size=2", "--quick"])
+    main(["", f"--config={recipe}", "--batch_size=2", "--quick"])
     looped = printed_rows(capsys)
     assert plain["compiles"] == looped["compiles"] == "yes"
     assert "counts once" not in plain["TFLOP, by the compiler"]
@@ -91,18 +87,7 @@ def test_the_step_compiles(options, recipe, capsys):
     assert float(plain["tracing and compiling, s"]) > 0
 
 
-@needs_the_compiler
-def test_what_does_not_fit_is_told(options, capsys):
-    tpu_check(options(batch_size=2**24))
-    rows = printed_rows(capsys)
-    assert rows["compiles"] == "no: it does not fit"
-    used, available = (
-        float(rows[name]) for name in ("HBM in all, GB", "HBM that it may take, GB")
-    )
-    assert available < 17.2 < used
-
-
-def test_a_recipe_is_read_as_flags(options, options_from, recipe):
+def test_a_recipe_is_read_as_flags(options, options_from, recipe, capsys):
     expected = options(
         batch_size=16,
         optimizer="adamw",
@@ -110,21 +95,15 @@ def test_a_recipe_is_read_as_flags(options, options_from, recipe):
         depth_loop=True,
         rematerialize=True,
     )
-    assert options_from(["", f"--config={recipe()}"]) == expected
+    assert options_from(["", f"--config={recipe}"]) == expected
     command = ["", "--optimizer=lamb", "--noremat", "--mixed_precision", "float32"]
-    changed = options_from([*command, "--max_seq_length=5", "--config", recipe()])
+    changed = options_from([*command, f"--config={recipe}"])
     assert changed == dataclasses.replace(
         expected,
-        max_seq_length=5,
         optimizer="lamb",
         mixed_precision="float32",
         rematerialize=False,
     )
-    own = recipe(batch_size=3, topology="v4:2x2x1")
-    assert options_from(["", f"--config={own}"]).batch_size == 3
-
-
-def test_a_recipe_of_xlnet_is_refused(options_from, capsys):
     with pytest.raises(SystemExit):
         options_from(["", "--config=pretraining/xlnet_base"])
     assert "compiles the training step of ALBERT only" in capsys.readouterr().err
@@ -138,9 +117,8 @@ def test_every_recipe_of_pretraining_is_accepted(options_from, project, monkeypa
             found = options_from(["", f"--config={path}"])
             step_flops(found)
             lengths[path.stem] = (found.max_seq_length, found.max_predictions_per_seq)
-    assert lengths["base"] == (512, 20)
-    assert lengths["two_phases"] == (512, 77)
-    assert lengths["tiny"] == (64, 10)
+    expected = {"base": (512, 20), "two_phases": (512, 77), "tiny": (64, 10)}
+    assert expected.items() <= lengths.items()
 
 
 @pytest.mark.slow
@@ -152,14 +130,6 @@ def test_the_program_updates_the_weights_in_place(tiny_config):
     (aliases,) = re.findall(r"input_output_alias=\{(.*?) \}, entry", hlo)
     # Weights, two moments of each, the number of steps, and counters.
     assert aliases.count("may-alias") >= 3 * weights + 1
-
-
-def test_operations_are_three_times_the_forward_ones(options):
-    plain, again = (
-        step_flops(options(rematerialize=rematerialize))
-        for rematerialize in (False, True)
-    )
-    assert plain < again < 4 / 3 * plain
 
 
 @pytest.mark.parametrize("start", [8, 300])

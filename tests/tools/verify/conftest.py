@@ -5,8 +5,8 @@ import pytest
 from tests.tools.verify.squad_recording import record
 
 QUESTIONS = [
-    ("the cat sat on the mat.", [("q1", "cat", ("mat", 19)), ("q2", "dog", None)]),
-    (" a  dog\tran", [("q3", "tree", ("dog", 4))]),
+    ("the cat sat on the mat.", [("q1", "cat", [("mat", 19)]), ("q2", "dog", None)]),
+    (" a  dog\tran", [("q3", "tree", [("dog", 4)])]),
 ]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
+from tests.corpus import write_squad
 from tools import verify
 from tools.verify.recordings import tokenizer_of
 from tools.verify.squad_windows import features_of
@@ -15,13 +16,13 @@ WIDTH = 10
 
 
 def recorded_arrays(windows):
+    """Returns the arrays of a recording, by name."""
     tokens = windows.lengths - windows.first_lengths - 1
     maps = np.full((2, len(windows), WIDTH), -1)
     best = np.full((len(windows), WIDTH), -1, np.int8)
     spans = windows.padded(windows.spans, WIDTH)
-    for row, (first, count) in enumerate(
-        zip(windows.first_lengths, tokens, strict=True)
-    ):
+    pairs = zip(windows.first_lengths, tokens, strict=True)
+    for row, (first, count) in enumerate(pairs):
         inside = slice(first, first + count)
         maps[0, row, :count] = spans[row, inside, 0]
         maps[1, row, :count] = spans[row, inside, 1] - 1
@@ -52,26 +53,11 @@ def record(folder, paragraphs):
 
     Args:
         folder: where the tokenizer lies.
-        paragraphs: pairs of a text and its questions: `(id, text, answer)`, the answer
-            `(text, start)`, or None where there is none.
+        paragraphs: those of `write_squad`.
     """
     sizes = {"max_seq_length": WIDTH, "doc_stride": 3, "max_query_length": 3}
-    data = {"data": [{"title": "t", "paragraphs": []}]}
-    for context, questions in paragraphs:
-        qas = [
-            {
-                "id": identity,
-                "question": text,
-                "is_impossible": found is None,
-                "answers": [dict(zip(("text", "answer_start"), found, strict=True))]
-                if found
-                else [],
-            }
-            for identity, text, found in questions
-        ]
-        data["data"][0]["paragraphs"].append({"context": context, "qas": qas})
     for part in ("dev", "train"):
-        (folder / f"set_{part}.json").write_text(json.dumps(data))
+        write_squad(folder, *paragraphs, name=f"set_{part}.json")
     [windows] = windows_of(
         read_paragraphs(folder / "set_dev.json"),
         tokenizer_of(folder, None, True),

@@ -1,4 +1,4 @@
-"""The verify command: on the stored outputs of others, and on broken ones."""
+"""The verify command on broken recordings."""
 
 import json
 
@@ -12,23 +12,11 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from tools import verify
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "arrays"),
-    [
-        ("official_tf1_lamb", 76),
-        ("official_tf1_adamw", 76),
-        ("huggingface_pretraining", 7),
-        ("real_weights_kokoro", 13),
-    ],
-)
-def test_stored_outputs_of_others(name, arrays, shared, capsys):
-    verify.main(["", str(shared(f"fixtures/{name}"))])
-    assert f"{arrays} of {arrays} arrays agree" in capsys.readouterr().out
-
-
-def make_directory(model, features, folder):
-    """A directory as another program would write it, with the outputs of `model`."""
+@pytest.fixture
+def made(tiny_config, tiny_features, tmp_path):
+    """A directory as another program would write it, and its expected arrays."""
+    model, features = AlbertForPreTraining(tiny_config()), tiny_features
+    folder = tmp_path / "made"
     folder.mkdir()
     save_huggingface(model, folder)
     inputs = {
@@ -49,30 +37,7 @@ def make_directory(model, features, folder):
     expected["sop_loss"] = -(sentence_order[0, 0] + sentence_order[1, 1]) / 2
     expected = {name: np.asarray(array) for name, array in expected.items()}
     np.savez(folder / "expected.npz", **expected)
-    return expected
-
-
-@pytest.fixture
-def made(tiny_config, tiny_features, tmp_path):
-    model = AlbertForPreTraining(tiny_config())
-    folder = tmp_path / "made"
-    return folder, make_directory(model, tiny_features, folder)
-
-
-@pytest.mark.slow
-def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
-    model = AlbertForPreTraining(tiny_config(inner_group_num=2))
-    folder = tmp_path / "made"
-    expected = make_directory(model, tiny_features, folder)
-    for i in range(8):
-        state = expected.pop(f"layer_{i}")
-        if i % 2:
-            expected[f"layer_{i // 2}"] = state
-    np.savez(folder / "expected.npz", **dict(sorted(expected.items())))
-    deviations, unknown = verify.verify(folder)
-    assert len(deviations) == len(expected)
-    assert not unknown
-    assert all(deviation.passed for deviation in deviations)
+    return folder, expected
 
 
 def test_deviations_fail(made, capsys):
@@ -112,8 +77,4 @@ def test_missing_files_and_arrays(made):
         verify.verify(folder)
     np.savez(folder / "expected.npz", novelty=np.zeros(2))
     with pytest.raises(UserError, match="holds none of the arrays"):
-        verify.verify(folder)
-    with open(folder / "expected.npz", "wb") as file:
-        np.save(file, np.zeros(2))
-    with pytest.raises(UserError, match="is not an npz file"):
         verify.verify(folder)

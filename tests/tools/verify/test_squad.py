@@ -23,14 +23,7 @@ def test_windows(made, capsys):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "input_ids",
-        "p_mask",
-        "paragraph_len",
-        "token_is_max_context",
-        "end_position",
-        "is_impossible",
-    ],
+    ["input_ids", "paragraph_len", "token_is_max_context", "is_impossible"],
 )
 def test_other_windows_fail(name, made):
     folder, windows = made
@@ -41,6 +34,9 @@ def test_other_windows_fail(name, made):
     array[place] = 1 - array[place] if array[place] in (0, 1) else array[place] - 1
     np.savez(folder / "features_set.npz", **{**arrays, name: array})
     assert failed(folder) == [f"features_set/{name}"]
+    fewer = {name: array[:-1] for name, array in arrays.items()}
+    np.savez(folder / "features_set.npz", **fewer)
+    assert failed(folder) == ["features_set/windows"]
 
 
 def test_better_and_worse_spans(made):
@@ -65,13 +61,6 @@ def test_better_and_worse_spans(made):
         "features_set/tok_start_to_orig_index",
         "features_set/tok_end_to_orig_index",
     ]
-
-
-def test_a_missing_window_fails(made):
-    folder, windows = made
-    arrays = {name: array[:-1] for name, array in recorded_arrays(windows).items()}
-    np.savez(folder / "features_set.npz", **arrays)
-    assert failed(folder) == ["features_set/windows"]
 
 
 def add_answers(folder, windows, version):
@@ -122,18 +111,3 @@ def test_answers(version, made):
     assert "nbest_predictions.json" in failed(inner)
     (inner / "predictions.json").write_text(json.dumps({"q1": "cat", "more": ""}))
     assert failed(inner)[0] == "predictions.json"
-
-
-@pytest.mark.slow
-def test_official_recordings(shared, capsys):
-    verify.main(["", str(shared("fixtures/official_squad"))])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "162 of 162 arrays agree"
-    noted = {line.split()[0]: line[-25:].strip() for line in lines if "better" in line}
-    assert noted == {
-        "features_edge/tok_start_to_orig_index": "better than recorded: 43",
-        "features_edge/tok_end_to_orig_index": "better than recorded: 43",
-        "features_edge/start_position": "better than recorded: 1",
-        "features_edge/end_position": "better than recorded: 1",
-        "features_edge/is_impossible": "better than recorded: 1",
-    }
