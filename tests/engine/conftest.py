@@ -16,6 +16,7 @@ from albert_tf.objectives.base import Objective
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers.moments import MomentsOptimizer
 
 TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
 
@@ -61,6 +62,21 @@ def good_and_bad(rows):
         ).repeat()
         for weight in (1.0, np.inf)
     ]
+
+
+class Descent(MomentsOptimizer):
+    """Stochastic gradient descent: no moment at all."""
+
+    def direction(self, index, gradient, moments, step):
+        return gradient, {}
+
+
+def dense(units, inputs, optimizer):
+    """Builds a dense layer whose weights are ones, and an optimizer for it."""
+    layer = keras.layers.Dense(units, kernel_initializer="ones")
+    layer.build((None, inputs))
+    optimizer.build(layer.trainable_variables)
+    return layer, optimizer
 
 
 class SquaredError(Objective):

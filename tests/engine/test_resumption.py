@@ -45,7 +45,7 @@ def check(now, before):
 def test_a_flag_that_may_not_change_is_named_with_both_values():
     check(facts(num_train_steps=20), facts(LaterOptions))
     with pytest.raises(UserError) as error:
-        check(facts(optimizer="adamw"), facts())
+        check(facts(optimizer="adamw", restart_data=True), facts())
     assert str(error.value) == (
         "--optimizer is adamw, but the run in out has lamb; go on with that, or choose "
         "another --output_dir."
@@ -61,8 +61,6 @@ def test_data_changes_with_a_flag_only():
         "--output_dir."
     )
     check(facts(input_file="other", restart_data=True), facts())
-    with pytest.raises(UserError, match="--optimizer is adamw"):
-        check(facts(optimizer="adamw", restart_data=True), facts())
 
 
 def test_a_run_older_than_a_flag_goes_on_with_its_default():
@@ -81,16 +79,12 @@ def test_what_nobody_knows_is_like_anything():
 
 
 def test_what_an_earlier_version_stored_for_the_same_is_warned_of(caplog):
-    now = IdentityEntry(
-        "vocabulary", "new", "It", earlier={"old": "it may be cut otherwise"}
-    )
-    before, other = (
-        IdentityEntry("vocabulary", value, "It") for value in ("old", ["old"])
-    )
-    check([now], [before])
+    earlier = {"old": "it may be cut otherwise"}
+    now = IdentityEntry("vocabulary", "new", "It", earlier=earlier)
+    check([now], [IdentityEntry("vocabulary", "old", "It")])
     assert caplog.messages == ["The run in out: it may be cut otherwise."]
-    with pytest.raises(UserError, match="It is new, but the run in out has old"):
-        check([now], [other])
+    with pytest.raises(UserError, match="It is new, but the run in out has 4, not set"):
+        check([now], [IdentityEntry("vocabulary", (4, None), "It")])
 
 
 def test_a_path_may_change_where_its_content_is_the_same():
@@ -106,32 +100,19 @@ def test_a_path_may_change_where_its_content_is_the_same():
         check(named("data", "b"), before)
     unknown = named("data", UNKNOWN)
     for now, stored in (("b", before), ("a", unknown), (UNKNOWN, unknown)):
-        with pytest.raises(
-            UserError, match="--input_file is other, but the run in out"
-        ):
+        with pytest.raises(UserError, match="--input_file is other, but the run in"):
             check(named("other", now), stored)
-
-
-def test_lists_are_compared_and_shown():
-    one, other = (
-        IdentityEntry("batches", value, "The batch") for value in ((4, 8), (8, None))
-    )
-    check([one], [one])
-    with pytest.raises(UserError, match="The batch is 8, not set, but .* has 4, 8;"):
-        check([other], [one])
 
 
 def test_a_record_is_saved_with_a_checkpoint(tmp_path):
     begun = tf.train.Checkpoint(record=RunRecord(facts()))
     path = begun.write(str(tmp_path / "run"))
-    for now in (facts(LaterOptions), facts(optimizer="adamw")):
-        record = RunRecord(now)
+    same, other = RunRecord(facts(LaterOptions)), RunRecord(facts(optimizer="adamw"))
+    for record in (same, other):
         tf.train.Checkpoint(record=record).read(path)
-        if now == facts(LaterOptions):
-            record.check("out")
-            continue
-        with pytest.raises(UserError, match="--optimizer is adamw"):
-            record.check("out")
+    same.check("out")
+    with pytest.raises(UserError, match="--optimizer is adamw"):
+        other.check("out")
 
 
 def test_records_of_the_first_format_hold_some_flags_only():
@@ -142,6 +123,3 @@ def test_records_of_the_first_format_hold_some_flags_only():
     record.deserialize('{"input_file": "other"}')
     with pytest.raises(UserError, match="--input_file is data, but .* has other;"):
         record.check("out")
-    record = RunRecord(facts(restart_data=True))
-    record.deserialize('{"input_file": "other"}')
-    record.check("out")

@@ -10,11 +10,6 @@ from albert_tf.engine.strategies import create_strategy
 from albert_tf.errors import UserError
 
 
-def test_a_missing_tpu_is_one_sentence():
-    with pytest.raises(UserError, match="The TPU 'local' cannot be used .*--tpu_name"):
-        create_strategy("tpu")
-
-
 def test_an_address_where_nothing_answers_is_one_sentence():
     """TensorFlow itself would wait without end."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -62,16 +57,7 @@ def test_auto_leaves_no_worker_to_train_alone(monkeypatch, cluster):
     assert create_strategy("cpu").num_replicas_in_sync == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "{",
-        "[]",
-        '{"cluster": []}',
-        '{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}',
-    ],
-)
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"cluster": {"ps": ["a:1"]}}'])
 def test_auto_trains_where_no_worker_is_named(monkeypatch, text):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if text is not None:
