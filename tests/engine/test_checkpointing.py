@@ -115,10 +115,8 @@ def test_a_signal_during_the_last_save_is_obeyed_after_it(
 def test_no_checkpoint_is_saved_between_bad_steps(make_linear_trainer, good_and_bad):
     """They would replace the checkpoints from which a run that diverges can go on."""
     good, bad = good_and_bad
-    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
-    trainer = make_linear_trainer(
-        9, max_bad_steps=4, options={**options, "iterations_per_loop": 1}
-    )
+    often = {"save_checkpoints_steps": 1, "iterations_per_loop": 1}
+    trainer = make_linear_trainer(9, max_bad_steps=4, keep_checkpoint_max=2, **often)
     with pytest.raises(UserError, match="not finite in any step from 4 to 7.* delete"):
         trainer.train(good.take(3).concatenate(bad))
     folder = os.path.join(trainer.options.output_dir, "checkpoints")

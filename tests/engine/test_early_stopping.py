@@ -73,12 +73,9 @@ def test_every_better_model_is_saved_until_patience_ends(make_linear_trainer, ba
     saved = []
 
     def train(scores, losses):
-        options = {"eval_steps": 1, "eval_at_start": False, "best_metric": "score"}
-        trainer = make_linear_trainer(
-            9,
-            options={**options, "patience": 2},
-            evaluator=Scripted(scores, losses),
-        )
+        best = {"best_metric": "score", "patience": 2, "eval_at_start": False}
+        scripted = Scripted(scores, losses)
+        trainer = make_linear_trainer(9, evaluator=scripted, eval_steps=1, **best)
         trainer.train(batches(), "held out", lambda step, _: saved.append(step))
         return trainer
 

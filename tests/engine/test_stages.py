@@ -38,8 +38,7 @@ def test_each_stage_reads_its_own_data_in_a_continued_run_too(
     make_linear_trainer, stages, killed_after, lines
 ):
     """The run equals one whose steps are fed by hand."""
-    often = {"save_checkpoints_steps": 4}
-    whole = make_linear_trainer(STEPS, directory="whole", options=often)
+    whole = make_linear_trainer(STEPS, directory="whole", save_checkpoints_steps=4)
     whole.train(stages((1, 1)))
     by_hand = make_linear_trainer(STEPS, directory="by hand")
     for stage in stages():

@@ -20,8 +20,7 @@ def test_an_interrupted_run_continues_bit_for_bit(
         return create_optimizer("muon", 0.05, STEPS, 2, "wsd")
 
     made = {"dropout": 0.1, "make_optimizer": muon}
-    often = {"save_checkpoints_steps": 4}
-    whole = make_trainer(STEPS, directory="whole", options=often, **made)
+    whole = make_trainer(STEPS, directory="whole", save_checkpoints_steps=4, **made)
     whole.train(batches())
     killed_after(4, "whole", "run")
     rest = make_trainer(STEPS, **made)
@@ -37,7 +36,7 @@ def test_an_interrupted_run_continues_bit_for_bit(
 def test_stopped_at_once_it_says_what_is_saved(
     make_linear_trainer, batches, monkeypatch, lines, every, saved
 ):
-    trainer = make_linear_trainer(STEPS, options={"save_checkpoints_steps": every})
+    trainer = make_linear_trainer(STEPS, save_checkpoints_steps=every)
     loop = trainer._loop
 
     def loop_twice(*arguments):
@@ -55,7 +54,7 @@ def test_stopped_at_once_it_says_what_is_saved(
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     make_linear_trainer, batches, caplog
 ):
-    trainer = make_linear_trainer(STEPS, options={"save_checkpoints_steps": 2})
+    trainer = make_linear_trainer(STEPS, save_checkpoints_steps=2)
     trainer.train(batches())
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
     (data,) = folder.glob("training-6.data*")
@@ -79,10 +78,8 @@ def test_divergence_stops_with_advice(make_linear_trainer, good_and_bad):
     good, bad = good_and_bad
     start = good.take(1).concatenate(bad.take(2)).concatenate(good.take(1))
     dataset = start.concatenate(bad)
-    options = {"save_checkpoints_steps": 4}
-    trainer = make_linear_trainer(9, max_bad_steps=3, options=options)
-    match = "not finite in any step from 5 to 7. Lower --learning_rate"
-    with pytest.raises(UserError, match=match):
+    trainer = make_linear_trainer(9, max_bad_steps=3, save_checkpoints_steps=4)
+    with pytest.raises(UserError, match="in any step from 5 to 7. Lower --learning_ra"):
         trainer.train(dataset)
     last_good = make_linear_trainer(4)
     last_good.train(dataset)
@@ -92,8 +89,7 @@ def test_divergence_stops_with_advice(make_linear_trainer, good_and_bad):
 
 @pytest.mark.slow
 def test_the_last_step_is_saved_before_a_worker_is_lost(make_linear_trainer, batches):
-    options = {"eval_at_start": False}
-    trainer = make_linear_trainer(2, evaluator=LostWorker(), options=options)
+    trainer = make_linear_trainer(2, evaluator=LostWorker(), eval_at_start=False)
     with pytest.raises(UserError, match="Another worker ended .* continue from the"):
         trainer.train(batches(), batches())
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"

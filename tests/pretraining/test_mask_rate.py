@@ -5,13 +5,6 @@ import itertools
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.pretraining.data import PretrainingData
-
-
-@pytest.fixture
-def data_of(settings, tokenizer):
-    """Makes the data of a run with changed flags."""
-    return lambda **changes: PretrainingData(settings(**changes), tokenizer)
 
 
 @pytest.mark.slow
@@ -28,30 +21,26 @@ def test_mask_rate(data_of, dynamic):
 
 
 @pytest.mark.slow
-def test_a_share_without_room_is_blamed_on_its_flag(data_of, dynamic):
+@pytest.mark.parametrize("flag", ["masked_lm_prob", "final_masked_lm_prob"])
+def test_a_share_without_room_is_blamed_on_its_flag(data_of, dynamic, flag):
     """The greatest share that fits is said, and is taken."""
 
-    def check(**shares):
+    def check(share, **changes):
+        shares = {"masked_lm_prob": 0.1, "final_masked_lm_prob": 0.1, flag: share}
         files = {"input_file": dynamic / "train.tfrecord", "eval_file": None}
-        data_of(**files, **shares).check()
+        data_of(**files, **shares, **changes).check()
 
-    two = {"masked_lm_prob": 0.3, "final_masked_lm_prob": 0.3}
-    for flag, shares in (
-        ("masked_lm_prob", {"masked_lm_prob": 0.3}),
-        ("masked_lm_prob", {**two, "final_masked_lm_prob": 0.1}),
-        ("final_masked_lm_prob", {**two, "masked_lm_prob": 0.1}),
-    ):
-        with pytest.raises(UserError) as error:
-            check(**shares)
-        assert str(error.value) == (
-            f"{flag}=0.3 of 16 tokens, as {dynamic} has them, needs 5 predictions, but "
-            "max_predictions_per_seq=3; lower it to 0.2187 or less, or pass "
-            "max_predictions_per_seq=5."
-        )
-    check(masked_lm_prob=0.2187)
-    check(masked_lm_prob=0.3, max_predictions_per_seq=5)
-    with pytest.raises(UserError, match="masked_lm_prob=0.2188 .* needs 4 predictio"):
-        check(masked_lm_prob=0.2188)
+    with pytest.raises(UserError) as error:
+        check(0.3)
+    assert str(error.value) == (
+        f"{flag}=0.3 of 16 tokens, as {dynamic} has them, needs 5 predictions, but "
+        "max_predictions_per_seq=3; lower it to 0.2187 or less, or pass "
+        "max_predictions_per_seq=5."
+    )
+    check(0.2187)
+    check(0.3, max_predictions_per_seq=5)
+    with pytest.raises(UserError, match=f"{flag}=0.2188 .* needs 4 predictio"):
+        check(0.2188)
 
 
 @pytest.mark.slow
@@ -76,18 +65,3 @@ def test_mask_rate_by_step(data_of, settings, dynamic):
     ]
     # 16 tokens times 0.4, 0.3, 0.2 and 0.1; a row whose words do not fit has fewer.
     assert most == [6, 5, 3, 2]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"masked_lm_prob": 0.5, "restart_data": True},
-            "at which the share of tokens would be 0.5",
-        ),
-        ({}, "--final_masked_lm_prob needs --masked_lm_prob"),
-    ],
-)
-def test_a_moving_share_that_makes_no_sense_is_refused(settings, changes, message):
-    with pytest.raises(UserError, match=message):
-        settings(final_masked_lm_prob=0.1, **changes)

@@ -2,8 +2,6 @@
 
 import types
 
-import pytest
-
 from albert_tf.costs import albert
 from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.plan import measured_lines
@@ -11,20 +9,11 @@ from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.run import _prepare
 
 
-@pytest.fixture
-def planned(settings):
-    """Plans a run: returns its trainer, and the lines of its plan."""
-
-    def make(**changes):
-        chosen = settings(**changes)
-        *_, trainer = _prepare(chosen)
-        return trainer, plan_lines(chosen, trainer, KINDS[chosen.objective])
-
-    return make
-
-
-def test_the_costs_of_each_phase(planned, short, material):
-    trainer, lines = planned(
+def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
+    settings, short, material
+):
+    chosen = settings(
+        peak_teraflops=0.5,
         input_file=short / "train.tfrecord",
         max_seq_length=8,
         max_predictions_per_seq=2,
@@ -36,7 +25,9 @@ def test_the_costs_of_each_phase(planned, short, material):
         second_phase_train_batch_size=8,
         second_phase_gradient_accumulation_steps=2,
     )
-    config = trainer.model.config
+    *_, trainer = _prepare(chosen)
+    kind, config = KINDS[chosen.objective], trainer.model.config
+    lines = plan_lines(chosen, trainer, kind)
     costs = []
     for rows, shape in ((16, (8, 2)), (4, (16, 3))):
         flops = albert.training_flops(albert.forward_flops(config, *shape))
@@ -53,13 +44,9 @@ def test_the_costs_of_each_phase(planned, short, material):
         f"{costs[1]} a replica",
         f"in all {6 * 16 * 8 + 2 * 8 * 16:,} tokens, padding included",
     ]
-
-
-def test_the_speed_of_the_devices(planned):
-    trainer, _ = planned(peak_teraflops=0.5)
     assert trainer.options.peak_flops == 0.5e12
-    found = trainer.options.flops_per_token(16)
-    assert found == KINDS["masked_lm"].training_flops(trainer.model, 16, 3)
+    found = trainer.options.flops_per_token(8)
+    assert found == kind.training_flops(trainer.model, 8, 2)
 
 
 def test_what_was_measured_is_added_up():

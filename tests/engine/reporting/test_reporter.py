@@ -29,7 +29,7 @@ def summaries(trainer):
 @pytest.mark.slow
 def test_statistics_of_the_variables(make_trainer, batches, weights):
     """Of the weights before the step, and the gradients before they are clipped."""
-    trainer = make_trainer(1, options={"histogram_steps": 1})
+    trainer = make_trainer(1, histogram_steps=1)
     before = weights(trainer)
     trainer.train(batches())
     found = {tag: values[1] for tag, values in summaries(trainer).items()}
@@ -56,9 +56,8 @@ def test_looking_changes_no_bit_of_a_large_batch(make_trainer, rows, weights):
     dataset = dataset.batch(128, drop_remainder=True)
     found = []
     for name, interval in (("looking", 1), ("plain", 0)):
-        options = {"histogram_steps": interval}
-        model = {"dtype": "mixed_bfloat16", "hidden_size": 16}
-        trainer = make_trainer(STEPS, directory=name, options=options, **model)
+        model = {"dtype": "mixed_bfloat16", "hidden_size": 16, "directory": name}
+        trainer = make_trainer(STEPS, histogram_steps=interval, **model)
         trainer.train(dataset)
         found.append(weights(trainer))
     for path, value in found[1].items():
@@ -79,7 +78,7 @@ def test_a_range_of_steps_is_traced_up_to_the_end_of_the_run(
     make_linear_trainer, batches
 ):
     options = {"profile_steps": "3:100", "flops_per_token": lambda tokens: 1.0}
-    trainer = make_linear_trainer(STEPS, options=options)
+    trainer = make_linear_trainer(STEPS, **options)
     trainer.train(batches())
     found = summaries(trainer)
     assert set(found["loss"]) == {2, 3, 4}  # loops of 2, the second cut at 3
@@ -99,7 +98,7 @@ def test_slow_steps_are_shown_more_often(make_linear_trainer, batches, monkeypat
     fake = types.SimpleNamespace(monotonic=lambda: next(clock))
     monkeypatch.setattr("albert_tf.engine.trainer.time", fake)
     monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 10.0)
-    trainer = make_linear_trainer(9, options={"iterations_per_loop": 4})
+    trainer = make_linear_trainer(9, iterations_per_loop=4)
     trainer.train(batches())
     # After loops of 5, 10 and 20 seconds a step.
     assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]
@@ -108,7 +107,7 @@ def test_slow_steps_are_shown_more_often(make_linear_trainer, batches, monkeypat
 @pytest.mark.slow
 def test_the_line_says_how_training_goes(make_trainer, batches, lines):
     speeds = {"flops_per_token": lambda tokens: 1e5 * tokens, "peak_flops": 1e9}
-    trainer = make_trainer(STEPS, options=speeds)
+    trainer = make_trainer(STEPS, **speeds)
     trainer.train(batches())
     last = {tag: float(v[STEPS]) for tag, v in summaries(trainer).items()}
     (line,) = (line for line in lines if line.startswith("training: 4/4"))

@@ -34,7 +34,7 @@ def train(make_linear_trainer, batches):
 
     def run(steps, track=BOTH, **options):
         shared = {"track": track, "identity": IDENTITY, "eval_steps": 2}
-        trainer = make_linear_trainer(steps, options={**shared, **options})
+        trainer = make_linear_trainer(steps, **shared, **options)
         trainer.train(batches(), batches().take(1))
         return trainer
 
