@@ -115,3 +115,10 @@ def test_the_speed_of_this_machine_is_measured(run_of):
     table = run_of("--config=pretraining/wikipedia_small", "--device=cpu")
     assert number(table["hours"][0]) > 0
     assert table["accumulation steps that fit"] == ["1", "1"]
+
+
+def test_a_generator_is_not_left_out_silently(tmp_path, capsys):
+    (tmp_path / "recipe.json").write_text('{"objective": "replaced_tokens"}')
+    with pytest.raises(SystemExit):
+        main(["describe", f"--config={tmp_path / 'recipe.json'}"])
+    assert "generator" in capsys.readouterr().err

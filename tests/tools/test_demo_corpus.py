@@ -7,38 +7,6 @@ import pytest
 
 from tools.demo.corpus import SampleCorpusOptions
 from tools.demo.corpus import write_sample_corpus
-from tools.demo.docstrings import prose
-
-DOCSTRING = """Return the "sum" of two numbers. It never fails!
-
-    The :class:`~fractions.Fraction` type, e.g. of 1.5, is kept::
-
-        total = add(1, 2)
-
-    Args:
-        first: The first number. May be
-            negative.
-        second: Another number.
-
-    >>> add(1, 2)
-    3
-
-    Notes
-    -----
-    Adding is `commutative`.
-"""
-
-
-def test_prose_leaves_code_and_markup_out():
-    assert prose(DOCSTRING) == [
-        'Return the "sum" of two numbers.',
-        "It never fails!",
-        "The ~fractions.Fraction type, e.g. of 1.5, is kept::",
-        "first: The first number.",
-        "May be negative.",
-        "second: Another number.",
-        "Adding is commutative.",
-    ]
 
 
 @pytest.fixture

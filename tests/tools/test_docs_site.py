@@ -4,12 +4,9 @@ import dataclasses
 import importlib
 import inspect
 import itertools
-import json
 import re
 
 import albert_tf
-from tools.docs_site import docstrings
-from tools.docs_site import notebooks
 from tools.docs_site import pages
 
 
@@ -62,57 +59,3 @@ def test_links_lead_to_pages_of_the_site_by_their_titles():
     overview = pages.top_level_pages()["overview.md"]
     assert "](docs/" not in overview and "](serving.md#" in overview
     assert "](notebooks/your_own_corpus.md)" in overview
-
-
-def test_notebooks_show_their_code_and_outputs(tmp_path):
-    path = tmp_path / "a.ipynb"
-    text, image = {"text": ["1\n", "2\n"]}, {"data": {"image/png": "ab=\n"}}
-    result = {"data": {"text/plain": ["{}"]}}
-    cells = [
-        {"cell_type": "markdown", "source": ["# A\n", "\n", "b"]},
-        {"cell_type": "code", "source": ["f()"], "outputs": [text, image, result]},
-        {"cell_type": "code", "source": ["%%bash\n", "ls"], "outputs": []},
-    ]
-    path.write_text(json.dumps({"cells": cells}))
-    assert notebooks.as_markdown(path).split("\n\n") == [
-        "# A",
-        "b",
-        "```python\nf()\n```",
-        "```text\n1\n2\n```",
-        "![](data:image/png;base64,ab=)",
-        "```text\n{}\n```",
-        "```bash\nls\n```\n",
-    ]
-
-
-def test_examples_and_entries_of_docstrings_are_markdown():
-    docstring = """A model.
-
-Call: ids. Returns a dict:
-    logits: `[batch]`, in
-        two lines
-    loss: a number
-With more, a list.
-
-Example:
-    model = Model()
-"""
-    assert (
-        docstrings.as_markdown(docstring)
-        == """A model.
-
-**Call:** ids. Returns a dict:
-
-* `logits`: `[batch]`, in
-        two lines
-
-* `loss`: a number
-
-With more, a list.
-
-Example:
-    ```py
-    model = Model()
-    ```
-"""
-    )

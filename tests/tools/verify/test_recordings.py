@@ -1,4 +1,6 @@
-"""The stored outputs of other programs are this project's."""
+"""The stored outputs of other programs are this project's; changed ones are found."""
+
+import shutil
 
 import numpy as np
 import pytest
@@ -45,6 +47,49 @@ def test_stored_outputs_of_others(name, shared, capsys):
     words = [line.split() for line in lines if "better than recorded: " in line]
     found = {first: last for first, *_, last in words}
     assert found == (_BETTER if name == "official_squad" else {})
+
+
+@pytest.fixture
+def copied(shared, tmp_path):
+    """Copies a recording, without what takes long, and beside it a vocabulary."""
+
+    def copy(name):
+        unread = shutil.ignore_patterns("answers_*", "head*", "*_v1*", "v1_*", "*edge*")
+        folder = shutil.copytree(
+            shared(f"fixtures/{name}"), tmp_path / "x", ignore=unread
+        )
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        vocabulary = shared("data/vocab/albert_en_30k") / "30k-clean.model"
+        if "squad" in name or "race" in name:
+            shutil.copy(vocabulary, folder)
+        return folder
+
+    return copy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "file", "array", "change"),
+    [
+        ("huggingface_pretraining", "expected", "layer_1", 2e-4),
+        ("huggingface_pretraining", "expected", "sop_log_probs", np.nan),
+        ("xlnet/hf_classifier", "expected", "logits", 1e-4),
+        ("official_squad", "features_v2", "token_is_max_context", 1),
+        ("official_race", "features_test", "label_ids", 1),
+    ],
+)
+def test_one_changed_number_fails(name, file, array, change, copied, capsys):
+    folder = copied(name)
+    arrays = dict(np.load(folder / f"{file}.npz"))
+    arrays[array].reshape(-1)[3] += change
+    np.savez(folder / f"{file}.npz", **arrays)
+    with pytest.raises(SystemExit) as end:
+        verify.main(["", str(folder)])
+    assert end.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    failed = [line.split()[0] for line in lines if "FAILED" in line]
+    assert [name.rpartition("/")[2] for name in failed] == [array]
 
 
 def test_a_gradient_that_is_zero_but_for_rounding():
