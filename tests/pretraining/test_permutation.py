@@ -1,6 +1,5 @@
 """Pretraining XLNet: memory from step to step, a killed run, refusals."""
 
-import functools
 import json
 import math
 import shutil
@@ -98,33 +97,19 @@ def arrays(checkpoint):
     return {name: reader.get_tensor(name) for name in kept}
 
 
-@pytest.fixture
-def continued_from(tmp_path):
-    """Compares a run to the rest of it, which `run` makes anew after a step."""
-
-    def compare(folder, step, last, go_on):
-        newest = f"checkpoints/training-{last}"
-        whole = arrays(folder / newest)
-        rest = tmp_path / "rest"
-        (rest / "checkpoints").mkdir(parents=True)
-        for path in (folder / "checkpoints").glob(f"training-{step}.*"):
-            shutil.copy(path, rest / "checkpoints")
-        go_on(output_dir=rest)
-        memories = [name for name in whole if name.startswith("carried/")]
-        assert [whole[name].shape for name in memories] == [(8, 1, 6, 8)]
-        assert whole[memories[0]].any()
-        found = arrays(rest / newest)
-        for name, value in whole.items():
-            np.testing.assert_array_equal(found[name], value)
-
-    return compare
-
-
 @pytest.mark.slow
-def test_a_killed_run_continues_bit_for_bit(run, trained, continued_from):
+def test_a_killed_run_continues_bit_for_bit(run, trained, tmp_path):
     folder, changes = trained
-    changes = {**changes, "eval_file": None, "do_eval": None}
-    continued_from(folder, 22, 24, functools.partial(run, **changes))
+    (tmp_path / "rest" / "checkpoints").mkdir(parents=True)
+    for path in (folder / "checkpoints").glob("training-22.*"):
+        shutil.copy(path, tmp_path / "rest" / "checkpoints")
+    run(**{**changes, "eval_file": None, "do_eval": None}, output_dir=tmp_path / "rest")
+    whole = arrays(folder / "checkpoints" / "training-24")
+    found = arrays(tmp_path / "rest" / "checkpoints" / "training-24")
+    (memory,) = (name for name in whole if name.startswith("carried/"))
+    assert whole[memory].shape == (8, 1, 6, 8) and whole[memory].any()
+    for name, value in whole.items():
+        np.testing.assert_array_equal(found[name], value)
 
 
 def test_streams_start_with_zeros_and_rows_apart():

@@ -119,24 +119,3 @@ def test_what_is_no_tracker_is_refused(train, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(UserError, match=r"pip install 'albert-tf\[wandb\]'"):
         train(2, track="wandb")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of packages that are not ours
-@pytest.mark.parametrize("name", ["wandb", "mlflow"])
-def test_the_trackers_themselves(name, train, monkeypatch, tmp_path):
-    module = pytest.importorskip(name)
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
-    for steps in (2, 4):
-        directory = pathlib.Path(train(steps, track=name).options.output_dir)
-    run_id = json.loads((directory / "trackers.json").read_text())[name]
-    if name == "wandb":
-        folders = [path.name for path in (directory / "wandb").glob("offline*")]
-        assert folders and all(folder.endswith(run_id) for folder in folders)
-        return
-    (run,) = module.MlflowClient().search_runs(["0"])
-    assert (run.info.run_id, run.info.status) == (run_id, "FINISHED")
-    assert run.data.params == {"learning_rate": "0.05", "sizes": "[2, 3]"}
-    losses = module.MlflowClient().get_metric_history(run_id, "train/loss")
-    assert [entry.step for entry in losses] == [2, 4]
