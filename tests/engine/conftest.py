@@ -16,7 +16,6 @@ from albert_tf.objectives.base import Objective
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
-from albert_tf.optimizers.moments import MomentsOptimizer
 
 TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
 
@@ -62,13 +61,6 @@ def good_and_bad(rows):
         ).repeat()
         for weight in (1.0, np.inf)
     ]
-
-
-class Descent(MomentsOptimizer):
-    """Stochastic gradient descent: no moment at all."""
-
-    def direction(self, index, gradient, moments, step):
-        return gradient, {}
 
 
 def dense(units, inputs, optimizer):

@@ -11,10 +11,17 @@ from albert_tf.engine.strategies import replica_rows
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
-from tests.engine.conftest import Descent
+from albert_tf.optimizers.moments import MomentsOptimizer
 from tests.engine.conftest import dense
 
 _ROWS, _LARGE = 8, 3 * 2**24  # numbers that float32 does not hold
+
+
+class Descent(MomentsOptimizer):
+    """Stochastic gradient descent."""
+
+    def direction(self, index, gradient, moments, step):
+        return gradient, {}
 
 
 class Rivals(LossTerm):

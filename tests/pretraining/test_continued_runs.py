@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 import albert_tf
@@ -128,3 +129,24 @@ def test_a_run_is_refused_before_its_checkpoint_is_restored(changed, files):
     make_data(files, random_seed=7)
     with pytest.raises(UserError, match="The digest of the files of .* --restart_data"):
         command.pretrain(changed(num_train_steps=2))
+
+
+@pytest.mark.slow
+def test_data_that_was_moved(run, material, tmp_path, lines, batches_read):
+    def go_on(steps, folder="data", **changes):
+        changes |= {"input_file": tmp_path / folder / "train*", "eval_file": None}
+        run(num_train_steps=steps, **changes)
+
+    data = shutil.copytree(material / "data", tmp_path / "data")
+    go_on(2)
+    data.rename(tmp_path / "moved")
+    with pytest.raises(UserError, match="No checkpoint in .* with --restart_data if"):
+        go_on(3, "moved")
+    go_on(3, "moved", restart_data=True)
+    go_on(4, "moved")  # The data are those of the run, from then on.
+    steps = [line for line in lines if line.startswith("Continuing")]
+    assert [line.split()[3] for line in steps] == ["2", "3"]
+    first, second, again, after = batches_read
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(after, second)

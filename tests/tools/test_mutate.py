@@ -60,20 +60,3 @@ def test_drawn_mutations_are_of_the_seed_and_break_one_place(project):
         assert all((project / test).exists() for test in mutation.tests.split())
     (of_a_folder,) = draw_mutations(project, 1, seed=1, only="token_files/__init__")
     assert "tests/serving/test_token_files.py" in of_a_folder.tests.split()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("test", "outcome"),
-    [
-        ("assert False", "noticed"),
-        ("pass", "survived"),
-        ("import time; time.sleep(60)", "no test failed in 2 s"),
-        (None, "no test ran"),
-    ],
-)
-def test_what_tests_say(tmp_path, monkeypatch, test, outcome):
-    monkeypatch.setattr(mutate, "_SECONDS", 2 if "no test failed" in outcome else 60)
-    text = "" if test is None else f"def test_it():\n    {test}\n"
-    (tmp_path / "test_it.py").write_text(text)
-    assert mutate._outcome(tmp_path, "test_it.py") == outcome
