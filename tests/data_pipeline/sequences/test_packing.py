@@ -14,7 +14,7 @@ from data_pipeline.sequences import packing
 
 LENGTHS = {"tokens": 64, "predictions": 20, "pairs": 3}
 SETTINGS = {"max_seq_length": 64, "max_predictions_per_seq": 20}
-SETTINGS |= {"short_seq_prob": 0.8, "dupe_factor": 1}
+SETTINGS |= {"short_seq_prob": 1.0, "dupe_factor": 1}
 
 
 @pytest.fixture
