@@ -117,20 +117,12 @@ def tiny_config():
     """Makes a tiny `AlbertConfig` of unequal sizes; keyword arguments change it."""
     from albert_tf.config import AlbertConfig
 
-    def make(**changes):
-        sizes = {
-            "vocab_size": 37,
-            "embedding_size": 6,
-            "hidden_size": 12,
-            "num_hidden_layers": 4,
-            "num_attention_heads": 3,
-            "intermediate_size": 20,
-            "max_position_embeddings": 16,
-            "initializer_range": 0.2,
-        }
-        return AlbertConfig(**{**sizes, **changes})
-
-    return make
+    sizes = {
+        **{"vocab_size": 37, "max_position_embeddings": 16, "num_hidden_layers": 4},
+        **{"embedding_size": 6, "hidden_size": 12, "intermediate_size": 20},
+        **{"num_attention_heads": 3, "initializer_range": 0.2},
+    }
+    return lambda **changes: AlbertConfig(**{**sizes, **changes})
 
 
 @pytest.fixture(scope="session")
@@ -185,13 +177,9 @@ def material(tmp_path_factory):
     write_corpus(folder)
     make_records(folder, "data")
     config = {
-        "vocab_size": 36,
-        "embedding_size": 8,
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
+        **{"vocab_size": 36, "max_position_embeddings": 16, "num_hidden_layers": 1},
+        **{"embedding_size": 8, "hidden_size": 8, "intermediate_size": 16},
         "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "max_position_embeddings": 16,
     }
     (folder / "config.json").write_text(json.dumps(config))
     return folder
@@ -221,15 +209,8 @@ def dynamic(material):
 def streams(material):
     """Streams of the same corpus, both ways, and in xlnet.json an XLNet for them."""
     config = {
-        "n_token": 36,
-        "d_model": 8,
-        "n_layer": 1,
-        "n_head": 2,
-        "d_head": 4,
-        "d_inner": 16,
-        "mem_len": 6,
-        "reuse_len": 8,
-        "initializer_range": 0.3,
+        **{"n_token": 36, "d_model": 8, "n_layer": 1, "n_head": 2, "d_head": 4},
+        **{"d_inner": 16, "mem_len": 6, "reuse_len": 8, "initializer_range": 0.3},
     }
     (material / "xlnet.json").write_text(json.dumps(config))
     return make_records(material, "streams", objective="permutation_lm", bi_data=True)

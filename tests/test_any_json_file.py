@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
-from albert_tf.cli.command_line import config_file_values
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.text_task import SingleLabel
 from albert_tf.tasks.registry import task_of
 from albert_tf.tokenization import load_tokenizer
@@ -60,17 +58,12 @@ _DATASET = {
     "max_predictions_per_seq": 3,
     "sentence_objective": "sop",
     "masking": {
-        "masked_lm_prob": 0.15,
-        "ngram": 3,
-        "favor_shorter_ngram": True,
-        "do_whole_word_mask": True,
-        "do_permutation": False,
+        **{"masked_lm_prob": 0.15, "ngram": 3, "favor_shorter_ngram": True},
+        **{"do_whole_word_mask": True, "do_permutation": False},
     },
     "tokenizer": {
-        "kind": "wordpiece",
-        "fingerprint": "abc",
-        "vocab_size": 7,
-        "do_lower_case": True,
+        **{"kind": "wordpiece", "fingerprint": "abc"},
+        **{"vocab_size": 7, "do_lower_case": True},
     },
     "files": {"a.tfrecord": _FILE},
 }
@@ -86,11 +79,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("any")
 
 
-def given_files(document):
-    """Returns a decorator that gives a test the bytes of a file, near to a document."""
-    return given(data=json_files(document))
-
-
 def read_or_refused(folder, name, data, read):
     """Reads a file: (its JSON object, the result), or None if it is refused."""
     path = folder / name
@@ -104,7 +92,7 @@ def read_or_refused(folder, name, data, read):
     return json.loads(data), found
 
 
-@given_files(_CONFIG)
+@given(data=json_files(_CONFIG))
 def test_a_configuration(folder, data):
     path = folder / "albert_config.json"
     result = read_or_refused(
@@ -165,7 +153,7 @@ def test_the_casing_of_a_tokenizer(folder, ours, theirs):
 
 
 @example(data=b'{"task": {"kind": "single_label", "name": "", "labels": ["", ""]}}')
-@given_files({"step": 3, "max_seq_length": 16, "task": _TASK, "dev": {}})
+@given(data=json_files({"step": 3, "max_seq_length": 16, "task": _TASK, "dev": {}}))
 def test_training_info_and_its_task(folder, data):
     def read():
         info = read_training_info(folder)
@@ -181,7 +169,7 @@ def test_training_info_and_its_task(folder, data):
         assert len(set(task.labels)) == len(task.labels)
 
 
-@given_files({"model": "AlbertModel"})
+@given(data=json_files({"model": "AlbertModel"}))
 @example(data=b'{"model": []}')
 def test_a_head(folder, data):
     result = read_or_refused(folder, "head.json", data, lambda: read_head(folder))
@@ -190,7 +178,7 @@ def test_a_head(folder, data):
         assert model_class.__name__ == values["model"]
 
 
-@given_files(_DATASET)
+@given(data=json_files(_DATASET))
 def test_a_description_of_data(folder, data):
     result = read_or_refused(
         folder, dataset_info.NAME, data, lambda: dataset_info.read(folder)
@@ -203,20 +191,7 @@ def test_a_description_of_data(folder, data):
         assert all(isinstance(name, str) and name for name in info["files"])
 
 
-@given_files({"//": "a comment", "learning_rate": 1e-3, "train_step": 5, "do_eval": 1})
-def test_a_recipe(folder, data):
-    path = folder / "recipe.json"
-    result = read_or_refused(
-        folder, path.name, data, lambda: config_file_values(path, ClassifierOptions)
-    )
-    if result is not None:
-        kinds = {f.name: f.type for f in dataclasses.fields(ClassifierOptions)}
-        assert result[1].keys() <= kinds.keys()
-        for name, value in result[1].items():
-            assert type(value) is not bool or "bool" in str(kinds[name])
-
-
-@given_files([{"step": 1, "loss": 0.5}])
+@given(data=json_files([{"step": 1, "loss": 0.5}]))
 def test_a_history_is_read_or_begun_anew(folder, data):
     path = folder / "history.json"
     path.write_bytes(data)

@@ -48,26 +48,20 @@ def test_released_file_is_the_released_size(tmp_path):
 )
 def test_traps_of_the_size_table(name, heads, act, dropout, initializer_range):
     config = AlbertConfig.released(name)
-    assert config.num_attention_heads == heads
-    assert config.hidden_act == act
+    assert (config.num_attention_heads, config.hidden_act) == (heads, act)
     assert config.hidden_dropout_prob == dropout
     assert config.attention_probs_dropout_prob == dropout
     assert config.initializer_range == initializer_range
 
 
-def test_each_released_size_has_a_recipe(project):
-    folder = project / "configs" / "albert"
-    assert {path.stem for path in folder.glob("*.json")} == set(RELEASED_SIZES)
-
-
-def test_round_trip(tmp_path):
+def test_round_trip(project, tmp_path):
+    recipes = {path.stem for path in (project / "configs" / "albert").glob("*.json")}
+    assert recipes == set(RELEASED_SIZES)
     config = AlbertConfig.released("large_zh", parameter_sharing="ffn")
     config.to_json_file(tmp_path / "a.json")
     assert AlbertConfig.from_json_file(tmp_path / "a.json") == config
     assert AlbertConfig.from_dict(config.to_dict()) == config
-
-
-def test_official_code_can_read_what_is_written(tmp_path):
+    # The official code can read what is written.
     AlbertConfig.released("base_v2").to_json_file(tmp_path / "a.json")
     assert set(json.loads((tmp_path / "a.json").read_text())) <= set(OFFICIAL)
 
@@ -76,8 +70,6 @@ def test_official_code_can_read_what_is_written(tmp_path):
     ("change", "message"),
     [
         ({"hiden_size": 768}, "unknown key 'hiden_size'; did you mean hidden_size"),
-        ({"rope_theta": 1}, "unknown key 'rope_theta'; known keys are"),
-        ({"position_embedding_type": "rope"}, "rotary, got 'rope'"),
         ({"norm": "prre"}, "norm must be one of post, pre, .*; did you mean pre"),
         ({"use_bias": "no"}, "use_bias must be true or false"),
         ({"local_attention_window": 0}, "local_attention_window must be a positive"),
@@ -90,18 +82,13 @@ def test_official_code_can_read_what_is_written(tmp_path):
             {"position_embedding_type": "rotary", "num_attention_heads": 256},
             "turns pairs of elements, but a head has 3 ",
         ),
-        ({"num_attention_heads": 7}, "multiple of num_attention_heads"),
         ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
-        ({"hidden_act": "swish"}, "hidden_act must be one of gelu"),
         ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),
-        ({"hidden_dropout_prob": -0.1}, "hidden_dropout_prob must be in"),
         ({"initializer_range": "x"}, "initializer_range must be"),
         ({"initializer_range": 10**400}, "initializer_range must be finite"),
-        ({"initializer_range": -0.1}, "initializer_range must be finite"),
         ({"vocab_size": 2**31}, r"positive integer below 2\*\*31"),
         ({"always_map_embeddings": 1}, "always_map_embeddings must be true or false"),
-        ({"parameter_sharing": "some"}, "parameter_sharing must be one of all"),
         ({"hidden_size": True}, "hidden_size must be a positive integer"),
     ],
 )

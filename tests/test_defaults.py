@@ -1,6 +1,7 @@
-"""Defaults of flags and of the Python interface; a default's unintended change is seen.
+"""Defaults of flags and of the Python interface, and recipes, flag by flag.
 
-`python -m tests.test_defaults` writes the file anew; look at its difference.
+An unintended change is seen. `python -m tests.test_defaults` writes both files anew;
+look at their differences.
 """
 
 import dataclasses
@@ -11,9 +12,23 @@ import pathlib
 import re
 
 import albert_tf
+from albert_tf.cli.command_line import parse
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.multiple_choice.flags import RaceOptions
+from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.tagging.flags import TaggingOptions
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _GOLDEN = _ROOT / "tests" / "golden" / "defaults.json"
+_RECIPES = _GOLDEN.with_name("recipes.json")
+_FOLDERS = {
+    "pretraining": PretrainingOptions,
+    "glue": ClassifierOptions,
+    "race": RaceOptions,
+    "squad": SquadOptions,
+    "tagging": TaggingOptions,
+}
 # What Python calls besides the names of the package.
 _MODULES = """
 inference.masked_words inference.minimal_pairs objectives.replaced_tokens optimizers
@@ -72,11 +87,48 @@ def _functions():
                     yield one.__qualname__, found
 
 
+def resolved():
+    """The defaults of each command, and how each recipe differs from them."""
+    found = {}
+    for folder, options_class in _FOLDERS.items():
+        defaults = _values(options_class)
+        found[folder] = defaults
+        for path in sorted((_ROOT / "configs" / folder).glob("*.json")):
+            if path.stem.endswith("_config"):
+                continue
+            values = _values(options_class, path)
+            found[f"{folder}/{path.stem}"] = {
+                name: value
+                for name, value in values.items()
+                if value != defaults.get(name)
+            }
+    return found
+
+
+def _values(options_class, recipe=None):
+    chosen = json.loads(recipe.read_text()) if recipe else {}
+    # What has no default and no value in the recipe.
+    placeholders = [
+        f"--{field.name}=-"
+        for field in dataclasses.fields(options_class)
+        if field.default is dataclasses.MISSING and field.name not in chosen
+    ]
+    argv = [f"--config={recipe}"] if recipe else []
+    options = parse(options_class, ["run", *placeholders, *argv])
+    values = dataclasses.asdict(options)
+    return {name: value for name, value in values.items() if value != "-"}
+
+
 def test_defaults_are_what_they_were():
     assert dict([*_flags(), *_functions()]) == json.loads(_GOLDEN.read_text())
 
 
+def test_every_recipe_means_what_it_meant():
+    assert resolved() == json.loads(_RECIPES.read_text())
+
+
 if __name__ == "__main__":
+    _RECIPES.write_text(json.dumps(resolved(), indent=1, sort_keys=True) + "\n")
     text = json.dumps(dict([*_flags(), *_functions()]), indent=1)
     lists = re.sub(r"\[[^]]*\]", lambda found: " ".join(found[0].split()), text)
     _GOLDEN.write_text(lists + "\n")

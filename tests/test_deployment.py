@@ -49,14 +49,9 @@ def of(steps, name):
     return [arguments for step, arguments in steps if step == name]
 
 
-def test_a_gpu_takes_the_same_tensorflow(metadata):
-    (gpu,) = metadata["project"]["optional-dependencies"]["gpu"]
-    needed = metadata["project"]["dependencies"]
-    (plain,) = (name for name in needed if name.startswith("tensorflow>"))
-    assert gpu.partition(";")[0] == plain.replace("tensorflow", "tensorflow[and-cuda]")
-
-
-def test_the_image_installs_this_package_with_its_extras(project, metadata, steps):
+def test_the_image_installs_this_package_and_runs_it_as_a_user(
+    project, metadata, steps
+):
     sources = [path for copy in of(steps, "COPY")[:-1] for path in copy.split()[:-1]]
     assert all((project / path).exists() for path in sources)
     about = metadata["project"]
@@ -71,14 +66,14 @@ def test_the_image_installs_this_package_with_its_extras(project, metadata, step
     make, install = [run for run in of(steps, "RUN") if run.startswith("pip ")]
     assert "--no-deps" in make and make.endswith(" .")
     assert install.endswith('"$(echo /wheels/*.whl)[${EXTRAS}]"')
+    (plain,) = (n for n in about["dependencies"] if n.startswith("tensorflow>"))
+    (cuda,) = about["optional-dependencies"]["gpu"]
+    assert cuda.partition(";")[0] == plain.replace("tensorflow", "tensorflow[and-cuda]")
     first, end = map(int, re.findall(r"3\.(\d+)", about["requires-python"]))
     for image in of(steps, "FROM"):
         assert first <= int(re.match(r"python:3\.(\d+)-slim", image)[1]) < end
-
-
-def test_the_image_runs_the_program_as_a_user(metadata, steps):
     (entry,) = of(steps, "ENTRYPOINT")
-    assert json.loads(entry) == [*metadata["project"]["scripts"]]
+    assert json.loads(entry) == [*about["scripts"]]
     assert of(steps, "EXPOSE") == [str(ServeOptions.port)]
     (user,) = of(steps, "USER")
     assert user != "0" and any(f"--uid={user} " in run for run in of(steps, "RUN"))
@@ -122,18 +117,6 @@ def test_every_pod_of_the_job_is_a_worker(manifests, monkeypatch):
     monkeypatch.setenv(config["name"], value)
     with pytest.raises(UserError, match=f"TF_CONFIG names {workers} workers"):
         create_strategy("auto")
-
-
-@pytest.mark.parametrize(
-    "name,kind", [("pretrain.yaml", "Job"), ("serve.yaml", "Deployment")]
-)
-def test_paths_of_flags_lie_in_the_volume(manifests, name, kind):
-    found = manifests(name)[kind]
-    (mount,) = container(found)["volumeMounts"]
-    (volume,) = found["spec"]["template"]["spec"]["volumes"]
-    assert mount["name"] == volume["name"]
-    paths = [v for v in vars(options_of(found)).values() if str(v).startswith("/")]
-    assert paths and all(v.startswith(f"{mount['mountPath']}/") for v in paths)
 
 
 def test_the_probes_ask_what_the_server_answers(manifests):

@@ -32,12 +32,8 @@ def expected(request, tmp_path, monkeypatch):
 
     def of(name):
         with np.load("expected.npz") as arrays:
-            prefix = f"{name}:"
-            return {
-                key.removeprefix(prefix): arrays[key]
-                for key in arrays
-                if key.startswith(prefix)
-            }
+            keys = [key for key in arrays if key.startswith(f"{name}:")]
+            return {key.partition(":")[2]: arrays[key] for key in keys}
 
     return of
 

@@ -14,12 +14,9 @@ class Refusing(keras.layers.Layer):
         raise UserError("The input is too long.")
 
 
-def test_keras_adds_nothing_to_the_sentence():
+def test_keras_adds_nothing_to_a_sentence_and_many_names_are_counted():
     with pytest.raises(UserError) as error:
         Refusing()(keras.ops.ones([1, 2]))
     assert str(error.value) == "The input is too long."
-
-
-def test_many_names_are_counted():
     found = [shortened([*"abcdefg"[:number]]) for number in (1, 5, 6)]
     assert found == ["a", "a, b, c, d, e", "a, b, c, d, e and 1 more"]

@@ -1,13 +1,6 @@
 """Optional packages, which are asked for by the name of their extra."""
 
 import re
-import sys
-
-import pytest
-
-from albert_tf.checkpoints.huggingface import read_huggingface_tensors
-from albert_tf.errors import UserError
-from albert_tf.families import registry
 
 _FOLDERS = ("albert_tf", "data_pipeline", "benchmarks", "tools", "docs")
 # Those who test this project install them with make.
@@ -27,12 +20,3 @@ def test_pages_and_messages_name_extras_that_there_are(project):
             assert not re.search(r"install (-e )?(albert-tf|\.)\[", text), path
             named |= set(re.findall(r"(?:albert-tf|'\.)\[(\w+)\]", text))
     assert named | _UNNAMED == known
-
-
-def test_hugging_face_files_without_safetensors(tmp_path, monkeypatch):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "safetensors", None)
-    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(UserError, match=r"pip install 'albert-tf\[convert\]'"):
-        read_huggingface_tensors(str(path), registry.families()[0], [])

@@ -45,37 +45,8 @@ def run(environment, project, tmp_path):
 @pytest.mark.slow
 def test_every_module_is_there_and_every_command_explains_itself(run):
     assert run("python", "-c", _IMPORT_ALL).count("--config=FILE") == len(COMMANDS)
-
-
-@pytest.mark.slow
-def test_recipes_travel_along(run):
     printed = run("albert-tf", "describe", "--albert_config_file=albert/base_v2")
-    assert "11,683,584" in printed
-
-
-@pytest.mark.nightly
-def test_from_pretraining_to_a_served_model(run, flags, tmp_path):
-    run("albert-tf", "pretrain", *flags(num_train_steps=2, eval_file=None))
-    for name in ("train", "dev"):
-        rows = "sentence\tlabel\nthe cat sat\tcat\nthe dog ran\tdog\n"
-        (tmp_path / f"{name}.tsv").write_text(rows)
-    run(
-        "albert-tf",
-        "classify",
-        "--do_train",
-        "--task_name=custom",
-        f"--data_dir={tmp_path}",
-        f"--init_checkpoint={tmp_path / 'model'}",
-        f"--output_dir={tmp_path / 'classifier'}",
-        "--max_seq_length=16",
-        "--train_batch_size=2",
-        "--train_step=2",
-        "--use_xla=false",
-    )
-    model = tmp_path / "classifier" / "model"
-    served = tmp_path / "served"
-    run("albert-tf", "export", f"--model_dir={model}", f"--export_dir={served}")
-    assert (served / "1" / "saved_model.pb").exists()
+    assert "11,683,584" in printed  # recipes travel along
 
 
 @pytest.mark.slow

@@ -27,10 +27,3 @@ def test_prints_every_figure(project, tmp_path):
     assert len(rows) == len(depth.FORMS)
     assert memory["unrolled, rematerialised"] < memory["unrolled"]
     assert memory["loop, rematerialised"] < memory["loop"]
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_layers_compute_in_the_type_of_the_flag(precision, tiny_config):
-    step = depth._step(tiny_config(), precision, rematerialize=True)
-    assert step.model.compute_dtype == precision
-    assert {v.dtype for v in step.model.weights} == {"float32"}

@@ -20,16 +20,12 @@ def without_tensorflow(tmp_path, project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(project)]))
 
 
-@pytest.fixture
-def tiny_run(tiny_config, tmp_path):
-    path = tmp_path / "tiny.json"
-    tiny_config(max_position_embeddings=32).to_json_file(path)
-    return f"{path}:32x4x5"
-
-
 @pytest.mark.nightly
 @pytest.mark.usefixtures("without_tensorflow")
-def test_own_side_runs(tiny_run, monkeypatch, capsys):
+def test_own_side_runs(tiny_config, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "tiny.json"
+    tiny_config(max_position_embeddings=32).to_json_file(path)
+    tiny_run = f"{path}:32x4x5"
     monkeypatch.setattr(gpu_step, "_SMALL_BATCH", {**gpu_step._SMALL_BATCH, **_FEW})
     options = gpu_step.Options(runs=tiny_run, rounds=1, steps=1, loss_steps=3)
     found = gpu_step.benchmark(options)

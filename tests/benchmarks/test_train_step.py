@@ -1,12 +1,9 @@
 """The benchmark runs: our own side, tiny."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from albert_tf.xlnet.config import XLNetConfig
 from benchmarks import train_step
 from benchmarks.sides import albert_tf
 from tests.players import PlayerHere
@@ -47,50 +44,3 @@ def test_own_side_is_timed_on_a_batch_and_on_records(
     own = figures["rows"][0][1]
     assert own["value"] == pytest.approx(32 * 4 / found["32x4x5"]["albert_tf"])
     assert own["ratio"] == 1
-
-
-@pytest.mark.nightly
-def test_a_step_of_xlnet(tmp_path, capsys):
-    config = XLNetConfig(
-        n_token=50, d_model=8, n_layer=1, n_head=2, d_head=4, d_inner=16, mem_len=4
-    )
-    config.to_json_file(tmp_path / "config.json")
-    options = train_step.Options(
-        model="xlnet",
-        albert_config_file=str(tmp_path / "config.json"),
-        shapes="16x4x3",
-        torch_python="false",
-        rounds=1,
-    )
-    found = train_step.benchmark(options)
-    assert list(found["16x4x3"]) == ["albert_tf"]
-    assert "hugging_face is left out" in capsys.readouterr().out
-
-
-_MODERNBERT = """
-import json, sys
-from benchmarks.sides.hugging_face import _MODELS
-setting = json.loads(sys.argv[1])
-make_model, make_inputs = _MODELS["modernbert"]
-model = make_model(setting)
-outputs = model(**make_inputs(setting["batch"]))
-config = model.config
-print(config.intermediate_size, {*config.layer_types}, *outputs.logits.shape)
-"""
-
-
-@pytest.mark.nightly
-def test_modernbert_computes_as_many_operations(tiny_config):
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    config = tiny_config(vocab_size=200, num_attention_heads=2, intermediate_size=96)
-    batch = {"tokens": 16, "batch_size": 2, "predictions": 3, "vocab_size": 200}
-    setting = json.dumps({"config": config.to_dict(), "batch": batch})
-    printed = subprocess.run(  # torch bears no TensorFlow in its process
-        [sys.executable, "-c", _MODERNBERT, setting],
-        capture_output=True,
-        check=True,
-        text=True,
-    ).stdout
-    # Logits of the masked tokens only.
-    assert printed.split("\n")[-2] == "64 {'full_attention'} 6 200"

@@ -45,12 +45,12 @@ def parse(*flags, ignored=()):
 def test_flags_fill_the_dataclass():
     options = parse("--input_file=a,b", "--steps=3", "--rate", "1e-3", "--verbose")
     assert options == Options("a,b", 3, 1e-3, True, "lamb")
-    assert parse("--input_file=a", "--noverbose").verbose is False
+    assert parse("-text", "a", "--noverbose") == parse("--input=a") == Options("a")
 
 
 def test_the_config_file_lies_under_the_flags(tmp_path):
     path = tmp_path / "recipe.json"
-    path.write_text(json.dumps({"//": "why", "input_file": "a", "steps": 7, "rate": 1}))
+    path.write_text('{"//": "a", "text": "a", "steps": 7, "rate": 1, "//": "b"}')
     options = parse(f"--config={path}", "--steps=8")
     assert options == Options("a", 8, 1, False, "lamb")
 
@@ -67,8 +67,6 @@ def test_a_flag_beats_what_means_the_same_in_the_config_file(tmp_path):
     "content,message",
     [
         ('{"steps": true}', "sets 'steps' to True; expected a whole number.$"),
-        ('{"steps": 0}', "--steps=0: expected at least 1"),
-        ('{"optimizer": "lamp"}', "--optimizer=lamp: expected one of"),
         ('{"rate": 0.1, "steps": 3, "rate": 0.2}', "sets 'rate' twice in one object"),
         ('{"scale": NaN}', "--scale=nan: expected a finite number"),
         ('{"text": "a", "input_file": "b"}', "'text' and 'input_file', which are one"),
@@ -84,7 +82,6 @@ def test_bad_config_files_are_named(tmp_path, content, message):
 @pytest.mark.parametrize(
     "flags,message",
     [
-        (["--rate=x"], "--rate=x: expected a number."),
         (["--verbose=x"], "--verbose=x: expected true or false."),
         (["--steps"], "Missing value for flag --steps; --help explains the flags."),
         (["--input_file=a", "--rate=nan"], "--rate=nan: expected at least 0"),
@@ -118,7 +115,6 @@ def test_mistakes_are_one_sentence(flags, message):
         (FileExistsError(17, "File exists", "out"), 1, "error: out: File exists.\n"),
         (OSError(28, "No space left"), 1, "error: No space left.\n"),
         (KeyboardInterrupt(), 130, f"\ninterrupted\n{GO_ON}"),
-        (SystemExit(130), 130, GO_ON),
         (SystemExit(143), 143, GO_ON),
         (SystemExit(3), 3, ""),
     ],
@@ -152,12 +148,6 @@ command_line.run(Options, command, argv=["x", "--input_file=a"])
 """
 
 
-def test_the_short_flag_of_help(capsys):
-    with pytest.raises(SystemExit) as stop:
-        parse("-h")
-    assert stop.value.code == 0 and capsys.readouterr().out.startswith(__doc__)
-
-
 def test_what_a_terminal_gets(project):
     """Our own information, warnings of all, and escapes for letters that it lacks."""
     theirs, *ours = paths = (
@@ -180,20 +170,12 @@ def test_what_a_terminal_gets(project):
     assert done.returncode == 1
 
 
-def test_other_names_of_a_flag(tmp_path):
-    for flags in (("--input=a",), ("-text", "a"), ("--input_file=a",)):
-        assert parse(*flags).input_file == "a"
-    (tmp_path / "x.json").write_text('{"//": "1", "text": "a", "//": "2"}')
-    assert parse(f"--config={tmp_path / 'x.json'}").input_file == "a"
-
-
 def test_ignored_official_flags_are_accepted():
-    with pytest.raises(UserError, match="tpu_zone"):
-        parse("--input_file=a", "--tpu_zone=b")
-    assert parse("--input_file=a", "--tpu_zone=b", ignored=["tpu_zone"]).steps == 10
     ignored = {"pad_id": "0", "master": None}
     flags = ["--input_file=a", "--pad_id=0", "--master=x"]
-    assert parse(*flags, ignored=ignored).input_file == "a"
+    assert parse(*flags, ignored=ignored) == Options("a")
+    with pytest.raises(UserError, match="pad_id"):
+        parse(*flags)
     with pytest.raises(UserError, match="--pad_id=1: this command always has 0; leave"):
         parse("--input_file=a", "--pad_id=1", ignored=ignored)
 

@@ -41,7 +41,6 @@ def completed(line, project, tmp_path):
             {"pretraining/tiny_config"},
         ),
         ("albert-tf classify --config=", {"glue/sst-2"}, {"pretraining/base", "demo"}),
-        ("albert-tf squad --config=mkdocs", set(), {"mkdocs.yml"}),
         ("albert-tf pretrain --dry_run --do_", {"--do_train"}, {"--dry_run"}),
     ],
 )

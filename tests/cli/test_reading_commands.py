@@ -1,6 +1,5 @@
 """Command lines that read a model: a run's folder in its place, and damaged weights."""
 
-import json
 import pkgutil
 
 import numpy as np
@@ -12,6 +11,7 @@ from albert_tf.cli import commands
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tokenization import load_tokenizer
+from tests.corpus import write_squad
 
 # The flags of each command; "{}" stands for the model.
 _READING = {
@@ -57,13 +57,8 @@ def _said_by(command, flags, capsys):
 def _write_inputs(folder):
     """Writes the files into a folder, which is to be the working directory."""
     (folder / "texts.txt").write_text("a text\n")
-    pairs = "sentence_good\tsentence_bad\na\tb\n"
-    (folder / "pairs.tsv").write_text(pairs)
-    answer = {"text": "a", "answer_start": 0}
-    question = {"id": "q", "question": "b", "answers": [answer]}
-    paragraph = {"context": "a", "qas": [question]}
-    squad = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
-    (folder / "squad.json").write_text(json.dumps(squad))
+    (folder / "pairs.tsv").write_text("sentence_good\tsentence_bad\na\tb\n")
+    write_squad(folder, ("a", [("q", "b", [("a", 0)])]))
     for kind in ("tags", "choices", "similar"):
         (folder / kind).mkdir()
     for role in ("train", "dev"):
@@ -103,29 +98,13 @@ def test_the_folder_of_a_run_is_not_its_model(command, run_folder, capsys):
     assert said == "error: k99 holds no model itself; did you mean k99/model?"
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        albert_tf.Predictor,
-        albert_tf.TextClassifier,
-        albert_tf.AlbertModel.from_pretrained,
-        load_tokenizer,
-    ],
-)
-def test_in_python(read, run_folder):
-    with pytest.raises(UserError, match=r"did you mean .*k99/model\?"):
-        read(run_folder)
-
-
-def test_the_first_of_several_runs(run_folder):
+def test_in_python_nor_is_that_of_several_runs(run_folder, vocabulary):
     run_folder.rename(run_folder.with_name("run_0"))
-    with pytest.raises(UserError, match=r"did you mean .*run_0/model\?"):
-        albert_tf.Predictor(run_folder.parent)
-
-
-def test_a_folder_with_a_vocabulary_of_its_own(run_folder, vocabulary):
-    (run_folder / "vocab.txt").write_text(vocabulary("a"))
-    assert load_tokenizer(run_folder).vocab_size == 6
+    for read in (albert_tf.Predictor, albert_tf.AlbertModel.from_pretrained):
+        with pytest.raises(UserError, match=r"did you mean .*run_0/model\?"):
+            read(run_folder.parent)
+    (run_folder.parent / "vocab.txt").write_text(vocabulary("a"))  # of its own
+    assert load_tokenizer(run_folder.parent).vocab_size == 6
 
 
 @pytest.fixture(scope="module")
@@ -162,10 +141,7 @@ def test_a_flipped_byte_is_refused_unless_a_flag_says(
     monkeypatch.setattr(model_directory, "_check_size", read_on)
     monkeypatch.chdir(folder)
     flags = _READING[command].format("flipped").split()
-    said = _said_by(command, flags, capsys)
-    assert (
-        "flipped/model.weights.h5 is damaged: its SHA-256 differs from the one in"
-        in said
-    )
+    message = "flipped/model.weights.h5 is damaged: its SHA-256 differs from the one"
+    assert message in _said_by(command, flags, capsys)
     said = _said_by(command, [*flags, "--noverify_checksum"], capsys)
     assert said == "error: The weights are accepted."

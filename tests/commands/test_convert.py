@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf import bundle
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.commands.convert import main
-from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -19,33 +17,29 @@ def convert(source, target, *flags):
     main(["", f"--from={source}", f"--to={target}", *flags])
 
 
-def test_there_and_back(tiny_config, tmp_path, capsys):
+def test_there_and_back(tiny_config, material, tmp_path, capsys):
+    """The model and its tokenizer; the class follows from the heads."""
     model = AlbertForPreTraining(tiny_config())
     model.save_pretrained(tmp_path / "model_directory")
+    pieces = (material / "vocab.model").read_bytes()
+    (tmp_path / "model_directory" / "30k-clean.model").write_bytes(pieces)
     step = "model_directory"
-    for to_format in ("tf1", "huggingface", "model_directory"):
+    for to_format, name in (
+        ("tf1", "30k-clean.model"),
+        ("huggingface", "spiece.model"),
+        ("model_directory", "spiece.model"),
+    ):
         source, target = tmp_path / step, tmp_path / f"to_{to_format}"
         convert(source, target, f"--to_format={to_format}")
-        assert "32 tensors loaded" in capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert "32 tensors loaded" in printed
+        assert "AlbertForPreTraining written to" in printed
+        assert (target / name).read_bytes() == pieces
         step = target.name
     loaded = AlbertForPreTraining.from_pretrained(tmp_path / step)
     assert loaded.config == model.config
     for name, variable in model.official_variables().items():
         np.testing.assert_array_equal(loaded.official_variables()[name], variable)
-
-
-@pytest.mark.parametrize(
-    ("model_class", "arguments"),
-    [(AlbertModel, {}), (AlbertForSequenceClassification, {"num_labels": 3})],
-)
-def test_model_class_follows_from_the_heads(
-    model_class, arguments, tiny_config, tmp_path, capsys
-):
-    model = model_class(tiny_config(), **arguments)
-    save_tf1_checkpoint(model, tmp_path / "model.ckpt-7")
-    convert(tmp_path / "model.ckpt-7", tmp_path / "out")
-    assert f"{model_class.__name__} written to" in capsys.readouterr().out
-    model_class.from_pretrained(tmp_path / "out")
 
 
 def test_a_checkpoint_that_lacks_the_named_heads(tiny_config, tmp_path, capsys):
@@ -60,20 +54,6 @@ def test_a_checkpoint_that_lacks_the_named_heads(tiny_config, tmp_path, capsys):
     advised = error.split("albert-tf convert ")[1].split(")")[0]
     main(["", *advised.replace("FOLDER", str(tmp_path / "out")).split()])
     assert "new in the model: cls/predictions" in capsys.readouterr().out
-
-
-def test_tokenizer_goes_along(material, tiny_config, tmp_path):
-    model_file = (material / "vocab.model").read_bytes()
-    source = tmp_path / "source"
-    AlbertModel(tiny_config()).save_pretrained(source)
-    (source / "30k-clean.model").write_bytes(model_file)
-    for to_format, name in (
-        ("model_directory", "spiece.model"),
-        ("tf1", "30k-clean.model"),
-        ("huggingface", "spiece.model"),
-    ):
-        convert(source, tmp_path / to_format, f"--to_format={to_format}")
-        assert (tmp_path / to_format / name).read_bytes() == model_file
 
 
 @pytest.fixture
@@ -108,13 +88,8 @@ def test_the_tokenizer_is_found_where_the_official_archives_have_it(
     (tmp_path / vocabulary).unlink()
     convert(source, tmp_path / "bare")
     assert f"Found no tokenizer beside {source}" in capsys.readouterr().out
-
-
-def test_a_vocabulary_that_lies_elsewhere_is_none_of_the_checkpoint(
-    official, tmp_path, capsys
-):
-    source = official("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt")
-    convert(f"{source}/checkpoint", tmp_path / "out")
+    other = official("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt")
+    convert(f"{other}/checkpoint", tmp_path / "other")  # of something else
     assert "Found no tokenizer beside" in capsys.readouterr().out
 
 
@@ -139,36 +114,13 @@ def test_a_copy_keeps_head_and_task(tiny_config, tmp_path):
         assert own == copied
 
 
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("huggingface", "huggingface holds a model directory (or a Hugging Face mo"),
-        ("ram://b", "--to=ram://b is not on a disk"),
-    ],
-)
-def test_a_target_that_could_not_be_read_is_refused(
-    target, message, tiny_config, tmp_path, capsys
-):
+def test_a_target_that_could_not_be_read_is_refused(tiny_config, tmp_path, capsys):
     AlbertModel(tiny_config()).save_pretrained(tmp_path / "a")
-    convert(tmp_path / "a", tmp_path / "huggingface", "--to_format=huggingface")
-    to = target if "://" in target else tmp_path / target
-    with pytest.raises(SystemExit):
-        convert(tmp_path / "a", to, "--to_format=tf1")
-    assert message in capsys.readouterr().err
-    AlbertModel.from_pretrained(tmp_path / "a")
-
-
-def test_heads_of_other_tasks_are_not_those_of_pretraining(monkeypatch, tmp_path):
-    tensors = {"bert/embeddings/word_embeddings": 0, "cls/other/output_bias": 0}
-    opened = bundle.Bundle("squad", None, lambda: tensors)
-    monkeypatch.setattr(bundle, "open", lambda path: opened)
-    built = []
-
-    def build_model(model_class, *arguments):
-        built.append(model_class)
-        raise UserError("enough")
-
-    monkeypatch.setattr(bundle, "build_model", build_model)
-    with pytest.raises(SystemExit):
-        convert(tmp_path, tmp_path / "out")
-    assert built == [AlbertModel]
+    convert(tmp_path / "a", tmp_path / "b", "--to_format=huggingface")
+    for to, message in (
+        (tmp_path / "b", "b holds a model directory (or a Hugging Face mo"),
+        ("ram://b", "--to=ram://b is not on a disk"),
+    ):
+        with pytest.raises(SystemExit):
+            convert(tmp_path / "a", to, "--to_format=tf1")
+        assert message in capsys.readouterr().err

@@ -8,86 +8,79 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import albert_tf
+from albert_tf import bundle
 from albert_tf.cli.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 
+pytestmark = [pytest.mark.nightly, pytest.mark.slow]
 _SECONDS = 180
 
 
-def weights(directory):
-    model = albert_tf.AlbertForPreTraining.from_pretrained(directory)
-    return {name: v.numpy() for name, v in model.official_variables().items()}
+@pytest.fixture
+def trained(workers, flags, tmp_path):
+    """Trains alone and on two workers: the metrics of one, and the logs of both."""
+
+    def train(**changes):
+        alone = flags(output_dir=tmp_path / "alone", **changes)
+        metrics = pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
+        command = flags(distribution_strategy="multi_worker", **changes)
+        with workers("run_pretraining.py", command) as (processes, logs):
+            pass
+        assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
+        return metrics, [log.read_text() for log in logs]
+
+    return train
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_two_workers_equal_one(workers, flags, tmp_path):
+def state(folder):
+    """Reads the weights of a run, and what its last checkpoint hands on."""
+    reader = tf.train.load_checkpoint(str(folder / "checkpoints"))
+    names = [n for n in reader.get_variable_to_shape_map() if "memories" in n]
+    weights = bundle.open(folder).model().official_variables()
+    kept = {name: v.numpy() for name, v in weights.items() if "key/bias" not in name}
+    return {**kept, **{name: reader.get_tensor(name) for name in names}}
+
+
+def assert_equal(folder, atol):
+    expected, found = state(folder / "alone"), state(folder / "model")
+    assert expected.keys() == found.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
+    return found
+
+
+def test_two_workers_equal_one(trained, tmp_path):
     several = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
-    alone = flags(output_dir=tmp_path / "alone", **several)
-    expected = pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
-    command = flags(distribution_strategy="multi_worker", **several)
-    with workers("run_pretraining.py", command) as (processes, logs):
-        pass
-    assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
-
-    found = weights(tmp_path / "model")
-    for name, value in weights(tmp_path / "alone").items():
-        if "key/bias" not in name:  # its gradient is rounding noise
-            np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
+    expected, logs = trained(**several)
+    assert_equal(tmp_path, 1e-6)
     results = (tmp_path / "model" / "eval_results.txt").read_text()
     assert f"masked_lm_accuracy = {expected['masked_lm_accuracy']}" in results
     history = json.loads((tmp_path / "model" / "history.json").read_text())
     assert [entry["step"] for entry in history] == [0, 6]
-    assert "Held out" in logs[0].read_text()
-    assert "Held out" not in logs[1].read_text()
+    assert ["Held out" in log for log in logs] == [True, False]
 
 
-def carried(directory):
-    """The memories in the newest checkpoint of a run, and the model's weights."""
-    reader = tf.train.load_checkpoint(str(directory / "checkpoints"))
-    names = [n for n in reader.get_variable_to_shape_map() if "memories" in n]
-    model = albert_tf.XLNetLMHeadModel.from_pretrained(directory)
-    weights = {name: v.numpy() for name, v in model.official_variables().items()}
-    return {**weights, **{name: reader.get_tensor(name) for name in names}}
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_two_workers_carry_the_memory_of_one(
-    workers, flags, streams, material, tmp_path
-):
+def test_two_workers_carry_the_memory_of_one(trained, streams, material, tmp_path):
     config = json.loads((material / "xlnet.json").read_text())
     still = {**config, "dropout": 0.0, "dropatt": 0.0}  # replicas drop other entries
     (tmp_path / "still.json").write_text(json.dumps(still))
-    several = {
-        "objective": "permutation_lm",
-        "input_file": streams / "train.tfrecord",
-        "eval_file": None,
-        "albert_config_file": tmp_path / "still.json",
-        "train_batch_size": 8,
-        "num_train_steps": 4,
-        "iterations_per_loop": 2,
-    }
-    alone = flags(output_dir=tmp_path / "alone", **several)
-    pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
-    command = flags(distribution_strategy="multi_worker", **several)
-    with workers("run_pretraining.py", command) as (processes, logs):
-        pass
-    assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
-    expected, found = carried(tmp_path / "alone"), carried(tmp_path / "model")
-    assert expected.keys() == found.keys()
+    trained(
+        objective="permutation_lm",
+        input_file=streams / "train.tfrecord",
+        eval_file=None,
+        albert_config_file=tmp_path / "still.json",
+        train_batch_size=8,
+        num_train_steps=4,
+        iterations_per_loop=2,
+    )
+    found = assert_equal(tmp_path, 1e-5)
     [memories] = [value for name, value in found.items() if "memories" in name]
     assert memories.shape == (8, 1, 6, 8)
     assert np.abs(memories).max(axis=(1, 2, 3)).min() > 0  # of all rows
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
 def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
     command = flags(
         distribution_strategy="multi_worker", num_train_steps=1_000_000, eval_steps=4

@@ -12,14 +12,10 @@ from albert_tf.costs.device_peaks import tpu_peak
 @pytest.mark.parametrize(
     ("name", "half", "single"),
     [
-        ("NVIDIA H200", 989.4, 494.7),
         ("NVIDIA H100 80GB HBM3", 989.4, 494.7),
-        ("NVIDIA H100 NVL", 835.0, 417.0),
         ("NVIDIA H100 PCIe", 756.0, 378.0),
-        ("NVIDIA A100-SXM4-40GB", 312.0, 156.0),
         ("NVIDIA L4", 121.0, 60.0),
         ("NVIDIA L40S", 362.0, 183.0),
-        ("Tesla V100-SXM2-16GB", 125.0, 15.7),
         ("Tesla T4", 65.0, 8.1),
     ],
 )

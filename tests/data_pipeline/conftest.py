@@ -5,6 +5,7 @@ import hashlib
 import json
 import random
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.options import DataOptions
+from data_pipeline.records import dataset_info
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
@@ -50,15 +52,9 @@ def corpus_file(tmp_path_factory):
 @pytest.fixture(scope="session")
 def model_file(tmp_path_factory, corpus_file):
     """A SentencePiece model of the corpus."""
-    prefix = tmp_path_factory.mktemp("vocabulary") / "small"
-    train_tokenizer(
-        TokenizerOptions(
-            input_file=str(corpus_file),
-            output_prefix=str(prefix),
-            vocab_size=55,
-            like="official",
-        )
-    )
+    prefix = str(tmp_path_factory.mktemp("vocabulary") / "small")
+    named = {"input_file": str(corpus_file), "output_prefix": prefix}
+    train_tokenizer(TokenizerOptions(**named, vocab_size=55, like="official"))
     return f"{prefix}.model"
 
 
@@ -72,23 +68,42 @@ def options_in(corpus_file, model_file):
     """Makes options for a quick run whose data goes to a folder."""
 
     def make(folder, **changes):
-        values = {
-            "input_file": str(corpus_file),
-            "output_file": str(folder / "x.tfrecord"),
-            "spm_model_file": model_file,
-            "max_seq_length": 32,
-            "dupe_factor": 2,
-            "workers": 1,
-        }
-        return DataOptions(**{**values, **changes})
+        values = {"input_file": str(corpus_file), "spm_model_file": model_file}
+        values |= {"output_file": str(folder / "x.tfrecord"), "workers": 1}
+        return DataOptions(
+            **{**values, "max_seq_length": 32, "dupe_factor": 2, **changes}
+        )
 
     return make
+
+
+@pytest.fixture
+def out(tmp_path):
+    """The folder that `make_options` writes to."""
+    return tmp_path / "out"
 
 
 @pytest.fixture
 def make_options(options_in, out):
     """Makes options for a quick run; arguments change them."""
     return functools.partial(options_in, out)
+
+
+@pytest.fixture
+def create(make_options, out):
+    """Makes data in `out`: its `info`, `records` and `tokenizer`."""
+
+    def make(**changes):
+        options = make_options(**changes)
+        create_pretraining_data(options)
+        paths = sorted(out.glob("*.tfrecord"))
+        info = dataset_info.read(out)
+        records = [example for path in paths for example in _examples(path)]
+        return types.SimpleNamespace(
+            info=info, records=records, tokenizer=options.tokenizer
+        )
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -114,16 +129,11 @@ def make_dataset(made, tokenizer, tmp_path):
         folder = tmp_path / kind
         if not folder.exists():
             shutil.copytree(made(masking=kind, num_shards=2, dupe_factor=1), folder)
-        arguments = {
-            "input_file": f"{folder}/x-*",
-            "tokenizer": tokenizer,
-            "batch_size": 8,
-            "max_seq_length": 32,
-            "max_predictions_per_seq": 5,
-            "seed": 1,
-            "training": True,
-        }
-        return pretraining_dataset(**{**arguments, **changes})
+        arguments = {"input_file": f"{folder}/x-*", "tokenizer": tokenizer}
+        arguments |= {"max_seq_length": 32, "max_predictions_per_seq": 5, "seed": 1}
+        return pretraining_dataset(
+            **{**arguments, "batch_size": 8, "training": True, **changes}
+        )
 
     return make
 
@@ -134,40 +144,28 @@ def count():
     return lambda dataset: sum(len(batch["input_ids"]) for batch in dataset)
 
 
-@pytest.fixture
-def out(tmp_path):
-    """The folder that `make_options` writes to."""
-    return tmp_path / "out"
-
-
 @pytest.fixture(scope="session")
 def examples():
     """Yields the features of the records of a file: examples(path)."""
     return _examples
 
 
-@pytest.fixture(scope="session")
-def digests():
-    """Name to digest of the files in a folder: digests(folder)."""
-    return _digests
-
-
 def _examples(path):
     records = tf.data.TFRecordDataset(str(path), buffer_size=2**16)
     for record in records.as_numpy_iterator():
         features = tf.train.Example.FromString(record).features.feature
-        yield {
-            name: np.array(
-                feature.int64_list.value
-                or feature.float_list.value
-                or feature.bytes_list.value
-            )
-            for name, feature in features.items()
-        }
+        yield {name: np.array(_values(feature)) for name, feature in features.items()}
 
 
-def _digests(folder):
-    return {
+def _values(feature):
+    lists = (feature.int64_list, feature.float_list, feature.bytes_list)
+    return next((found.value for found in lists if found.value), [])
+
+
+@pytest.fixture(scope="session")
+def digests():
+    """Name to digest of the files in a folder: digests(folder)."""
+    return lambda folder: {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file()

@@ -1,12 +1,13 @@
-"""From text to files: the whole command, in small."""
+"""From text to files: the whole command, in small; it leaves nothing half-written."""
 
 import collections
 import dataclasses
 import hashlib
-import json
+import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline import create_pretraining_data as command
@@ -17,34 +18,28 @@ from data_pipeline.sequences.masking_options import MaskingOptions
 
 
 @pytest.mark.usefixtures("nothing_converted")
-def test_official_records(make_options, out, tokenizer, examples):
+def test_official_records(create):
     records._compiled_masking.cache_clear()  # so that this test traces it
-    counts = create_pretraining_data(make_options())["train"]
-    found = list(examples(out / "x.tfrecord"))
-    assert len(found) == counts["sequences"] > 100
+    data = create()
+    found = data.records
+    assert len(found) == data.info["counts"]["sequences"] > 100
     # The features and dtypes of the official input function.
+    long = ("input_ids", "input_mask", "segment_ids", "token_boundary")
+    short = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
     lengths = {name: len(values) for name, values in found[0].items()}
     assert lengths == {
-        "input_ids": 32,
-        "input_mask": 32,
-        "segment_ids": 32,
-        "token_boundary": 32,
-        "masked_lm_positions": 5,
-        "masked_lm_ids": 5,
-        "masked_lm_weights": 5,
+        **dict.fromkeys(long, 32),
+        **dict.fromkeys(short, 5),
         "next_sentence_labels": 1,
     }
     for example in found:
-        check_layout(example, tokenizer)
+        check_layout(example, data.tokenizer)
     predictions = [int(example["masked_lm_weights"].sum()) for example in found]
-    budgets = [budget(example) for example in found]
+    tokens = [int(example["input_mask"].sum()) for example in found]
+    budgets = [min(5, max(1, round(n * 0.15))) for n in tokens]
     # A budget is not used up where only longer words are left.
     assert all(n <= most for n, most in zip(predictions, budgets, strict=True))
     assert sum(predictions) > 0.9 * sum(budgets)
-
-
-def budget(example):
-    return min(5, max(1, round(int(example["input_mask"].sum()) * 0.15)))
 
 
 def check_layout(example, tokenizer):
@@ -68,7 +63,7 @@ def check_layout(example, tokenizer):
 
 def test_description(made, tokenizer, examples):
     out = made()
-    info = json.loads((out / "dataset_info.json").read_text())
+    info = dataset_info.read(out)
     found = list(examples(out / "x.tfrecord"))
     tokens = sum(int(example["input_mask"].sum()) for example in found)
     labels = [int(example["next_sentence_labels"][0]) for example in found]
@@ -86,64 +81,42 @@ def test_description(made, tokenizer, examples):
     assert (info["max_seq_length"], info["max_predictions_per_seq"]) == (32, 5)
     assert (info["kind"], info["masking"]["masked_lm_prob"]) == ("static", 0.15)
     data = (out / "x.tfrecord").read_bytes()
-    assert info["files"] == {
-        "x.tfrecord": {
-            "bytes": len(data),
-            "records": len(found),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
-    }
+    facts = {"bytes": len(data), "records": len(found)}
+    facts["sha256"] = hashlib.sha256(data).hexdigest()
+    assert info["files"] == {"x.tfrecord": facts}
     names = ["SHA256SUMS", "dataset_info.json", "x.tfrecord"]
     assert sorted(p.name for p in out.iterdir()) == names
 
 
-def test_flags_of_text_change_the_records(options_in, tmp_path):
-    variants = [
-        {},
-        {"random_seed": 1},
-        {"random_next_sentence": True},
-        {"word_boundaries": "spaces"},
-    ]
-    found = set()
-    for number, changes in enumerate(variants):
-        folder = tmp_path / str(number)
-        create_pretraining_data(options_in(folder, masking="dynamic", **changes))
-        found.add((folder / "x.tfrecord").read_bytes())
-    assert len(found) == len(variants)
+def test_flags_of_text_change_the_records(made):
+    changes = [{}, {"random_seed": 1}, {"random_next_sentence": True}]
+    folders = [made(masking="dynamic", **change) for change in changes]
+    assert len({(folder / "x.tfrecord").read_bytes() for folder in folders}) == 3
 
 
 def test_flags_of_the_mask_reach_it(make_options, tokenizer):
-    flags = {
-        "masked_lm_prob": 0.2,
-        "max_predictions_per_seq": 9,
-        "ngram": 2,
-        "favor_shorter_ngram": False,
-        "do_whole_word_mask": False,
-        "do_permutation": True,
-    }
+    flags = {"masked_lm_prob": 0.2, "max_predictions_per_seq": 9, "ngram": 2}
+    flags |= {"favor_shorter_ngram": False, "do_whole_word_mask": False}
+    flags["do_permutation"] = True
     expected = MaskingOptions.of(tokenizer, **flags)
     assert make_options(**flags).masking_options() == expected
     assert make_options(max_seq_length=64).masking_options().num_predictions == 10
 
 
-def test_dynamic_records_are_unmasked_and_cover_the_corpus(
-    make_options, out, tokenizer, corpus_file, examples
-):
-    options = make_options(masking="dynamic", dupe_factor=None, max_seq_length=512)
-    create_pretraining_data(options)
-    text = collections.Counter()
-    for example in examples(out / "x.tfrecord"):
+def test_dynamic_records_are_unmasked_and_cover_the_corpus(create, corpus_file):
+    data = create(masking="dynamic", dupe_factor=None, max_seq_length=512)
+    tokenizer, text = data.tokenizer, collections.Counter()
+    for example in data.records:
         ids = example["input_ids"]
         assert ids[example["segment_b_start"][0] - 1] == tokenizer.sep_id
         bits = np.unpackbits(np.frombuffer(example["word_starts"][0], np.uint8))
         assert bits[len(ids) :].sum() == 0
         text.update(ids.tolist())
-    special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id)
     assert text[tokenizer.mask_id] == 0
-    expected = collections.Counter()
-    for ids in tokenizer.encode_batch(corpus_file.read_text().splitlines()):
-        expected.update(ids)
-    assert sum(text[i] for i in special) == 3 * text[tokenizer.cls_id]
+    assert text[tokenizer.sep_id] == 2 * text[tokenizer.cls_id]
+    special = (tokenizer.cls_id, tokenizer.sep_id)
+    lines = tokenizer.encode_batch(corpus_file.read_text().splitlines())
+    expected = collections.Counter(i for ids in lines for i in ids)
     assert {i: n for i, n in text.items() if i not in special} == expected
 
 
@@ -152,16 +125,13 @@ def test_full_sentences(make_options, out, tokenizer, examples, lines):
     create_pretraining_data(options)
     for example in examples(out / "x.tfrecord"):
         ids = example["input_ids"]
-        assert ids[-1] == tokenizer.sep_id
-        assert ids[-2] != tokenizer.sep_id
+        assert ids[-1] == tokenizer.sep_id != ids[-2]
         assert example["segment_b_start"][0] == len(ids)
-    sentences = {"sentence_objective": "none", "break_sentences": True}
+    options = dataclasses.replace(options, break_sentences=True)
     with pytest.raises(UserError, match="other"):  # of these shards, of this folder
-        create_pretraining_data(dataclasses.replace(options, **sentences))
-    filled = dataclasses.replace(
-        options, **sentences, output_file=str(out / "filled" / "x.tfrecord")
-    )
-    create_pretraining_data(filled)
+        create_pretraining_data(options)
+    filled = str(out / "filled" / "x.tfrecord")
+    create_pretraining_data(dataclasses.replace(options, output_file=filled))
     infos = [dataset_info.read(folder) for folder in (out, out / "filled")]
     assert [info.get("break_sentences") for info in infos] == [None, True]
     rates = [info["counts"]["fill_rate"] for info in infos]
@@ -178,25 +148,18 @@ def test_full_sentences(make_options, out, tokenizer, examples, lines):
 def test_held_out_documents_are_apart(make_options, out, tmp_path):
     text = "\n\n".join(f"number {n} {n}\nsays {n} again" for n in range(1000, 1300))
     (tmp_path / "numbers.txt").write_text(text)
-    counts = create_pretraining_data(
-        make_options(
-            input_file=str(tmp_path / "numbers.txt"),
-            held_out_fraction=0.2,
-            num_shards=2,
-            masking="dynamic",
-            short_seq_prob=0.0,
-        )
-    )
-    assert counts["train"]["documents"] + counts["held_out"]["documents"] == 300
-    assert 30 < counts["held_out"]["documents"] < 90
-    assert counts["held_out"]["sequences"] == counts["held_out"]["documents"]
-    assert counts["train"]["sequences"] == 2 * counts["train"]["documents"]
-    assert sorted(p.name for p in (out / "held_out").iterdir()) == [
-        "SHA256SUMS",
-        "dataset_info.json",
-        "x-00000-of-00002.tfrecord",
-        "x-00001-of-00002.tfrecord",
-    ]
+    flags = {"masking": "dynamic", "short_seq_prob": 0.0, "num_shards": 2}
+    path = str(tmp_path / "numbers.txt")
+    options = make_options(input_file=path, held_out_fraction=0.2, **flags)
+    counts = create_pretraining_data(options)
+    train, held_out = counts["train"], counts["held_out"]
+    assert train["documents"] + held_out["documents"] == 300
+    assert 30 < held_out["documents"] < 90
+    assert held_out["sequences"] == held_out["documents"]
+    assert train["sequences"] == 2 * train["documents"]
+    shards = [f"x-0000{n}-of-00002.tfrecord" for n in (0, 1)]
+    names = sorted(path.name for path in (out / "held_out").iterdir())
+    assert names == ["SHA256SUMS", "dataset_info.json", *shards]
 
 
 def test_named_files(make_options, out, examples):
@@ -208,24 +171,15 @@ def test_named_files(make_options, out, examples):
             make_options(output_file=wrong, num_shards=shards).paths()
 
 
-def test_chinese_words_of_a_spaced_file(
-    make_options, out, tmp_path, examples, vocabulary
-):
+def test_chinese_words_of_a_spaced_file(create, tmp_path, vocabulary):
     pieces = vocabulary("我们在这里。")
     (tmp_path / "vocab.txt").write_text(pieces)
     (tmp_path / "zh.txt").write_text("我们 在 这里 。\n我们 这里 。\n")
-    create_pretraining_data(
-        make_options(
-            input_file=str(tmp_path / "zh.txt"),
-            spm_model_file=None,
-            vocab_file=str(tmp_path / "vocab.txt"),
-            word_boundaries="spaces",
-            masking="dynamic",
-        )
-    )
-    for example in examples(out / "x.tfrecord"):
+    files = {"input_file": str(tmp_path / "zh.txt"), "spm_model_file": None}
+    files["vocab_file"] = str(tmp_path / "vocab.txt")
+    inside = [pieces.split().index(character) for character in "们里"]
+    for example in create(**files, word_boundaries="spaces", masking="dynamic").records:
         starts = np.unpackbits(np.frombuffer(example["word_starts"][0], np.uint8))
-        inside = [pieces.split().index(character) for character in "们里"]
         expected = ~np.isin(example["input_ids"], inside)
         np.testing.assert_array_equal(starts[: len(expected)], expected)
 
@@ -233,13 +187,41 @@ def test_chinese_words_of_a_spaced_file(
 def test_official_command_line(make_options, out, monkeypatch):
     options = make_options()
     names = ("input_file", "output_file", "spm_model_file", "max_seq_length")
-    of_this = [f"--{name}={getattr(options, name)}" for name in names]
-    official = [
-        "--vocab_file=x",
-        "--input_file_mode=r",
-        "--dupe_factor=1",
-        "--workers=1",
-    ]
-    monkeypatch.setattr("sys.argv", ["create_pretraining_data", *of_this, *official])
+    flags = [f"--{name}={getattr(options, name)}" for name in names]
+    flags += ["--vocab_file=x", "--input_file_mode=r", "--dupe_factor=1", "--workers=1"]
+    monkeypatch.setattr("sys.argv", ["create_pretraining_data", *flags])
     command.main()
     assert (out / "x.tfrecord").exists()
+
+
+def test_existing_output_is_kept(make_options, made, out, digests):
+    shutil.copytree(made(), out)
+    with pytest.raises(UserError, match="already holds a data set"):
+        create_pretraining_data(make_options(random_seed=1))
+    assert digests(out) == digests(made())
+
+
+def test_full_disk_leaves_nothing_half_written(make_options, out, monkeypatch):
+    class FullDisk(tf.io.TFRecordWriter):
+        def write(self, record):
+            raise tf.errors.ResourceExhaustedError(None, None, "No space left")
+
+    monkeypatch.setattr(tf.io, "TFRecordWriter", FullDisk)
+    with pytest.raises(UserError, match="cannot be made: No space left"):
+        create_pretraining_data(make_options())
+    assert [p for p in out.rglob("*") if p.is_file()] == []
+
+
+def test_a_flag_without_effect_is_refused(make_options):
+    with pytest.raises(
+        UserError, match="--bi_data=True needs --objective=permutation_"
+    ):
+        make_options(bi_data=True).check()
+
+
+def test_text_without_a_pair(make_options, out, tmp_path):
+    (tmp_path / "blank.txt").write_text("a\n\na\n")
+    options = make_options(input_file=str(tmp_path / "blank.txt"), num_shards=2)
+    with pytest.raises(UserError, match="holds too little text to train on: 4 tok"):
+        create_pretraining_data(options)
+    assert list(out.iterdir()) == []

@@ -1,10 +1,17 @@
-"""Batches for training."""
+"""Batches for training, of data sets that fit."""
+
+import json
+import pathlib
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from data_pipeline import input_pipeline
 from data_pipeline.input_pipeline import pretraining_dataset
 
@@ -38,6 +45,23 @@ def test_features_and_masks_are_valid(make_dataset, tokenizer, kind):
 
 
 @pytest.mark.slow
+def test_each_epoch_has_orders_of_its_own(make_dataset, count, tmp_path, monkeypatch):
+    """Of the records, and of the two files."""
+
+    def epochs_of(number, **arguments):
+        arguments |= {"batch_size": 1}
+        size = count(make_dataset("static", training=False, **arguments))
+        batches = make_dataset("static", **arguments).take(number * size)
+        rows = [tuple(batch["masked_lm_ids"][0].numpy()) for batch in batches]
+        return [rows[i : i + size] for i in range(0, number * size, size)]
+
+    first, second = epochs_of(2, input_file=str(tmp_path / "static" / "x-00000*"))
+    assert sorted(first) == sorted(second) and first != second
+    monkeypatch.setattr(input_pipeline, "_SHUFFLE_BUFFER", 1)
+    assert len({tuple(rows) for rows in epochs_of(5)}) == 2
+
+
+@pytest.mark.slow
 def test_training_is_shuffled_seeded_and_endless(make_dataset):
     def batches(seed, number):
         dataset = make_dataset("dynamic", seed=seed).take(number)
@@ -47,35 +71,6 @@ def test_training_is_shuffled_seeded_and_endless(make_dataset):
     assert len(first) == 60
     np.testing.assert_array_equal(first[:9], again)
     assert not np.array_equal(first[:9], other)
-
-
-@pytest.fixture
-def epochs_of(make_dataset, count):
-    """Gives the sequences of each of some epochs, in order."""
-
-    def read(number, **arguments):
-        arguments |= {"batch_size": 1}
-        size = count(make_dataset("static", training=False, **arguments))
-        batches = make_dataset("static", **arguments).take(number * size)
-        rows = [tuple(batch["masked_lm_ids"][0].numpy().tolist()) for batch in batches]
-        return [rows[i : i + size] for i in range(0, number * size, size)]
-
-    return read
-
-
-@pytest.mark.slow
-def test_each_epoch_has_an_order_of_its_own(epochs_of, tmp_path):
-    one_file = str(tmp_path / "static" / "x-00000*")
-    first, second = epochs_of(2, input_file=one_file)
-    assert sorted(first) == sorted(second)
-    assert first != second
-
-
-@pytest.mark.slow
-def test_each_epoch_reads_the_files_in_an_order_of_its_own(epochs_of, monkeypatch):
-    monkeypatch.setattr(input_pipeline, "_SHUFFLE_BUFFER", 1)
-    orders = {tuple(rows) for rows in epochs_of(5)}
-    assert len(orders) == 2  # there are two files
 
 
 def test_evaluation_is_one_pass_in_order(count, make_dataset):
@@ -147,13 +142,6 @@ def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset, c
     assert not caplog.text
 
 
-def test_a_share_for_which_there_is_no_room(make_dataset):
-    """The greatest share that fits is said, if one does."""
-    with pytest.raises(UserError, match=r"^masked_lm_prob=0.4 .* 13 pred.* it to 0.17"):
-        make_dataset("dynamic", masked_lm_prob=0.4)
-    make_dataset("dynamic", masked_lm_prob=0.1718)
-
-
 @pytest.mark.slow
 def test_permuted_data_has_twice_the_predictions(made, tokenizer):
     folder = str(made(masking="dynamic", do_permutation=True))
@@ -165,15 +153,51 @@ def test_permuted_data_has_twice_the_predictions(made, tokenizer):
         pretraining_dataset(folder, tokenizer, 8, 32, 1, 1, True, masked_lm_prob=0.1)
 
 
-@pytest.mark.slow
-def test_mask_rate_of_dynamic_data_can_be_changed(make_dataset):
-    masked = [
-        tf.reduce_sum(next(iter(dataset))["masked_lm_weights"]).numpy()
-        for dataset in (
-            make_dataset("dynamic", max_predictions_per_seq=20),
-            make_dataset("dynamic", max_predictions_per_seq=20, masked_lm_prob=0.3),
-        )
-    ]
-    assert 1.8 < masked[1] / masked[0] < 2.2
-    with pytest.raises(UserError, match="make the data with .* --masking=dynamic"):
-        make_dataset("static", masked_lm_prob=0.3)
+def test_folders_are_searched_for_records(count, make_dataset, made, tmp_path):
+    folder = tmp_path / "brackets[1]"
+    shutil.copytree(made(num_shards=3, held_out_fraction=0.2), folder)
+    (folder / "x-9.tfrecord.incomplete").write_bytes(b"half")
+    info = json.loads((folder / "dataset_info.json").read_text())
+    for pattern in ("", "/*"):
+        dataset = make_dataset(input_file=f"{folder}{pattern}", training=False)
+        assert count(dataset) == info["counts"]["sequences"]
+    (folder / "old.tfrecord").write_bytes(b"of an earlier data set")
+    dataset = make_dataset(input_file=str(folder), training=False)
+    assert count(dataset) == info["counts"]["sequences"]
+
+
+def test_other_tokenizer_is_refused(make_dataset, model_file):
+    model = pathlib.Path(model_file).read_bytes()
+    accented = SentencePieceTokenizer(model, rules=TextRules(keep_accents=True))
+    with pytest.raises(UserError, match=r"=True\) than .*=True, keep_accents=True\);"):
+        make_dataset("static", tokenizer=accented)
+
+
+def test_data_without_a_segmentation_is_read_with_a_warning(
+    make_dataset, model_file, tmp_path, caplog
+):
+    tokenizer = load_tokenizer(model_file)
+    make_dataset("static", tokenizer=tokenizer)
+    assert "equally good" not in caplog.text
+    description = tmp_path / "static" / "dataset_info.json"
+    info = json.loads(description.read_text())
+    assert info["tokenizer"]["fingerprint"] == tokenizer.fingerprint()
+    info["tokenizer"]["fingerprint"] = tokenizer.earlier_fingerprint()
+    description.write_text(json.dumps(info))
+    (tmp_path / "static" / "SHA256SUMS").unlink()
+    make_dataset("static", tokenizer=tokenizer)
+    assert caplog.text.count("equally good sequences") == 1
+
+
+def test_each_data_set_has_to_fit(make_dataset, made, tmp_path):
+    make_dataset("static")
+    make_dataset("dynamic", masked_lm_prob=0.1718)
+    with pytest.raises(UserError, match="=0.4 of 32 .* 13 predictions.* it to 0.17"):
+        make_dataset("dynamic", masked_lm_prob=0.4)
+    cased = shutil.copytree(made(do_lower_case=False), tmp_path / "other")
+    for described in (True, False):
+        with pytest.raises(UserError, match="other was made with another tokenizer"):
+            make_dataset(input_file=f"{tmp_path}/static/x-*,{cased}")
+        if described:
+            (tmp_path / "static" / "dataset_info.json").unlink()
+            (tmp_path / "static" / "SHA256SUMS").unlink()

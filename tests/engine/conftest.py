@@ -63,6 +63,14 @@ def good_and_bad(rows):
     ]
 
 
+def dense(units, inputs, optimizer):
+    """Builds a dense layer whose weights are ones, and an optimizer for it."""
+    layer = keras.layers.Dense(units, kernel_initializer="ones")
+    layer.build((None, inputs))
+    optimizer.build(layer.trainable_variables)
+    return layer, optimizer
+
+
 class SquaredError(Objective):
     """The error of a number that a linear model predicts from the ids of a row."""
 
@@ -97,31 +105,26 @@ def make_linear_trainer(tmp_path):
     def make(
         steps,
         directory="run",
-        options=None,
         evaluator=None,
         make_optimizer=lambda: create_optimizer("adamw", 0.05, 100, 2),
-        **step,
+        **options,
     ):
         strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
         with strategy.scope():
             layer = keras.layers.Dense(1, kernel_initializer="ones")
             layer.build((None, TOKENS))
             optimizer = make_optimizer()
-        settings = trainer_options(tmp_path / directory, steps, options, **step)
+        settings = trainer_options(tmp_path / directory, steps, **options)
         return Trainer(layer, SquaredError(), optimizer, strategy, settings, evaluator)
 
     return make
 
 
-def trainer_options(directory, steps, options, **step):
+def trainer_options(directory, steps, **options):
+    named = {"output_dir": str(directory), "num_train_steps": steps}
     settings = {"iterations_per_loop": 2, "save_checkpoints_steps": 100}
     # XLA takes seconds to compile; that it changes nothing is tested by itself.
-    settings["use_xla"] = False
-    return TrainerOptions(
-        output_dir=str(directory),
-        num_train_steps=steps,
-        **{**settings, **step, **(options or {})},
-    )
+    return TrainerOptions(**{**named, **settings, "use_xla": False, **options})
 
 
 @pytest.fixture
@@ -133,39 +136,34 @@ def make_trainer(tmp_path):
         strategy=None,
         dropout=0.0,
         directory="run",
-        options=None,
         dtype="float32",
         evaluator=None,
         hidden_size=6,
         make_optimizer=lambda: create_optimizer("lamb", 0.05, 100, 2),
         objective="sop",
-        **step,
+        **options,
     ):
         strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
+        sizes = {
+            "embedding_size": 4,
+            "hidden_size": hidden_size,
+            "intermediate_size": 8,
+        }
         config = AlbertConfig(
-            vocab_size=VOCABULARY,
-            embedding_size=4,
-            hidden_size=hidden_size,
+            VOCABULARY,
+            **sizes,
             num_hidden_layers=1,
             num_attention_heads=2,
-            intermediate_size=8,
             max_position_embeddings=TOKENS,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
             initializer_range=0.3,
-        )
+        ).with_dropout(dropout)
         keras.utils.set_random_seed(3)
         with strategy.scope():
             model = AlbertForPreTraining(config, dtype=dtype)
             optimizer = make_optimizer()
-        return Trainer(
-            model,
-            PretrainingObjective(OBJECTIVES[objective]),
-            optimizer,
-            strategy,
-            trainer_options(tmp_path / directory, steps, options, **step),
-            evaluator,
-        )
+        settings = trainer_options(tmp_path / directory, steps, **options)
+        terms = PretrainingObjective(OBJECTIVES[objective])
+        return Trainer(model, terms, optimizer, strategy, settings, evaluator)
 
     return make
 

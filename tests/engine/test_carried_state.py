@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine.device_loop import Stage
-from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.objectives.base import Objective
 from albert_tf.optimizers import create_optimizer
+from tests.engine.conftest import trainer_options
 
 ROWS, STEPS = 4, 7
 
@@ -33,12 +33,8 @@ class RunningSum(Objective):
 
     def call_carrying(self, model, batch, training, dropout_seed):
         errors = model(batch["sums"])[:, 0] - batch["numbers"]
-        squares = tf.reduce_sum(tf.square(errors))
-        return (
-            {"square": squares},
-            {},
-            {"sums": batch["sums"] + batch["numbers"][:, None]},
-        )
+        sums = batch["sums"] + batch["numbers"][:, None]
+        return {"square": tf.reduce_sum(tf.square(errors))}, {}, {"sums": sums}
 
 
 def numbers():
@@ -78,13 +74,8 @@ def make(tmp_path, two_replicas):
         dataset = dataset.map(
             lambda batch: {k: tf.ensure_shape(v, [ROWS]) for k, v in batch.items()}
         )
-        options = TrainerOptions(
-            output_dir=str(tmp_path / folder),
-            num_train_steps=steps,
-            iterations_per_loop=2,
-            save_checkpoints_steps=save,
-            use_xla=False,
-        )
+        named = {"save_checkpoints_steps": save}
+        options = trainer_options(tmp_path / folder, steps, **named)
         built = Trainer(layer, RunningSum(), optimizer, strategy, options)
         return built, [Stage(dataset, steps, micro_batches)]
 
@@ -93,9 +84,8 @@ def make(tmp_path, two_replicas):
 
 def saved_sums(tmp_path, step, folder="run"):
     """Reads the sums in the checkpoint of a step."""
-    reader = tf.train.load_checkpoint(
-        str(tmp_path / folder / "checkpoints" / f"training-{step}")
-    )
+    place = tmp_path / folder / "checkpoints" / f"training-{step}"
+    reader = tf.train.load_checkpoint(str(place))
     (name,) = [n for n in reader.get_variable_to_shape_map() if "carried" in n]
     return reader.get_tensor(name)[:, 0]
 

@@ -36,13 +36,7 @@ def save(made, *steps):
 
 @pytest.mark.parametrize(
     ("contents", "writes"),
-    [
-        (None, False),
-        (None, True),
-        (b"", True),
-        (b"\x00\xff", False),
-        (b'model_checkpoint_path: "', True),
-    ],
+    [(None, True), (b"\x00\xff", False), (b'model_checkpoint_path: "', True)],
 )
 def test_a_lost_or_damaged_list_loses_no_checkpoint(
     checkpoints, tmp_path, contents, writes
@@ -98,14 +92,6 @@ def test_what_a_killed_save_leaves_is_removed(checkpoints, tmp_path):
     assert checkpointing.restore() == str(tmp_path / "training-2")
 
 
-def test_a_folder_that_cannot_be_written_is_an_os_error(checkpoints, tmp_path):
-    (tmp_path / "file").write_text("")
-    made = checkpoints(folder=tmp_path / "file" / "checkpoints")
-    with pytest.raises(OSError, match="file") as error:
-        save(made, 1)
-    assert error.value.strerror.startswith(str(tmp_path))
-
-
 @pytest.mark.slow
 def test_a_signal_during_the_last_save_is_obeyed_after_it(
     make_linear_trainer, batches, monkeypatch
@@ -129,10 +115,8 @@ def test_a_signal_during_the_last_save_is_obeyed_after_it(
 def test_no_checkpoint_is_saved_between_bad_steps(make_linear_trainer, good_and_bad):
     """They would replace the checkpoints from which a run that diverges can go on."""
     good, bad = good_and_bad
-    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
-    trainer = make_linear_trainer(
-        9, max_bad_steps=4, options={**options, "iterations_per_loop": 1}
-    )
+    often = {"save_checkpoints_steps": 1, "iterations_per_loop": 1}
+    trainer = make_linear_trainer(9, max_bad_steps=4, keep_checkpoint_max=2, **often)
     with pytest.raises(UserError, match="not finite in any step from 4 to 7.* delete"):
         trainer.train(good.take(3).concatenate(bad))
     folder = os.path.join(trainer.options.output_dir, "checkpoints")

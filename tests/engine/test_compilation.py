@@ -18,6 +18,7 @@ GPU = types.SimpleNamespace(
 )
 WITH_UNITS = "flags : fpu avx512_bf16 avx512f amx_bf16\n"
 WITHOUT_UNITS = "flags : fpu avx512_bf16x avx512f\n"
+MIRRORED = {"distribution_strategy": "mirrored"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,16 +46,6 @@ def processor(tmp_path, monkeypatch):
     compilation.bfloat16_units.cache_clear()
 
 
-def test_units_of_a_processor(processor, monkeypatch):
-    processor(WITH_UNITS)
-    assert compilation.bfloat16_units() == ("avx512_bf16", "amx_bf16")
-    processor(WITHOUT_UNITS)
-    assert compilation.bfloat16_units() == ()
-    monkeypatch.setattr(compilation, "_CPU_INFO", "/no/such/file")
-    compilation.bfloat16_units.cache_clear()
-    assert compilation.bfloat16_units() == ()
-
-
 @pytest.mark.parametrize(
     ("text", "gpus", "devices", "expected", "reason"),
     [
@@ -62,21 +53,9 @@ def test_units_of_a_processor(processor, monkeypatch):
         (WITHOUT_UNITS, [], {}, "float32", "has none of avx512_bf16"),
         (WITHOUT_UNITS, [], {"use_tpu": True}, "bfloat16", "TPUs"),
         (WITHOUT_UNITS, [(9, 0), (8, 0)], {}, "bfloat16", "8.0"),
-        (
-            WITHOUT_UNITS,
-            [(7, 5), (8, 6)],
-            {"distribution_strategy": "mirrored"},
-            "float16",
-            "7.5",
-        ),
+        (WITHOUT_UNITS, [(7, 5), (8, 6)], MIRRORED, "float16", "7.5"),
         (WITH_UNITS, [(6, 1)], {}, "float32", "6.1"),
-        (
-            WITHOUT_UNITS,
-            [(9, 0)],
-            {"distribution_strategy": "cpu"},
-            "float32",
-            "this processor",
-        ),
+        (WITHOUT_UNITS, [(9, 0)], {"distribution_strategy": "cpu"}, "float32", "this"),
     ],
 )
 def test_the_fastest_type_of_the_devices(
@@ -93,9 +72,6 @@ def test_the_fastest_type_of_the_devices(
         assert chosen(**devices) == expected
     assert f"--mixed_precision=auto takes {expected}: " in caplog.text
     assert reason in caplog.text
-
-
-def test_workers_are_told_the_type():
     with pytest.raises(UserError, match="workers must compute alike; name the type"):
         chosen(distribution_strategy="multi_worker")
 
@@ -119,18 +95,12 @@ def test_where_xla_is_slower(
     assert found == {"use_xla": expected, "xla_beside_products": not expected}
 
 
-@pytest.mark.parametrize(
-    ("text", "strategy", "dtype"),
-    [
-        (WITH_UNITS, CPU, "bfloat16"),
-        (WITHOUT_UNITS, GPU, "bfloat16"),
-        (WITHOUT_UNITS, CPU, "float32"),
-    ],
-)
-def test_slow_bfloat16_alone_is_named(text, strategy, dtype, processor, caplog):
-    processor(text)
-    compilation.warn_of_slow_bfloat16(strategy, dtype)
-    assert not caplog.text
+def test_slow_bfloat16_alone_is_named(processor, caplog):
+    processor(WITH_UNITS)
+    compilation.warn_of_slow_bfloat16(CPU, "bfloat16")
     processor(WITHOUT_UNITS)
+    compilation.warn_of_slow_bfloat16(GPU, "bfloat16")
+    compilation.warn_of_slow_bfloat16(CPU, "float32")
+    assert not caplog.text
     compilation.warn_of_slow_bfloat16(CPU, "bfloat16")
     assert "is slower than float32" in caplog.text

@@ -1,6 +1,5 @@
 """Steps whose loss compares all rows, divided among replicas and micro-batches."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,6 +12,7 @@ from albert_tf.engine.train_step import TrainStep
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.optimizers.moments import MomentsOptimizer
+from tests.engine.conftest import dense
 
 _ROWS, _LARGE = 8, 3 * 2**24  # numbers that float32 does not hold
 
@@ -69,10 +69,7 @@ def batch():
 def stepped(strategy, batch, micro_batches, use_xla=False, noise=0.0):
     """Returns the kernel after a step, and the metrics."""
     with strategy.scope():
-        layer = keras.layers.Dense(2, kernel_initializer="ones")
-        layer.build((None, 3))
-        optimizer = Descent(0.1, 0.0)
-        optimizer.build(layer.trainable_variables)
+        layer, optimizer = dense(2, 3, Descent(0.1, 0.0))
         options = TrainerOptions(
             output_dir="", num_train_steps=1, clip_norm=1e9, use_xla=use_xla
         )
@@ -88,67 +85,46 @@ def stepped(strategy, batch, micro_batches, use_xla=False, noise=0.0):
     return layer.kernel.numpy(), sums.numpy()[:2, 0] / sums.numpy()[:2, 1]
 
 
-@pytest.fixture
-def expected(batch):
+def whole_step(batch, noise=0.0):
+    """Computes the kernel after a step on all rows at once, and the metrics."""
     kernel = tf.ones([3, 2])
     with tf.GradientTape() as tape:
         tape.watch(kernel)
-        term = Rivals()
-        loss, metrics = term.sums(batch["inputs"] @ kernel, batch)
+        loss, metrics = Rivals().sums(batch["inputs"] @ kernel + noise, batch)
     gradient = tape.gradient(loss, kernel) / _ROWS
     share = metrics["share"][0] / 64
     return (kernel - 0.1 * gradient).numpy(), np.array([loss / _ROWS, share])
 
 
-@pytest.mark.parametrize("micro_batches", [1, 2])
+@pytest.mark.parametrize(
+    ("replicas", "micro_batches", "use_xla"),
+    [(2, 1, False), (2, 2, False), (1, 2, True)],
+)
 def test_the_gradients_are_those_of_the_whole_batch(
-    batch, expected, two_replicas, micro_batches
+    batch, two_replicas, replicas, micro_batches, use_xla
 ):
-    kernel, metrics = stepped(two_replicas, batch, micro_batches)
+    one = tf.distribute.OneDeviceStrategy("/cpu:0")
+    strategy = two_replicas if replicas == 2 else one
+    kernel, metrics = stepped(strategy, batch, micro_batches, use_xla)
+    expected = whole_step(batch)
     np.testing.assert_allclose(kernel, expected[0], rtol=1e-5)
     np.testing.assert_allclose(metrics, expected[1], rtol=1e-6)
-
-
-def test_compiled(batch, expected):
-    one = tf.distribute.OneDeviceStrategy("/cpu:0")
-    kernel, _ = stepped(one, batch, 2, use_xla=True)
-    np.testing.assert_allclose(kernel, expected[0], rtol=1e-5)
 
 
 def test_both_passes_of_a_part_have_one_dropout(batch):
     """The weights are those of a gradient by the very outputs that were compared."""
     one = tf.distribute.OneDeviceStrategy("/cpu:0")
     step = tf.constant(0, tf.int64)
-    seed = tf.random.experimental.stateless_fold_in([TrainerOptions.seed, 0], step)
-    seed = tf.random.experimental.stateless_fold_in(seed, 0)
-    noise = tf.concat(
-        [
-            tf.random.stateless_uniform(
-                [4, 2], tf.random.experimental.stateless_fold_in(seed, i)
-            )
-            for i in range(2)
-        ],
-        axis=0,
-    )
-    kernel = tf.ones([3, 2])
-    with tf.GradientTape() as tape:
-        tape.watch(kernel)
-        loss, _ = Rivals().sums(batch["inputs"] @ kernel + noise, batch)
-    expected = kernel - 0.1 / _ROWS * tape.gradient(loss, kernel)
+    fold_in = tf.random.experimental.stateless_fold_in
+    seed = fold_in(fold_in([TrainerOptions.seed, 0], step), 0)
+    noise = [tf.random.stateless_uniform([4, 2], fold_in(seed, i)) for i in range(2)]
     found, _ = stepped(one, batch, 2, noise=1.0)
+    expected, _ = whole_step(batch, tf.concat(noise, axis=0))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_others_are_summed(batch):
-    layer = keras.layers.Dense(2)
-    layer.build((None, 3))
-    optimizer = Descent(0.1, 0.0)
-    optimizer.build(layer.trainable_variables)
-    objective = Objective([Rivals()])
-    step = step_of(
-        layer,
-        objective,
-        optimizer,
-        TrainerOptions(output_dir="", num_train_steps=1, use_xla=False),
-    )
+def test_others_are_summed():
+    layer, optimizer = dense(2, 3, Descent(0.1, 0.0))
+    options = TrainerOptions(output_dir="", num_train_steps=1, use_xla=False)
+    step = step_of(layer, Objective([Rivals()]), optimizer, options)
     assert type(step) is TrainStep

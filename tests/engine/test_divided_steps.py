@@ -1,8 +1,5 @@
 """Steps of a linear model, divided among two replicas of two micro-batches each."""
 
-import functools
-
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,16 +9,10 @@ from albert_tf.engine.strategies import replica_rows
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.objectives.base import Objective
 from albert_tf.optimizers.moments import MomentsOptimizer
+from tests.engine.conftest import dense
 
 RATE, DECAY, MOMENTUM, CLIP_NORM = 0.1, 0.02, 0.9, 0.5
 STEPS = 2
-
-
-class Descent(MomentsOptimizer):
-    """Stochastic gradient descent: no moment at all."""
-
-    def direction(self, index, gradient, moments, step):
-        return gradient, {}
 
 
 class MomentumDescent(MomentsOptimizer):
@@ -70,24 +61,18 @@ def batch():
 def make_step(two_replicas):
     """Makes a `TrainStep` and a function that takes one step of 2 x 2 micro-batches."""
 
-    def make(optimizer_class, with_statistics=False):
+    def make():
         with two_replicas.scope():
-            layer = keras.layers.Dense(1, kernel_initializer="ones")
-            layer.build((None, 3))
-            optimizer = optimizer_class(RATE, DECAY)
-            optimizer.build(layer.trainable_variables)
+            layer, optimizer = dense(1, 3, MomentumDescent(RATE, DECAY))
             options = TrainerOptions(
                 output_dir="", num_train_steps=1, clip_norm=CLIP_NORM, use_xla=False
             )
             train_step = TrainStep(layer, SquaredError(), optimizer, options)
-        run = functools.partial(
-            train_step, micro_batches=2, with_statistics=with_statistics
-        )
 
         @tf.function
         def take(batch):
             rows = replica_rows(two_replicas, batch)
-            return two_replicas.run(run, (rows,))
+            return two_replicas.run(train_step, (rows,), {"micro_batches": 2})
 
         return train_step, lambda batch: take(
             {name: tf.constant(value) for name, value in batch.items()}
@@ -114,7 +99,7 @@ def reference(batch):
 
 
 def test_steps_equal_the_formulas(make_step, batch):
-    train_step, take = make_step(MomentumDescent)
+    train_step, take = make_step()
     for _ in range(STEPS):
         take(batch)
     weights, moments = reference(batch)
@@ -127,14 +112,3 @@ def test_steps_equal_the_formulas(make_step, batch):
     # No two micro-batches share a dropout seed: on two replicas, on one, in two steps.
     seeds = train_step.objective.seeds
     assert len(set(seeds)) == len(seeds) == 2 * 2 * STEPS
-
-
-def test_statistics_without_a_moment(make_step, batch, two_replicas):
-    _, take = make_step(Descent, with_statistics=True)
-    _, statistics = take(batch)
-    errors = batch["inputs"].sum(axis=1) - batch["targets"]  # all weights are 1
-    slopes = 2 * errors * batch["weights"] / batch["weights"].sum()
-    norms = [np.linalg.norm(batch["inputs"].T @ slopes), abs(slopes.sum())]
-    for found in two_replicas.experimental_local_results(statistics):
-        expected = [norms, [3**0.5, 0.0], [1.0, 1.0]]
-        np.testing.assert_allclose(found, expected, rtol=1e-5)

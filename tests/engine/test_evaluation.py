@@ -29,16 +29,10 @@ def test_accuracies_equal_a_count(make_trainer, rows):
     dataset = tf.data.Dataset.from_tensor_slices(rows).batch(16)
     results = trainer.evaluator.evaluate(dataset)
     np.testing.assert_allclose(results["masked_lm_accuracy"], right[masked].mean())
-    np.testing.assert_allclose(
-        results["sentence_order_accuracy"],
-        np.mean(order == rows["sentence_order_labels"]),
-    )
-
-
-def test_an_empty_data_set_is_an_error(make_trainer, rows):
-    dataset = tf.data.Dataset.from_tensor_slices(rows).take(0).batch(2)
+    right = np.mean(order == rows["sentence_order_labels"])
+    np.testing.assert_allclose(results["sentence_order_accuracy"], right)
     with pytest.raises(UserError, match="evaluation data set is empty"):
-        make_trainer(1).evaluator.evaluate(dataset)
+        trainer.evaluator.evaluate(dataset.take(0))
 
 
 def test_a_term_is_divided_by_its_weight_and_epsilon():

@@ -1,6 +1,5 @@
 """The loss scale of float16, and steps that are bad one after the other."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -33,64 +32,44 @@ GOOD, OVERFLOW, BAD = (True, True), (True, False), (False, False)
 
 def test_only_bad_steps_in_a_row_end_a_run(judge):
     guard = StepGuard(3, scales_loss=False)
-    assert judge(guard, [BAD, BAD, GOOD, OVERFLOW, BAD]) == [
-        (False, 1.0),
-        (False, 1.0),
-        (True, 0.0),
-        (False, 1.0),
-        (False, 1.0),
-    ]
+    bad, good = (False, 1.0), (True, 0.0)
+    found = judge(guard, [BAD, BAD, GOOD, OVERFLOW, BAD])
+    assert found == [bad, bad, good, bad, bad]
     assert guard.diverged_steps() is None
     # After the third, nothing counts any more.
-    assert judge(guard, [BAD, GOOD, BAD], first=5) == [(False, 1.0)] * 3
+    assert judge(guard, [BAD, GOOD, BAD], first=5) == [bad] * 3
     assert guard.diverged_steps() == (4, 6)
 
 
-@pytest.mark.parametrize("scales_loss", [False, True])
-def test_a_loss_that_is_not_finite_is_a_bad_step(judge, scales_loss):
-    """Its gradients may be finite: max(x, 0) of NaN has the gradient 0."""
-    guard = StepGuard(2, scales_loss)
-    (first, second) = judge(guard, [(False, True), (False, True)])
-    assert first[:2] == second[:2] == (False, 1.0)
-    assert guard.diverged_steps() == (1, 2)
-    if scales_loss:
-        assert float(guard.loss_scale) == 2.0**15
-        assert int(guard.state["good_steps"]) == 0
-
-
-def test_an_overflow_halves_the_scale_and_is_not_divergence(judge):
+@pytest.mark.parametrize(
+    ("scale", "verdicts", "judged", "after", "diverged"),
+    [
+        # An overflow halves the scale, and is divergence at the least one alone.
+        (8.0, [OVERFLOW] * 2, [(False, 0.0, 1.0, 8.0), (False, 0.0, 1.0, 4.0)], 2.0, 0),
+        (1.0, [OVERFLOW] * 2, [(False, 1.0, 0.0, 1.0)] * 2, 1.0, (1, 2)),
+        # Gradients of a bad loss may be finite: max(x, 0) of NaN has the gradient 0.
+        (8.0, [(False, True)] * 2, [(False, 1.0, 0.0, 8.0)] * 2, 8.0, (1, 2)),
+        (8.0, [BAD, BAD], [(False, 1.0, 0.0, 8.0)] * 2, 8.0, (1, 2)),
+        (8.0, [GOOD], [(True, 0.0, 0.0, 8.0)], 8.0, 0),
+    ],
+)
+def test_the_scale_of_losses(judge, scale, verdicts, judged, after, diverged):
     guard = StepGuard(2, scales_loss=True)
     assert float(guard.loss_scale) == 2.0**15
-    judged = judge(guard, [OVERFLOW, OVERFLOW, OVERFLOW, GOOD])
-    assert judged == [
-        (False, 0.0, 1.0, 2.0**15),
-        (False, 0.0, 1.0, 2.0**14),
-        (False, 0.0, 1.0, 2.0**13),
-        (True, 0.0, 0.0, 2.0**12),
-    ]
-    assert guard.diverged_steps() is None
+    guard.state["loss_scale"].assign(scale)
+    assert judge(guard, verdicts) == judged
+    assert float(guard.loss_scale) == after
+    assert guard.diverged_steps() == (diverged or None)
 
 
 def test_the_scale_doubles_after_2000_good_steps(judge):
     guard = StepGuard(2, scales_loss=True)
     judge(guard, [OVERFLOW])
     guard.state["good_steps"].assign(1998)
-    judge(guard, [GOOD])
-    assert float(guard.loss_scale) == 2.0**14
-    judge(guard, [GOOD])
-    assert float(guard.loss_scale) == 2.0**15
+    for scale in (2.0**14, 2.0**15):
+        judge(guard, [GOOD])
+        assert float(guard.loss_scale) == scale
     assert int(guard.state["good_steps"]) == 0
-
-
-def test_a_loss_that_is_not_finite_is_divergence_at_any_scale(judge):
-    guard = StepGuard(2, scales_loss=True)
-    judge(guard, [BAD, BAD])
-    assert guard.diverged_steps() == (1, 2)
-    guard = StepGuard(2, scales_loss=True)
-    guard.state["loss_scale"].assign(1.0)
-    judge(guard, [OVERFLOW, OVERFLOW])
-    assert guard.diverged_steps() == (1, 2)
-    np.testing.assert_array_equal(guard.loss_scale, 1.0)
 
 
 def test_the_names_in_checkpoints_stay(tmp_path):

@@ -21,18 +21,6 @@ def assert_equal(actual, expected, tolerance=1e-6):
 
 
 @pytest.mark.slow
-def test_divided_steps_are_the_same(make_trainer, batches, weights, two_replicas):
-    plain = make_trainer(STEPS, directory="plain")
-    plain.train(batches())
-    divided = make_trainer(STEPS, two_replicas, directory="divided")
-    divided.train([Stage(batches(), STEPS, 2)])
-    assert_equal(weights(divided), weights(plain))
-    for variable in divided.model.trainable_variables:
-        first, second = variable.value.values
-        np.testing.assert_array_equal(first.numpy(), second.numpy())
-
-
-@pytest.mark.slow
 def test_compiled_steps_are_the_same(make_linear_trainer, batches):
     found = []
     for way in ({}, {"use_xla": True}, {"xla_beside_products": True}):

@@ -41,6 +41,8 @@ def test_a_folder_is_free_again_after_the_run(tmp_path):
             with folder_lock(tmp_path), folder_lock(f"{tmp_path}/"):  # its own
                 other_thread.submit(takes_it).result()
     assert not list(tmp_path.iterdir())
+    with folder_lock("ram://folder"), folder_lock("ram://folder"):  # buckets have none
+        pass
 
 
 def test_a_planted_link_is_not_followed(tmp_path):
@@ -51,8 +53,3 @@ def test_a_planted_link_is_not_followed(tmp_path):
     with folder_lock(folder):
         assert not (folder / ".lock").is_symlink()
     assert (tmp_path / "victim").read_text() == "precious"
-
-
-def test_a_bucket_has_no_lock():
-    with folder_lock("ram://folder"), folder_lock("ram://folder"):
-        pass

@@ -82,9 +82,8 @@ def test_every_kind_of_value(write):
 
 
 def test_columns_of_one_name_are_refused(tmp_path):
-    table = pa.Table.from_arrays(
-        [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], ["text", "x", "x"]
-    )
+    arrays = [pa.array([letter]) for letter in "abc"]
+    table = pa.Table.from_arrays(arrays, ["text", "x", "x"])
     path = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(table, path)
     message = "a.parquet has 2 columns 'x'; give each its own name"
@@ -96,9 +95,7 @@ def test_columns_of_one_name_are_refused(tmp_path):
     assert document.segments == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("row_group_size", "num_shares"), [(999, 7), (999, 50), (10**6, 2)]
-)
+@pytest.mark.parametrize(("row_group_size", "num_shares"), [(999, 50), (10**6, 2)])
 def test_shares_of_a_corpus_are_a_partition(write, num_shares, row_group_size):
     path = write(_ROWS, row_group_size=row_group_size)
     shares = [documents(path, share, num_shares) for share in range(num_shares)]
@@ -110,40 +107,25 @@ def test_shares_of_a_corpus_are_a_partition(write, num_shares, row_group_size):
     assert max(sizes) - min(sizes) <= 2
 
 
-def test_a_corpus_of_another_name_and_column(write):
-    path = write([{"body": "One.\n\nTwo."}], "a.data")
-    found, _ = documents(path, input_format="parquet", text_field="body")
-    assert [d.segments for d in found] == [["One.", "Two."]]
-    with pytest.raises(UserError, match="no column 'text', expected one of body"):
-        documents(path, input_format="parquet")
-
-
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        (
-            {"text": ["a", None]},
-            "row 2: (expected a text in|column) 'text'.* (None|null)",
-        ),
-        ({"text": _NOT_UTF8}, "row 1: the row cannot be read .'utf-8' codec"),
+        (["a", None, "c"], "row 2: (expected a text in|column) 'text'.* (None|null)"),
+        (_NOT_UTF8, "row 1: the row cannot be read .'utf-8' codec"),
     ],
 )
 def test_rows_without_text_are_named(write, rows, problem):
-    path = write(rows)
+    path = write({"text": rows})
     with pytest.raises(UserError, match=problem):
         read_table(path, Columns("text"))
     with pytest.raises(UserError, match=problem):
         documents(path)
-
-
-def test_bad_rows_of_a_table_are_left_out(write):
-    path = write({"text": ["a", None, "c"]})
-    table = read_table(path, Columns("text"), skip_bad_rows=True)
-    assert (table.texts, table.rows.tolist(), table.num_skipped) == (
-        ["a", "c"],
-        [0, 2],
-        1,
-    )
+    with pytest.raises(UserError, match="no column 'body', expected one of text"):
+        documents(path, text_field="body")
+    if len(rows) > 1:
+        table = read_table(path, Columns("text"), skip_bad_rows=True)
+        assert (table.texts, table.rows.tolist()) == (["a", "c"], [0, 2])
+        assert table.num_skipped == 1
 
 
 @pytest.mark.parametrize("damaged", ["cut", "in the middle"])

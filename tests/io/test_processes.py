@@ -136,6 +136,11 @@ def test_other_threads_start_processes_as_well(handled):
     thread.start()
     thread.join()
     assert answers == [(3, 1), (2, 1)]
+    with (
+        pytest.raises(ZeroDivisionError),
+        processes.calls_in_processes(pow, [(0, -1)], 1) as futures,
+    ):
+        futures[0].result()
 
 
 def test_an_exception_ends_busy_workers():
@@ -147,11 +152,3 @@ def test_an_exception_ends_busy_workers():
         assert len(set(multiprocessing.active_children()) - others) == 2
         raise KeyError
     wait_until(lambda: not set(multiprocessing.active_children()) - others)
-
-
-def test_the_exception_of_a_call_reaches_the_caller():
-    with (
-        pytest.raises(ZeroDivisionError),
-        processes.calls_in_processes(pow, [(0, -1)], 1) as futures,
-    ):
-        futures[0].result()

@@ -74,17 +74,7 @@ _BODY = """Error executing an HTTP request: HTTP response code 401 with body '{
             "does not have storage.objects.get access.), when reading metadata of "
             "gs://b/x.json.",
         ),
-        (
-            "Could not resolve host: www.googleapis.com\n\t when reading gs://b/",
-            "gs://b/x.json",
-            "gs://b/x.json: Could not resolve host: www.googleapis.com, when reading "
-            "gs://b/.",
-        ),
-        (
-            "gs://b/x.json does not exist",
-            "gs://b/x.json",
-            "gs://b/x.json does not exist.",
-        ),
+        ("gs://b/x does not exist", "gs://b/x", "gs://b/x does not exist."),
         ("Out of quota\nmore", "gs://b/x.json", "gs://b/x.json: Out of quota."),
     ],
 )

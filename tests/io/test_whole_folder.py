@@ -43,7 +43,9 @@ def folder(tmp_path):
     return tmp_path / "model"
 
 
-def test_what_is_replaced_goes_and_what_is_not_stays(folder):
+@pytest.mark.parametrize("remote", [False, True])
+def test_what_is_replaced_goes_and_what_is_not_stays(folder, monkeypatch, remote):
+    monkeypatch.setattr(storage, "is_remote", lambda path: remote)
     replace(folder)
     require_whole(folder)
     checksums.check_folder(folder)
@@ -121,11 +123,3 @@ def test_lines_on_other_folders_are_not_missed(folder):
     require_whole(folder)
     replace(folder)
     assert set(lines) < set((folder / "SHA256SUMS").read_text().splitlines(True))
-
-
-def test_in_a_bucket(monkeypatch, folder):
-    monkeypatch.setattr(storage, "is_remote", lambda path: True)
-    replace(folder)
-    assert contents(folder) == {**NEW, "mine": "0"}
-    assert sorted(checksums.read(folder)) == ["b", "c", "history"]
-    checksums.check_folder(folder)

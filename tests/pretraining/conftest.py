@@ -9,6 +9,7 @@ from tensorflow.python.framework.config import disable_op_determinism
 from albert_tf.cli.command_line import parse
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.pretraining import run as command
+from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import load_tokenizer
@@ -40,6 +41,12 @@ def run(settings):
 def tokenizer(material):
     """The tokenizer of the records."""
     return load_tokenizer(material / "vocab.model")
+
+
+@pytest.fixture
+def data_of(settings, tokenizer):
+    """Makes the data of a run with changed flags."""
+    return lambda **changes: PretrainingData(settings(**changes), tokenizer)
 
 
 @pytest.fixture
@@ -83,20 +90,3 @@ def batches_read(reading_only):
     """The ids of the batches that the runs of a test read, none of which trains."""
     with reading_only() as batches:
         yield batches
-
-
-@pytest.fixture
-def killed_after(tmp_path):
-    """Takes the checkpoints after a step away: the run of `flags` ended before them."""
-
-    def remove(step):
-        later = [
-            path
-            for path in (tmp_path / "model" / "checkpoints").glob("training-*.*")
-            if int(path.stem.rpartition("-")[2]) > step
-        ]
-        assert later
-        for path in later:
-            path.unlink()
-
-    return remove

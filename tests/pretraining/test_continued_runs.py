@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 import albert_tf
@@ -11,17 +12,15 @@ from albert_tf.engine.resumption import check_identity
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.pretraining import run as command
-from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import DataOptions
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
+from tests.corpus import make_records
 
 
 @pytest.fixture
 def files(material, tmp_path):
     """Copies of the vocabulary, the configuration and the data, to be changed."""
-    files = tmp_path / "files"
-    shutil.copytree(material / "data", files / "data")
+    files = shutil.copytree(material / "data", tmp_path / "files" / "data").parent
     for name in ("corpus.txt", "vocab.model", "config.json"):
         shutil.copy(material / name, files / name)
     return files
@@ -30,28 +29,19 @@ def files(material, tmp_path):
 @pytest.fixture
 def changed(settings, files):
     """Makes the settings of a run on the copies."""
-
-    def make(**changes):
-        values = {
-            "input_file": files / "data" / "train.tfrecord",
-            "eval_file": None,
-            "spm_model_file": files / "vocab.model",
-            "albert_config_file": files / "config.json",
-        }
-        return settings(**{**values, **changes})
-
-    return make
+    values = {
+        "input_file": files / "data" / "train.tfrecord",
+        "eval_file": None,
+        "spm_model_file": files / "vocab.model",
+        "albert_config_file": files / "config.json",
+    }
+    return lambda **changes: settings(**{**values, **changes})
 
 
 @pytest.fixture
 def identity(changed):
     """Builds a run, which is not trained; returns its identity."""
-
-    def make(**changes):
-        *_, trainer = command._prepare(changed(**changes))
-        return trainer.options.identity
-
-    return make
+    return lambda **changes: command._prepare(changed(**changes))[-1].options.identity
 
 
 @pytest.fixture
@@ -64,16 +54,7 @@ def continued(identity):
 def make_data(files, **changes):
     """Another data set under the same name."""
     shutil.rmtree(files / "data")
-    create_pretraining_data(
-        DataOptions(
-            input_file=str(files / "corpus.txt"),
-            output_file=str(files / "data" / "train.tfrecord"),
-            spm_model_file=str(files / "vocab.model"),
-            dupe_factor=1,
-            workers=1,
-            **{"max_seq_length": 16, "max_predictions_per_seq": 3, **changes},
-        )
-    )
+    make_records(files, "data", **changes)
 
 
 @pytest.mark.slow
@@ -84,9 +65,8 @@ def test_another_vocabulary_of_the_same_size(continued, files):
     named = {"input_file": corpus, "output_prefix": str(files / "vocab")}
     train_tokenizer(TokenizerOptions(**named, vocab_size=36, like="official"))
     make_data(files)
-    for changes in ({}, {"restart_data": True}):
-        with pytest.raises(UserError, match="The fingerprint of the vocabulary .* is "):
-            continued(**changes)
+    with pytest.raises(UserError, match="The fingerprint of the vocabulary .* is "):
+        continued(restart_data=True)
 
 
 def test_the_same_content_by_other_paths(continued, files, monkeypatch):
@@ -116,15 +96,10 @@ def test_another_start_model(identity, files):
 def test_another_configuration_of_equal_shapes(continued, files):
     path = files / "config.json"
     known = json.loads(path.read_text())
-    for field, value, before in (
-        ("num_hidden_layers", 2, 1),
-        ("num_attention_heads", 4, 2),
-        ("hidden_act", "relu", "gelu"),
-    ):
-        path.write_text(json.dumps({**known, field: value}))
-        message = f"{field} in .*config.json is {value}, but the run in out has "
-        with pytest.raises(UserError, match=f"{message}{before};"):
-            continued(restart_data=True)
+    path.write_text(json.dumps({**known, "num_attention_heads": 4}))
+    message = "num_attention_heads in .*config.json is 4, but the run in out has 2;"
+    with pytest.raises(UserError, match=message):
+        continued(restart_data=True)
     path.write_text(json.dumps({**known, "hidden_dropout_prob": 0.1}))
     continued()  # dropout may change
 
@@ -150,13 +125,28 @@ def test_other_flags(continued, changes, message):
 def test_a_run_is_refused_before_its_checkpoint_is_restored(changed, files):
     """Its checkpoint has a place in the data for each stage, and is not damaged."""
 
-    def run(steps, **changes):
-        command.pretrain(changed(num_train_steps=steps, **changes))
-
-    run(1)
-    phases = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
-    with pytest.raises(UserError, match="The batch of each .* --first_phase_.* pass"):
-        run(2, **phases)
+    command.pretrain(changed(num_train_steps=1))
     make_data(files, random_seed=7)
     with pytest.raises(UserError, match="The digest of the files of .* --restart_data"):
-        run(2)
+        command.pretrain(changed(num_train_steps=2))
+
+
+@pytest.mark.slow
+def test_data_that_was_moved(run, material, tmp_path, lines, batches_read):
+    def go_on(steps, folder="data", **changes):
+        changes |= {"input_file": tmp_path / folder / "train*", "eval_file": None}
+        run(num_train_steps=steps, **changes)
+
+    data = shutil.copytree(material / "data", tmp_path / "data")
+    go_on(2)
+    data.rename(tmp_path / "moved")
+    with pytest.raises(UserError, match="No checkpoint in .* with --restart_data if"):
+        go_on(3, "moved")
+    go_on(3, "moved", restart_data=True)
+    go_on(4, "moved")  # The data are those of the run, from then on.
+    steps = [line for line in lines if line.startswith("Continuing")]
+    assert [line.split()[3] for line in steps] == ["2", "3"]
+    first, second, again, after = batches_read
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(after, second)

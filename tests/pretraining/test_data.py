@@ -1,5 +1,6 @@
-"""Training and held-out data of a pretraining run must go together."""
+"""Data of a run: training and held-out data go together; shares that are predicted."""
 
+import itertools
 import json
 import shutil
 
@@ -8,15 +9,8 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
-from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.run import _prepare
-
-
-@pytest.fixture
-def data_of(settings, tokenizer):
-    """Makes the data of a run with changed flags."""
-    return lambda **changes: PretrainingData(settings(**changes), tokenizer)
 
 
 @pytest.fixture
@@ -52,15 +46,6 @@ def with_number(name, value):
     return change
 
 
-def change_info(folder, change):
-    """Changes what describes data, in place."""
-    path = folder / "dataset_info.json"
-    info = json.loads(path.read_text())
-    change(info)
-    path.write_text(json.dumps(info))
-    (folder / "SHA256SUMS").unlink(missing_ok=True)
-
-
 @pytest.fixture
 def held_out_for(material, tmp_path):
     """Copies held-out data, described as made for another objective; None: not."""
@@ -68,9 +53,12 @@ def held_out_for(material, tmp_path):
     def make(objective):
         folder = tmp_path / f"for_{objective}"
         shutil.copytree(material / "data" / "held_out", folder)
-        change_info(folder, lambda info: info.update(sentence_objective=objective))
+        (folder / "SHA256SUMS").unlink()
+        path = folder / "dataset_info.json"
+        info = {**json.loads(path.read_text()), "sentence_objective": objective}
+        path.write_text(json.dumps(info))
         if objective is None:
-            (folder / "dataset_info.json").unlink()
+            path.unlink()
         return folder / "*.tfrecord"
 
     return make
@@ -92,37 +80,30 @@ def test_the_damaged_file_of_several_is_named(material, tmp_path):
     damaged = bytearray((tmp_path / "more" / "train.tfrecord").read_bytes())
     damaged[-20] ^= 1
     (tmp_path / "more" / "train.tfrecord").write_bytes(damaged)
-    with (
-        pytest.raises(UserError, match=f"^{paths[1]} has another SHA-256 than"),
-        naming_unreadable(",".join(paths)),
-    ):
+    named = pytest.raises(UserError, match=f"^{paths[1]} has another SHA-256 than")
+    with named, naming_unreadable(",".join(paths)):
         list(tf.data.TFRecordDataset(paths))
 
 
-def test_replaced_tokens_learn_no_sentences(data_of, held_out_for):
-    """So held-out data may have been made for any of them."""
-    data_of(objective="replaced_tokens", eval_file=held_out_for("none")).check()
-
-
-@pytest.mark.parametrize("objective", ["none", "nsp"])
+@pytest.mark.parametrize("objective", ["none", "nsp", None])
 def test_held_out_data_for_another_objective(data_of, held_out_for, objective):
     """Its sentence labels mean something else, or nothing."""
     held_out = held_out_for(objective)
+    data_of(eval_file=held_out, sentence_objective="none").check()
+    data_of(eval_file=held_out, objective="replaced_tokens").check()
+    if objective is None:  # nobody described it
+        data_of(eval_file=held_out).check()
+        return
     message = f"{held_out} was made with --sentence_objective={objective}, but the "
     with pytest.raises(UserError) as error:
         data_of(eval_file=held_out).check()
     assert f"--eval_file={message}training data with sop;" in str(error.value)
-    data_of(eval_file=held_out, sentence_objective="none").check()
     compared = data_of(eval_file=held_out, eval_any_objective=True)
     if objective == "nsp":
         compared.check()
         return
     with pytest.raises(UserError, match="none, but the training data with sop"):
         compared.check()
-
-
-def test_held_out_data_that_nobody_described(data_of, held_out_for):
-    data_of(eval_file=held_out_for(None)).check()
 
 
 def test_sentence_pairs_do_not_evaluate_a_masked_lm(data_of, dynamic):
@@ -155,12 +136,7 @@ def test_the_mask_rate_of_held_out_data(data_of, dynamic):
     held_out = dynamic / "held_out" / "*.tfrecord"
     few, many = (masked(eval_file=held_out, masked_lm_prob=p) for p in (0.05, 0.3))
     falling = {"masked_lm_prob": 0.3, "final_masked_lm_prob": 0.05}
-    assert (
-        few
-        == many
-        == masked(eval_file=held_out)
-        == masked(eval_file=held_out, **falling)
-    )
+    assert few == many == masked(eval_file=held_out, **falling)
 
 
 @pytest.mark.slow
@@ -172,15 +148,12 @@ def test_an_id_out_of_range_behind_the_first_batch_is_an_error(run, official):
         run(input_file=data, eval_file=None, num_train_steps=1, eval_batch_size=4)
 
 
-def test_held_out_numbers_out_of_range_are_an_error(data_of, official):
+def test_records_that_cannot_be_are_an_error(data_of, official):
+    """TensorFlow's error quotes bytes, and is a `UnicodeDecodeError` for them."""
     held_out = official(1, with_number("segment_ids", 7))
     message = f"{held_out} holds segment_ids of 7, expected 0 to 1; a file is damaged"
     with pytest.raises(UserError, match=message):
         data_of(eval_file=held_out).check()
-
-
-def test_a_record_that_is_no_example(data_of, official):
-    """TensorFlow's error quotes its bytes, and is a `UnicodeDecodeError` for them."""
     data = official(2, lambda _: b"\xff no example")
     message = f"{data} holds a record that is not an example;"
     with pytest.raises(UserError, match=message):
@@ -194,27 +167,11 @@ def test_checksums_are_compared_on_request(data_of, material, tmp_path):
         "eval_file": folder / "held_out" / "*.tfrecord",
     }
     for changed in (folder / "held_out", folder):
-        (whole,) = json.loads((changed / "dataset_info.json").read_text())["files"]
-        other = {"sha256": "0" * 64}
-        change_info(changed, lambda info, n=whole, o=other: info["files"][n].update(o))
-        data_of(**files).check()
-        with pytest.raises(UserError, match=f"{changed}/{whole} has another SHA"):
+        (path,) = changed.glob("*.tfrecord")
+        data = path.read_bytes()
+        path.write_bytes(data[:-30] + bytes([data[-30] ^ 1]) + data[-29:])
+        with pytest.raises(UserError, match=f"{path} has another SHA"):
             data_of(verify_data=True, **files).check()
-
-
-def _with_another_file(name):
-    def change(info):
-        info["files"][name] = info["files"]["train.tfrecord"]
-
-    return change
-
-
-def test_data_that_lost_a_file_is_not_trained_on(data_of, material, tmp_path):
-    """Under a pattern that still matches others."""
-    folder = shutil.copytree(material / "data", tmp_path / "data")
-    change_info(folder, _with_another_file("train-2.tfrecord"))
-    with pytest.raises(UserError, match="lists train-2.tfrecord, which is missing"):
-        data_of(input_file=folder / "train*.tfrecord")
 
 
 def test_training_data_are_not_called_held_out(settings, data_of, caplog):
@@ -225,15 +182,61 @@ def test_training_data_are_not_called_held_out(settings, data_of, caplog):
     assert "evaluates on the training data" in caplog.text
 
 
-def test_data_is_known_by_its_files(data_of, material, tmp_path):
-    """Earlier versions knew it by what the descriptions say of all files."""
-    folder = shutil.copytree(material / "data", tmp_path / "data")
-    digest, earlier = data_of(input_file=folder).digests()
-    assert digest == earlier == data_of().digests()[0]
-    shutil.copy(folder / "train.tfrecord", folder / "more.tfrecord")
-    change_info(folder, _with_another_file("more.tfrecord"))
-    files = folder / "more.tfrecord", folder / "train.tfrecord"
-    names = (folder, files[0], f"{files[1]},{files[0]}")
-    found = [data_of(input_file=name).digests() for name in names]
-    assert len({digest for digest, _ in found}) == 3
-    assert len({earlier for _, earlier in found}) == 1
+@pytest.mark.slow
+def test_mask_rate(data_of, dynamic):
+    masked = []
+    for rate in (0.05, 0.2):  # one of 16 tokens, and three
+        data = data_of(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
+        (stage,) = data.stages()
+        batches = itertools.islice(stage.dataset, 8)
+        masked.append(sum(b["masked_lm_weights"].numpy().sum() for b in batches))
+    assert masked[1] > 1.5 * masked[0]
+    with pytest.raises(UserError, match=" final_masked_lm_prob=0.2 comes too late"):
+        data_of(masked_lm_prob=0.1, final_masked_lm_prob=0.2).stages()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flag", ["masked_lm_prob", "final_masked_lm_prob"])
+def test_a_share_without_room_is_blamed_on_its_flag(data_of, dynamic, flag):
+    """The greatest share that fits is said, and is taken."""
+
+    def check(share, **changes):
+        shares = {"masked_lm_prob": 0.1, "final_masked_lm_prob": 0.1, flag: share}
+        files = {"input_file": dynamic / "train.tfrecord", "eval_file": None}
+        data_of(**files, **shares, **changes).check()
+
+    with pytest.raises(UserError) as error:
+        check(0.3)
+    assert str(error.value) == (
+        f"{flag}=0.3 of 16 tokens, as {dynamic} has them, needs 5 predictions, but "
+        "max_predictions_per_seq=3; lower it to 0.2187 or less, or pass "
+        "max_predictions_per_seq=5."
+    )
+    check(0.2187)
+    check(0.3, max_predictions_per_seq=5)
+    with pytest.raises(UserError, match=f"{flag}=0.2188 .* needs 4 predictio"):
+        check(0.2188)
+
+
+@pytest.mark.slow
+def test_mask_rate_by_step(data_of, settings, dynamic):
+    """The share moves on a line, through both phases."""
+    changes = {
+        "input_file": dynamic / "train.tfrecord",
+        "masked_lm_prob": 0.4,
+        "final_masked_lm_prob": 0.1,
+        "num_train_steps": 4,
+        "first_phase_steps": 2,
+        "max_seq_length": None,
+        "max_predictions_per_seq": None,
+        "second_phase_train_batch_size": 8,
+    }
+    first, _ = settings(**changes).phases()
+    assert first.max_predictions_per_seq == 6  # of 16 tokens
+    most = [
+        batch["masked_lm_weights"].numpy().sum(axis=1).max()
+        for stage in data_of(**changes).stages()
+        for batch in stage.dataset.take(2)
+    ]
+    # 16 tokens times 0.4, 0.3, 0.2 and 0.1; a row whose words do not fit has fewer.
+    assert most == [6, 5, 3, 2]

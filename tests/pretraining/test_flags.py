@@ -8,7 +8,6 @@ from albert_tf.config import AlbertConfig
 from albert_tf.engine import compilation
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining import flags as pretraining_flags
-from albert_tf.pretraining import plan as plans
 from albert_tf.pretraining import run as command
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
@@ -16,8 +15,6 @@ from albert_tf.pretraining.initial_model import initial_model
 from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-
-_BY_UNIT = "bfloat16 by this processor's avx512_bf16"
 
 
 def test_without_sentence_objective_its_head_does_not_train(settings):
@@ -32,39 +29,17 @@ def test_without_sentence_objective_its_head_does_not_train(settings):
     assert len(names) == len(model.weights) - 4
 
 
-@pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize(
-    ("units", "xla", "found"),
-    [
-        (["avx512_bf16"], None, f"{_BY_UNIT}, XLA for activations and update"),
-        (["avx512_bf16"], False, f"{_BY_UNIT}, without XLA"),
-        ([], None, "bfloat16"),
-    ],
+    "changes",
+    [{"depth_loop": True, "mixed_precision": "bfloat16"}, {"rematerialize": True}],
 )
-def test_the_plan_says_what_multiplies(units, xla, found, run, monkeypatch, capsys):
-    monkeypatch.setattr(compilation, "bfloat16_units", lambda: units)
-    monkeypatch.setattr(plans, "bfloat16_units", lambda: units)
-    run(mixed_precision="bfloat16", use_xla=xla, dry_run=True)
-    (line,) = (t for t in capsys.readouterr().out.split("\n") if "parameters in" in t)
-    assert line.endswith(f"computed in {found}")
-
-
-@pytest.mark.parametrize(
-    ("changes", "dtype"),
-    [
-        ({"depth_loop": True}, "float32"),
-        ({"rematerialize": True}, "float32"),
-        ({"mixed_precision": "bfloat16"}, "bfloat16"),
-        ({"mixed_precision": "float16"}, "float16"),
-    ],
-)
-def test_execution_flags_reach_the_model(settings, changes, dtype):
+def test_execution_flags_reach_the_model(settings, changes):
     chosen = settings(**changes)
     config = AlbertConfig.from_json_file(chosen.albert_config_file)
     model = initial_model(chosen, config, OBJECTIVES["sop"])
     for name in ("depth_loop", "rematerialize"):
         assert model.execution[name] is changes.get(name, False)
-    assert model.compute_dtype == dtype
+    assert model.compute_dtype == changes.get("mixed_precision", "float32")
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 

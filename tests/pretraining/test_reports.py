@@ -3,22 +3,17 @@
 import importlib.metadata
 import json
 import pathlib
-import platform
 import sys
 import types
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
-import albert_tf
 from albert_tf.commands.compare import main as compare
 from albert_tf.display import plots
-from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.reporter import versions
-from albert_tf.errors import UserError
 from tests.trackers import FakeWandb
 
 
@@ -43,7 +38,6 @@ def test_the_files_of_a_run(
     with reading_only():
         run(num_train_steps=2, eval_file=None)
     output = tmp_path / "model"
-    assert not (output / "profile").exists()
     assert "model_flop_utilisation" not in tags(output)  # nobody knows a CPU's peak
     run(
         histogram_steps=5,
@@ -59,7 +53,6 @@ def test_the_files_of_a_run(
     assert found["weight_norm/bert/embeddings/word_embeddings"] == [5, 10]
     assert sorted(found["loss"]) == [2, 4, 5, 6, 7, 9, 10]
     assert sorted(found["model_flop_utilisation"]) == [4, 5, 6, 7, 9, 10]
-    assert list((output / "profile").rglob("*.xplane.pb"))
     tracked = {step for _, step, values in wandb.logged if "train/loss" in values}
     assert tracked == {4, 5, 6, 7, 9, 10}
     assert any("eval/masked_lm_accuracy" in values for *_, values in wandb.logged)
@@ -67,66 +60,34 @@ def test_the_files_of_a_run(
     capsys.readouterr()
     compare(["compare", str(output)])
     assert "held out: masked_lm_accuracy" in capsys.readouterr().out
-    (last,) = (line for line in lines if line.startswith("training: 10/10"))
-    for part in ("MLM", "SOP", "sequences/s", "tokens/s", "MFU", "ETA"):
-        assert part in last
+    assert any(line.startswith("training: 10/10") for line in lines)
     assert (output / "curves.png").read_bytes()[:4] == b"\x89PNG"
-    assert set(training_scalars(output / "train")["loss"]) == set(found["loss"])
     info = json.loads((output / "training_info.json").read_text())
     assert info["step"] == 10
     assert info["evaluations"] == json.loads((output / "history.json").read_text())
     assert info["random_seed"] == info["options"]["random_seed"] == 12345
-    assert info["options"]["num_train_steps"] == 10
     data = json.loads((material / "data" / "dataset_info.json").read_text())
     assert info["data"] == {str(material / "data"): data}
     assert info["versions"]["tensorflow"] == tf.__version__
 
 
-@pytest.fixture
-def installed(monkeypatch):
-    """Has these packages alone installed, by name: the versions that they tell."""
-
-    def make(**found):
-        def from_name(name):
-            if name in found:
-                return types.SimpleNamespace(version=found[name])
-            raise importlib.metadata.PackageNotFoundError(name)
-
-        monkeypatch.setattr(importlib.metadata.Distribution, "from_name", from_name)
-        # Not installed, and not imported before.
-        monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-
-    return make
-
-
-def test_any_tensorflow_package_will_do(installed):
+def test_any_tensorflow_package_will_do(monkeypatch):
     """On a TPU it is called tensorflow-tpu, and keras-nightly comes with the next."""
-    installed(**{"tensorflow-text-nightly": "2.99", "sentencepiece": "0.2"})
-    assert versions() == {
-        "python": platform.python_version(),
-        "albert-tf": albert_tf.__version__,
-        "tensorflow": tf.__version__,
-        "keras": keras.__version__,
-        "tensorflow-text": "2.99",
-        "sentencepiece": "0.2",
-        "numpy": np.__version__,
-    }
-    installed()
+    installed = {"tensorflow-text-nightly": "2.99"}
+
+    def from_name(name):
+        if name in installed:
+            return types.SimpleNamespace(version=installed[name])
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata.Distribution, "from_name", from_name)
+    # Not installed, and not imported before.
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    found = versions()
+    assert found["tensorflow-text"] == "2.99"
+    assert (found["tensorflow"], found["keras"]) == (tf.__version__, keras.__version__)
+    installed.clear()
     assert versions()["tensorflow-text"] is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["versions", "DataSet"])
-def test_what_a_model_tells_is_read_before_its_first_step(
-    run, name, monkeypatch, tmp_path
-):
-    def fails(*arguments):
-        raise UserError("unreadable")
-
-    monkeypatch.setattr(f"albert_tf.pretraining.run.{name}", fails)
-    with pytest.raises(UserError, match="unreadable"):
-        run(num_train_steps=1, eval_file=None)
-    assert not (tmp_path / "model").exists()
 
 
 def test_without_matplotlib_a_line_says_how_to_get_it(lines, monkeypatch, tmp_path):

@@ -57,7 +57,7 @@ def test_init_from_group0_is_the_official_rule(config, started, lines):
     assert origins == [["group_0", "group_1", "group_1"], ["group_0", "group_0"]]
 
 
-def test_init_layers_may_be_the_mean_of_the_checkpoints(config, started, options):
+def test_init_layers_may_be_the_mean_of_the_checkpoints(config, started):
     two = dataclasses.replace(config, num_hidden_layers=2, parameter_sharing="none")
     shared = dataclasses.replace(two, parameter_sharing="all")
     for init_layers, share in (("first", 0.0), ("mean", 0.5)):
@@ -66,8 +66,6 @@ def test_init_layers_may_be_the_mean_of_the_checkpoints(config, started, options
             first = name.replace("group_1/", "group_0/")
             expected = (1 - share) * old[first] + share * old[name]
             np.testing.assert_allclose(found[first], expected, atol=1e-7)
-    with pytest.raises(UserError, match="exclude each other; pass one of them"):
-        _ = options(init_layers="mean", init_from_group0=True).init_rule
 
 
 def test_a_checkpoint_of_another_vocabulary_is_refused(options, tokenizer, tmp_path):

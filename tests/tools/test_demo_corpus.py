@@ -1,6 +1,5 @@
 """The corpus of docstrings: its prose, labels, masks and splits."""
 
-import json
 import re
 import sysconfig
 
@@ -8,38 +7,6 @@ import pytest
 
 from tools.demo.corpus import SampleCorpusOptions
 from tools.demo.corpus import write_sample_corpus
-from tools.demo.docstrings import prose
-
-DOCSTRING = """Return the "sum" of two numbers. It never fails!
-
-    The :class:`~fractions.Fraction` type, e.g. of 1.5, is kept::
-
-        total = add(1, 2)
-
-    Args:
-        first: The first number. May be
-            negative.
-        second: Another number.
-
-    >>> add(1, 2)
-    3
-
-    Notes
-    -----
-    Adding is `commutative`.
-"""
-
-
-def test_prose_leaves_code_and_markup_out():
-    assert prose(DOCSTRING) == [
-        'Return the "sum" of two numbers.',
-        "It never fails!",
-        "The ~fractions.Fraction type, e.g. of 1.5, is kept::",
-        "first: The first number.",
-        "May be negative.",
-        "second: Another number.",
-        "Adding is commutative.",
-    ]
 
 
 @pytest.fixture
@@ -62,11 +29,10 @@ def installation(tmp_path, monkeypatch):
 
     write(tmp_path / "lib" / "common.py", texts("tool", "copy", "common"))
     write(tmp_path / "site" / "lion" / "zebra.py", texts("animal", "eat", "zebra"))
-    write(tmp_path / "site" / "rose" / "leaf.py", texts("plant", "drink", "leaf"))
-    write(tmp_path / "site" / "rose" / "again.py", texts("plant", "drink", "leaf"))
-    write(
-        tmp_path / "site" / "rose" / "tests" / "leaf.py", texts("test", "check", "leaf")
-    )
+    for name in ("leaf", "again", "tests/leaf"):
+        write(
+            tmp_path / "site" / "rose" / f"{name}.py", texts("plant", "drink", "leaf")
+        )
     (tmp_path / "site" / "rose" / "broken.py").write_text("def f(:")
     return tmp_path
 
@@ -79,7 +45,10 @@ def table(path):
 
 def test_texts_are_distinct_masked_and_apart(installation):
     output = installation / "out"
-    write_sample_corpus(SampleCorpusOptions(str(output), workers=1))
+    for workers, folder in ((1, output), (2, installation / "again")):
+        write_sample_corpus(SampleCorpusOptions(str(folder), workers=workers))
+    for path in output.iterdir():
+        assert path.read_bytes() == (installation / "again" / path.name).read_bytes()
     tables = {name: table(output / f"{name}.tsv") for name in ("train", "dev", "test")}
     rows = [tuple(row) for split in tables.values() for row in split]
     assert len(set(rows)) == len(rows) == 120
@@ -91,14 +60,3 @@ def test_texts_are_distinct_masked_and_apart(installation):
     corpus = (output / "corpus.txt").read_text()
     numbers = {split: re.findall(r"number \d+", str(tables[split])) for split in tables}
     assert corpus.count("number") == len(numbers["train"])
-    info = json.loads((output / "corpus_info.json").read_text())
-    assert info["documents"] == len(corpus.strip().split("\n\n"))
-    assert info["test_rows"] == len(tables["test"])
-
-
-def test_the_output_does_not_depend_on_the_workers(installation):
-    for workers in (1, 2):
-        output = installation / str(workers)
-        write_sample_corpus(SampleCorpusOptions(str(output), workers=workers))
-    for path in (installation / "1").iterdir():
-        assert path.read_bytes() == (installation / "2" / path.name).read_bytes()

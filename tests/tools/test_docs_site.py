@@ -4,12 +4,9 @@ import dataclasses
 import importlib
 import inspect
 import itertools
-import json
 import re
 
 import albert_tf
-from tools.docs_site import docstrings
-from tools.docs_site import notebooks
 from tools.docs_site import pages
 
 
@@ -19,8 +16,14 @@ def _names():
     return [path.rpartition(".")[::2] for path in paths]
 
 
-def _values():
-    return [getattr(importlib.import_module(m), name) for m, name in _names()]
+def test_every_name_of_the_api_has_a_docstring_of_its_own_that_explains_fields():
+    for module, name in _names():
+        value = getattr(importlib.import_module(module), name)
+        assert value.__module__ == module
+        assert vars(value).get("__doc__", value.__doc__), name
+        if dataclasses.is_dataclass(value):
+            told = re.findall(r"^ {4}(\w+): ", inspect.getdoc(value), re.MULTILINE)
+            assert {field.name for field in dataclasses.fields(value)} <= {*told}, name
 
 
 def test_every_public_name_has_a_page_by_its_module():
@@ -34,19 +37,6 @@ def test_every_public_name_has_a_page_by_its_module():
     assert about in found["api/index.md"]
 
 
-def test_every_name_of_the_api_has_a_docstring_of_its_own():
-    for (module, name), value in zip(_names(), _values(), strict=True):
-        assert value.__module__ == module
-        assert vars(value).get("__doc__", value.__doc__), name
-
-
-def test_docstrings_say_what_each_field_is():
-    for value in filter(dataclasses.is_dataclass, _values()):
-        told = re.findall(r"^ {4}(\w+): ", inspect.getdoc(value), re.MULTILINE)
-        missing = {field.name for field in dataclasses.fields(value)} - {*told}
-        assert not missing, value
-
-
 def test_the_menu_has_every_page_under_a_title(project):
     menu = (project / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     entries = re.findall(r"- (.+): ([\w/]+\.md)$", menu, re.MULTILINE)
@@ -57,91 +47,15 @@ def test_the_menu_has_every_page_under_a_title(project):
     assert len({title for title, _ in entries}) == len(entries)
 
 
-def test_links_between_the_top_folder_and_the_pages_lead_to_pages_of_the_site():
+def test_links_lead_to_pages_of_the_site_by_their_titles():
     page = "[this](../CHANGELOG.md), [that](data.md#text), [all](../README.md#a)."
     there = "[this](CHANGELOG.md), [that](data.md#text), [all](overview.md#a)."
     assert pages.links_to_top_level("[`a`](../albert_tf/a.md)") == "`a`"
     assert pages.links_to_top_level(page) == there
-    overview = pages.top_level_pages()["overview.md"]
-    assert "](docs/" not in overview and "](serving.md#" in overview
-    assert "](notebooks/your_own_corpus.md)" in overview
-
-
-def test_titles_stand_in_place_of_the_names_of_files():
-    menu = [{"Start": "README.md"}, {"Guide": [{"Use": [{"Serve": "serving.md"}]}]}]
-    titles = dict(pages.menu_titles(menu))
-    assert titles == {"README.md": "Start", "serving.md": "Serve"}
+    titles = dict(pages.menu_titles([{"Use": [{"Serve": "serving.md"}]}]))
     page = "[docs/serving.md](serving.md), [serving.md, b](serving.md#b), `serving.md`"
     shown = "[Serve](serving.md), [Serve, b](serving.md#b), `serving.md`"
     assert pages.with_titles(page, titles) == shown
-
-
-def test_notebooks_show_their_code_and_outputs(tmp_path):
-    path = tmp_path / "a.ipynb"
-    text, image = {"text": ["1\n", "2\n"]}, {"data": {"image/png": "ab=\n"}}
-    result = {"data": {"text/plain": ["{}"]}}
-    cells = [
-        {"cell_type": "markdown", "source": ["# A\n", "\n", "b"]},
-        {"cell_type": "code", "source": ["f()"], "outputs": [text, image, result]},
-        {"cell_type": "code", "source": ["%%bash\n", "ls"], "outputs": []},
-    ]
-    path.write_text(json.dumps({"cells": cells}))
-    assert notebooks.as_markdown(path).split("\n\n") == [
-        "# A",
-        "b",
-        "```python\nf()\n```",
-        "```text\n1\n2\n```",
-        "![](data:image/png;base64,ab=)",
-        "```text\n{}\n```",
-        "```bash\nls\n```\n",
-    ]
-
-
-def test_the_landing_page_opens_with_the_readme(project):
-    page = pages.landing((project / "docs" / "README.md").read_text())
-    assert page.startswith("# albert-tf\n")
-    assert page.count("\n# ") == 0
-    assert page.index("albert_tf.TextClassifier(") < page.index("\n## What do you want")
-
-
-def test_examples_and_entries_of_docstrings_are_markdown():
-    docstring = """A model.
-
-Args:
-    config: a config.
-
-        More of it.
-
-Call: ids. Returns a dict:
-    logits: `[batch]`, in
-        two lines
-    loss: a number
-With more, a list.
-
-Example:
-    model = Model()
-"""
-    assert (
-        docstrings.as_markdown(docstring)
-        == """A model.
-
-Args:
-    config: a config.
-
-        More of it.
-
-**Call:** ids. Returns a dict:
-
-* `logits`: `[batch]`, in
-        two lines
-
-* `loss`: a number
-
-With more, a list.
-
-Example:
-    ```py
-    model = Model()
-    ```
-"""
-    )
+    overview = pages.top_level_pages()["overview.md"]
+    assert "](docs/" not in overview and "](serving.md#" in overview
+    assert "](notebooks/your_own_corpus.md)" in overview

@@ -1,73 +1,7 @@
 """Tables of figures in pages."""
 
-import json
-
-import pytest
-
-from albert_tf.errors import UserError
-from benchmarks.measuring import figures
 from tools.figures import FiguresOptions
 from tools.figures import update
-
-PAGE = """# How fast
-
-<!-- figures: steps -->
-old
-<!-- end of figures -->
-
-after
-"""
-TABLE = """
-| side | S = 8, tokens/s | s |
-| --- | --- | --- |
-| ours | 1,234 | 0.12 |
-| theirs | 617 (2.00; 1.50 to 2.50) |  |
-
-A processor, 2 cores; 3 November 2026; x 1.0, medians.
-
-"""
-
-
-@pytest.fixture
-def docs(tmp_path, monkeypatch):
-    """A folder of pages with one page and its figures, as a benchmark writes them."""
-    info = tmp_path / "cpuinfo"
-    info.write_text("model name\t: A processor\nflags\t\t: sse avx512_bf16 avx2 bmi\n")
-    monkeypatch.setattr(figures, "_CPU_INFO", str(info))
-    monkeypatch.setattr(figures, "available_cores", lambda: 2)
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "page.md").write_text(PAGE)
-    path = tmp_path / "figures" / "steps.json"
-    own, theirs = [1.0, 2.0, 4.0], [2.5, 4.0, 6.0]
-    rows = [
-        ["ours", figures.compared(own, own, amount=2468), 0.123],
-        ["theirs", figures.compared(theirs, own, amount=2468), None],
-    ]
-    columns = ["side", "S = 8, tokens/s", "s"]
-    figures.report(str(path), columns, rows, ["x 1.0, medians"])
-    found = json.loads(path.read_text())
-    assert found["machine"]["instructions"] == ["avx2", "avx512_bf16"]
-    path.write_text(json.dumps({**found, "date": "2026-11-03"}))
-    return tmp_path
-
-
-def test_a_table_is_written_into_its_page(docs):
-    update(FiguresOptions(docs=str(docs)))
-    page = (docs / "page.md").read_text()
-    assert page == PAGE.replace("old\n", TABLE)
-    update(FiguresOptions(docs=str(docs)))
-    assert (docs / "page.md").read_text() == page
-
-
-def test_figures_belong_to_a_page_and_pages_have_figures(docs):
-    (docs / "figures" / "steps.json").rename(docs / "figures" / "other.json")
-    with pytest.raises(UserError, match="steps.json"):
-        update(FiguresOptions(docs=str(docs)))
-    (docs / "page.md").write_text("")
-    with pytest.raises(UserError, match=r"No page of .* shows .*other.json"):
-        update(FiguresOptions(docs=str(docs)))
-    with pytest.raises(UserError, match="There is no folder .*absent"):
-        update(FiguresOptions(docs=str(docs / "absent")))
 
 
 def test_the_pages_show_the_figures(project, tmp_path):

@@ -1,27 +1,11 @@
 """The tool that breaks the code: each of its mutations still fits."""
 
 import ast
-import json
 
 import pytest
 
-from albert_tf.errors import UserError
 from tools import mutate
 from tools.drawn_mutations import draw_mutations
-
-_TEXT = """\
-class A:
-
-    def f(self, a):
-        return g(a, 'x')  # said
-
-    def h(self, a):
-        return g(a, 'x')
-"""
-
-
-def broken(scope, code, becomes, text=_TEXT):
-    return mutate.mutated(text, mutate.Mutation("n", "", scope, code, becomes, ""))
 
 
 @pytest.mark.slow
@@ -38,41 +22,6 @@ def test_every_mutation_fits_the_code(project):
             assert (project / test.partition("::")[0]).exists(), mutation.name
 
 
-def test_code_is_broken_where_it_stands_once():
-    plain = _TEXT.replace("  # said", "")
-    expected = plain.replace("g(a, 'x')", "a", 1).strip()
-    assert broken("A.f", 'g(a,  "x")', "a").strip() == expected
-    assert broken("A.f", 'return g(a, "x",)', "return a").strip() == expected
-    for scope, code in (("A", "g(a, 'x')"), ("A.f", "g(a)"), ("A.k", "g(a, 'x')")):
-        assert broken(scope, code, "a") is None
-
-
-def test_a_call_gives_way_to_a_statement():
-    text = "if a:\n    b(1)\nc = b(1)"
-    assert broken("", "b(1)", "pass", text) == "if a:\n    pass\nc = b(1)"
-    assert broken("", "b(1)", "2", text) is None
-
-
-def test_a_file_of_something_else_is_one_sentence(tmp_path):
-    path = tmp_path / "mutations.json"
-    path.write_text('{"a": {"file": "b"}}')
-    with pytest.raises(UserError, match="mutations.json holds an entry that is no mu"):
-        mutate.read_mutations(path)
-
-
-def test_what_becomes_of_mutations(tmp_path, monkeypatch, capsys):
-    outcomes = {"seen": "noticed", "unseen": "survived"}
-    monkeypatch.setattr(mutate, "_try", lambda copies, m: outcomes[m.name])
-    path = tmp_path / "m.json"
-    entry = dict.fromkeys(("file", "scope", "code", "tests"), "a") | {"becomes": "c"}
-    path.write_text(json.dumps({"seen": entry, "unseen": entry}))
-    with pytest.raises(SystemExit) as error:
-        mutate.mutate(mutate.MutateOptions(mutations=str(path)))
-    assert error.value.code == 1
-    printed = capsys.readouterr().out.splitlines()
-    assert printed == ["survived: unseen (a: c)", "1 of 2 mutations noticed"]
-
-
 def test_drawn_mutations_are_of_the_seed_and_break_one_place(project):
     drawn = draw_mutations(project, 5, seed=1, only="optimizers")
     assert drawn == draw_mutations(project, 5, seed=1, only="optimizers")
@@ -85,27 +34,3 @@ def test_drawn_mutations_are_of_the_seed_and_break_one_place(project):
         assert all((project / test).exists() for test in mutation.tests.split())
     (of_a_folder,) = draw_mutations(project, 1, seed=1, only="token_files/__init__")
     assert "tests/serving/test_token_files.py" in of_a_folder.tests.split()
-
-
-def test_what_no_test_could_notice_is_not_drawn(tmp_path):
-    (tmp_path / "albert_tf").mkdir()
-    path = tmp_path / "albert_tf" / "a.py"
-    path.write_text("zip(a, b, strict=True)\nc = 2e30, 10_001\n")
-    assert draw_mutations(tmp_path, 9, seed=0) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("test", "outcome"),
-    [
-        ("assert False", "noticed"),
-        ("pass", "survived"),
-        ("import time; time.sleep(60)", "no test failed in 2 s"),
-        (None, "no test ran"),
-    ],
-)
-def test_what_tests_say(tmp_path, monkeypatch, test, outcome):
-    monkeypatch.setattr(mutate, "_SECONDS", 2 if "no test failed" in outcome else 60)
-    text = "" if test is None else f"def test_it():\n    {test}\n"
-    (tmp_path / "test_it.py").write_text(text)
-    assert mutate._outcome(tmp_path, "test_it.py") == outcome

@@ -79,6 +79,7 @@ def _configurations(folder):
     xlnet = {**sizes, "d_inner": 16, "mem_len": 6, "reuse_len": 8}
     XLNetConfig(**xlnet).to_json_file("xlnet.json")
     XLNetConfig(**{**xlnet, "reuse_len": 4}).to_json_file("xlnet_4.json")
+    XLNetConfig(**{**xlnet, "n_token": 30}).to_json_file("xlnet_30.json")
     values = json.loads((folder / "config.json").read_text())
     changes = {
         "odd_heads": {"num_attention_heads": 3},

@@ -15,7 +15,6 @@ from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import pretraining_gain
 from benchmarks.squad import results
-from benchmarks.squad.results import best_constants
 
 _PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 
@@ -84,20 +83,3 @@ def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
     assert len(commands) == 2
     with pytest.raises(UserError, match="doc_stride=2, which is 3 now"):
         results.run(dataclasses.replace(options, doc_stride=3))
-    with pytest.raises(UserError, match="other contents of --train_file"):
-        results.run(dataclasses.replace(options, scored_articles=1))
-    assert len(commands) == 2
-
-
-def test_the_best_constants(squad):
-    learned = read_paragraphs(squad(("a b", [("1", "x", [("b", 2)])])))
-    context = "p q r s t"
-    asked = [("2", "x", [("s", 6)]), ("3", "x", [("s", 6)]), ("4", "x", [("q r", 2)])]
-    scored = read_paragraphs(squad((context, asked), name="scored.json"))
-    found = best_constants(learned, scored)
-    assert found["exact_match"] == ("words 4 to 4", pytest.approx(200 / 3))
-    # "q r s" has half an F1 of each "s" and 0.8 of "q r"; "s" alone has 1, 1 and 0.
-    assert found["f1"] == ("words 4 to 4", pytest.approx(200 / 3))
-    common = read_paragraphs(squad(("q r", [("1", "x", [("q r", 0)])])))
-    two = read_paragraphs(squad((context, asked[2:]), name="two.json"))
-    assert best_constants(common, two)["f1"] == ("'q r'", 100.0)

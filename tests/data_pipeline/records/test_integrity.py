@@ -35,16 +35,10 @@ def cut_at_a_record(path):
             writer.write(record)
 
 
-def empty(path):
-    path.write_bytes(b"")
-
-
-@pytest.mark.parametrize(
-    ("damage", "pattern"), [(cut_at_a_record, ""), (empty, f"/{SECOND}")]
-)
-def test_a_file_of_another_size(data, read, damage, pattern):
+@pytest.mark.parametrize("pattern", ["", f"/{SECOND}"])
+def test_a_file_of_another_size(data, read, pattern):
     before = (data / SECOND).stat().st_size
-    damage(data / SECOND)
+    cut_at_a_record(data / SECOND)
     after = (data / SECOND).stat().st_size
     message = f"{SECOND} has {after:,} bytes, but .*/dataset_info.json says {before:,};"
     with pytest.raises(UserError, match=message):
@@ -53,15 +47,14 @@ def test_a_file_of_another_size(data, read, damage, pattern):
 
 
 @pytest.mark.parametrize("pattern", ["", "/*", "/x-0000?-of*.tfrecord"])
-def test_a_file_that_is_missing(data, read, pattern):
+def test_a_file_that_is_missing_or_of_another_data_set(data, read, pattern):
+    whole = (data / SECOND).read_bytes()
     (data / SECOND).unlink()
     with pytest.raises(UserError, match=f"lists {SECOND}, which is missing; copy it"):
         read(f"{data}{pattern}")
     read(data / FIRST)
     read(data / "x-00000*")
-
-
-def test_a_file_of_another_data_set(data, read):
+    (data / SECOND).write_bytes(whole)
     (data / "x-9.tfrecord").write_bytes((data / FIRST).read_bytes())
     with pytest.raises(UserError, match="x-9.tfrecord is not among the files that"):
         read(data / "x-*")
@@ -112,12 +105,9 @@ def test_official_files_need_no_description(data, read, caplog):
     ("keys", "value", "message"),
     [
         (["kind"], ["static"], r"holds \['static'\] for kind, expected one of static"),
-        (["max_seq_length"], True, "True for max_seq_length, expected a value such as"),
-        (["max_predictions_per_seq"], 0, "holds 0 for max_predictions_per_seq"),
         (["masking"], [], "nothing for masking.masked_lm_prob"),
         (["masking", "masked_lm_prob"], 1e999, "inf for masking.masked_lm_prob"),
         (["files"], ["../x"], r"'\.\./x'\] for files, expected names of files"),
-        (["files", "a\n"], {}, r"holds nothing for files.'a\\n'.bytes, expected a"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),
         (["schema_version"], "a\nb", r"has schema version .a\\nb., expected 1"),
     ],

@@ -35,9 +35,13 @@ def options(max_seq_length=13, short=0.0, objective="sop", official_sop=False):
     )
 
 
-def test_swapped_pairs_have_label_one_and_the_rest_label_zero():
-    rows, _ = make_instances(window([[4, 3, 3]] * 50), options(), SEP, 4, seed=1)
-    assert len(rows) == 200
+def test_pairs_are_swapped_and_split_by_fair_draws():
+    rows, _ = make_instances(window([[4, 3, 3]] * 500), options(), SEP, 8, seed=1)
+    assert len(rows) == 4000
+    ends = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 10).tolist())
+    assert set(ends) == {4, 7}
+    assert abs(ends[4] / len(rows) - 0.5) < 0.03
+    assert abs(rows[:, 4].mean() - 0.5) < 0.03
     for a_start, a_end, b_start, b_end, label in rows:
         if label:
             assert b_end == a_start
@@ -46,14 +50,6 @@ def test_swapped_pairs_have_label_one_and_the_rest_label_zero():
             assert a_end == b_start
         assert a_start % 10 == 0
         assert b_end - a_start == 10
-
-
-def test_split_is_uniform_over_sentence_ends_and_label_is_a_fair_coin():
-    rows, _ = make_instances(window([[4, 3, 3]] * 500), options(), SEP, 8, seed=1)
-    ends = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 10).tolist())
-    assert set(ends) == {4, 7}
-    assert abs(ends[4] / len(rows) - 0.5) < 0.03
-    assert abs(rows[:, 4].mean() - 0.5) < 0.03
 
 
 def test_chunks_close_when_they_reach_the_target():
@@ -93,9 +89,7 @@ def test_random_next_sentence():
     assert 0.4 < rows[:, 4].mean() < 0.6
     # Sentences that B displaced are used again: every first sentence is an A.
     assert {5, 10, 15} <= set((rows[:, 0] % 20).tolist())
-
-
-def test_a_random_next_text_fills_the_row_to_the_end_of_its_document():
+    # A random text fills the row, to the end of its document.
     text = window([[1] * 20] * 50)
     rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
     a_start, a_end, b_start, b_end, _ = rows[rows[:, 4] == 1].T
@@ -103,54 +97,35 @@ def test_a_random_next_text_fills_the_row_to_the_end_of_its_document():
     assert (b_end - b_start == np.minimum(10 - (a_end - a_start), left)).all()
 
 
-def test_full_sentences_cross_documents_with_a_separator():
-    joined = instances.join_documents(window([[3, 2], [4], [5, 1]]), SEP)
-    assert joined.ids.tolist() == [
-        *(100, 101, 102, 103, 104, SEP),
-        *(105, 106, 107, 108, SEP),
-        *(109, 110, 111, 112, 113, 114, SEP),
-    ]
-    rows, _ = make_instances(joined, options(13, objective="none"), SEP, 1, seed=0)
-    runs = sorted(joined.ids[r[0] : r[1]].tolist() for r in rows)
-    assert runs == [
-        [100, 101, 102, 103, 104, SEP, 105, 106, 107, 108],
-        [109, 110, 111, 112, 113, 114],
-    ]
+# 3 and 8 tokens fit; a sentence of 30 is broken, and is begun again.
+BROKEN = [(0, 11), (11, 22), (14, 25), (25, 36), (36, 47), (45, 50)]
+
+
+@pytest.mark.parametrize(
+    ("documents", "breaks", "across", "runs", "repeated"),
+    [
+        ([[3, 2], [4], [5, 1]], False, True, [(0, 10), (11, 17)], 0),
+        ([[3, 2], [4], [5, 1]], False, False, [(0, 5), (5, 9), (9, 15)], 0),
+        ([[3, 8, 2], [30], [5]], True, True, BROKEN, 8 + 2),
+        # The separator alone does not fit: the sentence before it is not broken.
+        ([[11], [4]], True, True, [(0, 11), (12, 16)], 0),
+        ([[8, 8], [4]], True, False, [(0, 11), (8, 16), (16, 20)], 3),
+    ],
+)
+def test_full_sentences(documents, breaks, across, runs, repeated):
+    """They cross documents with a separator, or end with theirs."""
+    flags = {"across_documents": across, "break_sentences": breaks}
+    text = window(documents)
+    if across:
+        text = instances.join_documents(text, SEP)
+        ends = np.cumsum([sum(document) + 1 for document in documents])
+        assert np.flatnonzero(text.ids == SEP).tolist() == (ends - 1).tolist()
+        assert text.ids[text.ids != SEP].tolist() == window(documents).ids.tolist()
+    chosen = dataclasses.replace(options(13, objective="none"), **flags)
+    rows, counts = make_instances(text, chosen, SEP, 1, seed=0)
+    assert sorted(map(tuple, rows[:, :2].tolist())) == runs
     assert not rows[:, 4].any()
-
-
-def test_full_sentences_end_with_their_document():
-    text = window([[3, 2], [4], [5, 1, 6]])
-    within = dataclasses.replace(options(13, objective="none"), across_documents=False)
-    rows, _ = make_instances(text, within, SEP, 1, seed=0)
-    runs = sorted(text.ids[r[0] : r[1]].tolist() for r in rows)
-    assert [len(run) for run in runs] == [5, 4, 6, 6]
-
-
-def test_broken_sentences_begin_the_next_sequence():
-    joined = instances.join_documents(window([[3, 8, 2], [30], [5]]), SEP)
-    filled = dataclasses.replace(options(13, objective="none"), break_sentences=True)
-    rows, counts = make_instances(joined, filled, SEP, 1, seed=0)
-    runs = sorted(joined.ids[r[0] : r[1]].tolist() for r in rows)
-    assert runs == [
-        [*range(100, 111)],  # 3 and 8 tokens: both fit
-        [*range(111, 113), SEP, *range(113, 121)],  # breaks the sentence of 30
-        [*range(113, 124)],
-        [*range(124, 135)],
-        [*range(135, 143), SEP, *range(143, 145)],
-        [*range(143, 148)],
-    ]
-    assert counts == {"tokens repeated": 8 + 2}
-    # The separator alone does not fit: the sentence before it is not broken.
-    joined = instances.join_documents(window([[11], [4]]), SEP)
-    rows, counts = make_instances(joined, filled, SEP, 1, seed=0)
-    assert sorted(map(tuple, rows[:, :2])) == [(0, 11), (12, 16)]
-    assert not counts
-    within = dataclasses.replace(filled, across_documents=False)
-    rows, _ = make_instances(window([[8, 8], [4]]), within, SEP, 1, seed=0)
-    assert sorted((rows[:, 0] + 1000 * (rows[:, 1] - rows[:, 0])).tolist()) == [
-        *(4016, 8008, 11000),
-    ]
+    assert counts["tokens repeated"] == repeated
 
 
 def test_full_sentences_truncate_only_what_cannot_fit():
@@ -165,20 +140,10 @@ def test_short_sequences():
     rows, _ = make_instances(text, options(short=0.3), SEP, 1, seed=0)
     lengths = (rows[:, 1] - rows[:, 0]) + (rows[:, 3] - rows[:, 2])
     assert lengths.min() == 2
-    long_documents = (
-        np.bincount(np.minimum(rows[:, 0], rows[:, 2]) // 100) == 10
-    ).mean()
+    pairs = np.bincount(np.minimum(rows[:, 0], rows[:, 2]) // 100)
+    long_documents = (pairs == 10).mean()
     # Target 10 is also one of the nine short ones.
     assert abs(long_documents - (0.7 + 0.3 / 9)) < 0.1
-
-
-def test_seed_decides():
-    text = window([[4, 3, 5, 2]] * 30)
-    same = [
-        make_instances(text, options(), SEP, 2, seed)[0].tolist() for seed in (1, 1, 2)
-    ]
-    assert same[0] == same[1]
-    assert sorted(same[0]) != sorted(same[2])
 
 
 @pytest.mark.parametrize("limit", [2, 9, 10])

@@ -14,17 +14,9 @@ from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.sequences.masking import mask_tokens
 from data_pipeline.sequences.masking_options import MaskingOptions
 
-_COUNTS = (0, 0, 0, 0, 0, 1, 8, 64, 0)
+_SMOOTHING = {"mask_smoothing": 2 / 3, "token_counts": (0, 0, 0, 0, 0, 1, 8, 64, 0)}
 _OPTIONS = MaskingOptions(
-    vocab_size=9,
-    mask_id=4,
-    cls_id=2,
-    sep_id=3,
-    pad_id=0,
-    max_predictions_per_seq=1,
-    ngram=1,
-    mask_smoothing=2 / 3,
-    token_counts=_COUNTS,
+    9, 4, 2, 3, 0, max_predictions_per_seq=1, ngram=1, **_SMOOTHING
 )
 
 
@@ -58,14 +50,9 @@ def test_a_word_has_the_mean_weight_of_its_tokens():
 @pytest.fixture(scope="module")
 def counts_file(tmp_path_factory, corpus_file, model_file):
     path = tmp_path_factory.mktemp("counts") / "corpus.counts"
-    count_tokens.main(
-        [
-            "count_tokens",
-            f"--input_file={corpus_file}",
-            f"--output_file={path}",
-            f"--spm_model_file={model_file}",
-        ]
-    )
+    flags = {"input_file": corpus_file, "output_file": path}
+    flags["spm_model_file"] = model_file
+    count_tokens.main(["count_tokens", *(f"--{k}={v}" for k, v in flags.items())])
     return path
 
 
@@ -76,35 +63,23 @@ def test_the_tokens_of_a_corpus_are_counted(counts_file, corpus_file, tokenizer)
     assert found["counts"] == expected.tolist()
 
 
-def test_text_of_another_encoding_is_not_counted(model_file, tmp_path):
-    (tmp_path / "gbk.txt").write_text("我们在这里\n" * 9, "gbk")
-    options = count_tokens.CountTokensOptions(
-        input_file=str(tmp_path / "gbk.txt"),
-        output_file=str(tmp_path / "x.counts"),
-        spm_model_file=model_file,
-    )
-    with pytest.raises(UserError, match="are not UTF-8, too many to count"):
-        count_tokens.count_tokens(options)
-
-
-def mean_count(folder, tokenizer, counts):
-    """Computes the mean log of the counts of the tokens to predict."""
-    dataset = pretraining_dataset(str(folder), tokenizer, 8, 32, 5, 1, False)
-    logs = [
-        np.log1p(counts[batch["masked_lm_ids"].numpy()])[batch["masked_lm_weights"] > 0]
-        for batch in dataset
-    ]
-    return np.concatenate(logs).mean()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("masking", ["static", "dynamic"])
 def test_smoothed_masks_predict_rarer_tokens(made, tokenizer, counts_file, masking):
     counts = np.array(json.loads(counts_file.read_text())["counts"])
-    single = {"masking": masking, "ngram": 1, "do_whole_word_mask": False}
-    smoothed = made(**single, mask_smoothing=0.7, token_counts_file=str(counts_file))
-    alike = mean_count(made(**single), tokenizer, counts)
-    assert mean_count(smoothed, tokenizer, counts) < alike - 0.05
+
+    def mean_log_count(**changes):
+        single = {"masking": masking, "ngram": 1, "do_whole_word_mask": False}
+        folder = str(made(**single, **changes))
+        batches = pretraining_dataset(folder, tokenizer, 8, 32, 5, 1, False)
+        logs = (
+            np.log1p(counts[b["masked_lm_ids"]])[b["masked_lm_weights"] > 0]
+            for b in batches.as_numpy_iterator()
+        )
+        return np.concatenate([*logs]).mean()
+
+    smoothed = {"mask_smoothing": 0.7, "token_counts_file": str(counts_file)}
+    assert mean_log_count(**smoothed) < mean_log_count() - 0.05
 
 
 @pytest.mark.parametrize("changes", [{"tokenizer": "another"}, {"counts": [-1]}])
@@ -117,3 +92,14 @@ def test_counts_of_another_vocabulary_are_refused(
     options = make_options(mask_smoothing=0.7, token_counts_file=str(path))
     with pytest.raises(UserError, match="does not count the tokens of this vocabulary"):
         create_pretraining_data(options)
+
+
+def test_text_of_another_encoding_is_not_counted(model_file, tmp_path):
+    (tmp_path / "gbk.txt").write_text("我们在这里\n" * 9, "gbk")
+    options = count_tokens.CountTokensOptions(
+        input_file=str(tmp_path / "gbk.txt"),
+        output_file=str(tmp_path / "x.counts"),
+        spm_model_file=model_file,
+    )
+    with pytest.raises(UserError, match="are not UTF-8, too many to count"):
+        count_tokens.count_tokens(options)

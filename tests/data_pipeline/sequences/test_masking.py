@@ -51,16 +51,19 @@ def test_budget_is_the_official_one(length, expected):
     assert (out["masked_lm_weights"].sum(axis=1) == expected).all()
     assert out["masked_lm_weights"].dtype == np.float32
     assert out["masked_lm_positions"].shape == (4, 9)
-
-
-def test_a_sequence_has_a_prediction_at_any_rate():
-    out = mask(*batch(4, 6, 4), masked_lm_prob=0.01)  # 13 * 0.01 rounds to 0
-    assert out["masked_lm_weights"].sum(axis=1).tolist() == [1] * 4
+    few = mask(ids, starts, masked_lm_prob=0.001)  # rounds to 0
+    assert few["masked_lm_weights"].sum(axis=1).tolist() == [1] * 4
 
 
 def test_targets_are_ordered_and_labelled_with_the_original():
     ids, starts = batch(50, 20, 20)
-    out = mask(ids, starts)
+    out, other = mask(ids, starts), mask(ids, starts, (1, 3))
+    assert (out["masked_lm_positions"] != other["masked_lm_positions"]).any()
+    graph = tf.function(
+        lambda *given: mask_tokens(*given, OPTIONS, tf.constant([1, 2]))
+    )
+    for name, values in graph(tf.constant(ids), tf.constant(starts)).items():
+        np.testing.assert_array_equal(values, out[name])
     changed = out["input_ids"] != ids
     for row in range(50):
         found = targets(out, row)
@@ -155,29 +158,6 @@ def test_replacement_law():
     # A random id is [MASK] or the same id once in VOCABULARY times each.
     assert abs(counts["mask"] / total - (0.8 + 0.1 / VOCABULARY)) < 0.01
     assert abs(counts["same"] / total - (0.1 + 0.1 / VOCABULARY)) < 0.01
-
-
-def test_positions_are_uniform():
-    ids, starts = batch(4000, 20, 20)
-    out = mask(ids, starts, ngram=1)
-    real = out["masked_lm_weights"] == 1
-    share = np.bincount(out["masked_lm_positions"][real], minlength=43) / 4000
-    text = np.delete(share, [0, 21, 42])
-    assert share[[0, 21, 42]].sum() == 0
-    np.testing.assert_allclose(text, text.mean(), atol=0.03)
-
-
-def test_seed_decides_and_graph_equals_eager():
-    ids, starts = batch(20, 20, 20)
-    in_graph = tf.function(
-        lambda i, s, seed: mask_tokens(i, s, OPTIONS, seed), autograph=False
-    )
-    first, again, other = (mask(ids, starts, seed) for seed in ((1, 2), (1, 2), (1, 3)))
-    graph = in_graph(tf.constant(ids), tf.constant(starts), tf.constant([1, 2]))
-    for name, values in first.items():
-        np.testing.assert_array_equal(values, again[name])
-        np.testing.assert_array_equal(values, graph[name])
-    assert (first["masked_lm_positions"] != other["masked_lm_positions"]).any()
 
 
 def test_permutation():

@@ -51,12 +51,11 @@ def test_a_json_line_with_two_texts_is_an_error(tmp_path, name, shares):
                 read(tmp_path / name, share, shares)
 
 
-@pytest.mark.parametrize("name", ["a.ndjson", "a.jsonlines", "a.Json", "a.JSONL.GZ"])
-def test_every_name_of_json_lines(tmp_path, name):
-    data = b'{"text": "One. Two."}\n'
-    is_gz = name.endswith("GZ")
-    (tmp_path / name).write_bytes(gzip.compress(data) if is_gz else data)
-    assert read(tmp_path)[0] == [["One.", "Two."]]
+def test_every_name_of_json_lines(tmp_path):
+    for name in ("a.ndjson", "b.jsonlines", "c.Json"):
+        (tmp_path / name).write_bytes(b'{"text": "One. Two."}\n')
+    (tmp_path / "d.JSONL.GZ").write_bytes(gzip.compress(b'{"text": "One. Two."}\n'))
+    assert read(tmp_path)[0] == [["One.", "Two."]] * 4
 
 
 def test_problems_are_counted_by_file(tmp_path):
@@ -98,24 +97,12 @@ def test_shares_are_a_partition(tmp_path, name):
     total = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert sum(reader.bytes_read for _, reader in shares) == total
     assert not any(reader.counts for _, reader in shares)
-
-
-def test_shares_whose_borders_are_those_of_lines(tmp_path):
-    lines = [json.dumps({"text": f"Text {n}"}) + "\n" for n in range(10, 22)]
-    (tmp_path / "a.jsonl").write_text("".join(lines))
-    for share in range(12):
-        assert read(tmp_path, share, 12)[0] == [[f"Text {share + 10}"]]
-
-
-def test_keys_do_not_depend_on_the_shares(corpus_file):
-    def keys(num_shares):
-        reader = corpus.Reader(corpus.find_files(str(corpus_file)))
-        return [
-            d.key for k in range(num_shares) for d in reader.documents(k, num_shares)
-        ]
-
-    assert keys(1) == keys(5)
-    assert len(set(keys(1))) == 120
+    reader = corpus.Reader(corpus.find_files(str(tmp_path)))
+    keys = [
+        [d.key for share in range(n) for d in reader.documents(share, n)]
+        for n in (1, 5)
+    ]
+    assert keys[0] == keys[1] and len({*keys[0]}) == 120
 
 
 def test_lone_surrogates_are_replaced_and_counted(tmp_path):
@@ -184,31 +171,17 @@ _COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode(), mtime=0)
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.gz", _COMPRESSED[:-30], "cannot be read: Compressed file ended before"),
-        (
-            "a.gz",
-            _COMPRESSED[:50] + b"\xff" * 60 + _COMPRESSED[110:],
-            "cannot be read: Error -3 while",
-        ),
+        ("a.gz", _COMPRESSED[:50] + b"\xff" * 60, "cannot be read: Error -3 while"),
         ("a.gz", b"plain text", "cannot be read: Not a gzipped file"),
-        ("a.txt", "one\ntwo".encode("utf-16"), "is UTF-16, expected UTF-8"),
         ("a.gz", gzip.compress("one".encode("utf-32"), mtime=0), "is UTF-32, expected"),
         ("a.txt", _COMPRESSED, "is no text but a gzip archive"),
     ],
-    ids=["cut", "damaged", "not compressed", "UTF-16", "UTF-32", "compressed"],
+    ids=["damaged", "not compressed", "UTF-32", "compressed"],
 )
 def test_files_that_cannot_be_read_are_named(tmp_path, name, data, reason):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(UserError, match=f"/{name} {reason}"):
         read(tmp_path / name)
-
-
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(UserError, match="No input file matches"):
-        corpus.find_files(f"{tmp_path}/*.txt")
-    (tmp_path / "a.txt").write_text("")
-    with pytest.raises(UserError, match="is empty: there is no text"):
-        corpus.find_files(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -217,3 +190,10 @@ def test_nothing_to_read(tmp_path):
 )
 def test_long_lines_are_cut_at_a_space_or_a_character(text, limit, place):
     assert corpus._cut_point(text.encode(), limit) == place
+
+
+def test_shares_whose_borders_are_those_of_lines(tmp_path):
+    lines = [json.dumps({"text": f"Text {n}"}) + "\n" for n in range(10, 22)]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    for share in range(12):
+        assert read(tmp_path, share, 12)[0] == [[f"Text {share + 10}"]]

@@ -86,13 +86,13 @@ def test_each_segment_goes_on_where_the_first_half_of_the_last_ended():
     assert len(cut_stream([0, 4, 12], 16, random.Random(0))) == 0
 
 
-def test_texts_end_before_the_stream_does():
-    assert split_texts([0, 4, 8], 4, 4, random.Random(0)) is None
-    assert split_texts([0, 4, 9], 4, 4, random.Random(0)) is not None
-
-
 @pytest.mark.parametrize(("drawn", "follows"), [(0.5, 1), (0.49, 0)])
 def test_half_of_the_texts_follow(drawn, follows):
     draws = Recorded({"u": drawn, "cut": 2, "b_drawn": 9})
     texts = split_texts([0, 2, 6, 9, 20], 0, 5, draws)
     assert texts == ((0, 2, 2, 5, 1) if follows else (0, 2, 9, 12, 0))
+
+
+def test_texts_end_before_the_stream_does():
+    assert split_texts([0, 4, 8], 4, 4, random.Random(0)) is None
+    assert split_texts([0, 4, 9], 4, 4, random.Random(0)) is not None

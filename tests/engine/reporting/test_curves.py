@@ -31,23 +31,15 @@ def test_the_later_try_counts(tmp_path):
     assert set(scalars) == {"loss", "skipped"}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\xff",
-        b"[3]",
-        b'[{"loss": 1}]',
-        b'[{"step": 5, "loss": "low"}]',
-        b'{"step": 5}',
-    ],
-)
-def test_a_damaged_history_begins_anew(content, tmp_path):
-    (tmp_path / "history.json").write_bytes(content)
+def test_a_damaged_history_begins_anew(tmp_path):
+    path = tmp_path / "history.json"
+    path.write_bytes(b"\xff")
     history = RunHistory(tmp_path, 7)
     assert history.evaluations == []
     history.add_evaluation(7, 1.0, {"loss": 2.0})
-    assert read_history(tmp_path / "history.json") == history.evaluations != []
+    assert read_history(path) == history.evaluations != []
+    path.write_text(path.read_text().replace("2.0", "3.0"))
+    assert read_history(path) == []
 
 
 def test_a_history_that_is_gone_is_missed(tmp_path):
@@ -64,13 +56,6 @@ def test_a_history_has_nan_as_null(tmp_path):
     assert '"pearson": null' in (tmp_path / "history.json").read_text()
     (entry,) = read_history(tmp_path / "history.json")
     assert math.isnan(entry["pearson"])
-
-
-def test_a_history_with_another_number_is_damaged(tmp_path):
-    RunHistory(tmp_path, 0).add_evaluation(5, 1.0, {"loss": 2.0})
-    path = tmp_path / "history.json"
-    path.write_text(path.read_text().replace("2.0", "3.0"))
-    assert read_history(path) == []
 
 
 def test_tries_are_counted_as_numbers(tmp_path):
@@ -91,13 +76,6 @@ def test_a_file_cut_off_by_a_kill_is_read_as_far_as_it_goes(tmp_path):
     place = whole.rindex(b"loss")
     path.write_bytes(whole[:place])
     assert training_scalars(tmp_path / "train")["loss"] == {10: 3.0, 20: 3.0}
-
-
-def test_held_out_values_alone_give_a_picture(tmp_path):
-    write_curves(str(tmp_path), [])
-    assert not list(tmp_path.iterdir())
-    write_curves(str(tmp_path), [{"step": 0, "train_seconds": 0.0, "f1": 0.5}])
-    assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
 @pytest.fixture
@@ -122,14 +100,12 @@ def panels(tmp_path, monkeypatch):
     return draw
 
 
-@pytest.mark.parametrize("evaluated", ["held out", "training data"])
-def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(
-    panels, tmp_path, evaluated
-):
+def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(panels, tmp_path):
     write_try(tmp_path, 0, (20, 10), loss=3.0)
     scores = {"accuracy": 0.5, "majority_accuracy": 0.4, "loss": 2.0}
     other = {"other_accuracy": 0.7, "other_majority_accuracy": 0.3}
-    found = panels([{"step": 10, "train_seconds": 0.0, **scores, **other}], evaluated)
+    evaluations = [{"step": 10, "train_seconds": 0.0, **scores, **other}]
+    found, evaluated = panels(evaluations, "training data"), "training data"
     assert set(found) == {"accuracy", "loss", "other_accuracy"}
     for name, height in (("accuracy", 0.4), ("other_accuracy", 0.3)):
         majority = found[name]["majority"]
