@@ -1,6 +1,6 @@
 """Low-rank adapters by depth: new ones, merged ones, and what knows them.
 
-`test_modern_blocks.py` compares their numbers and gradients with NumPy.
+`test_modern_blocks.py` compares their numbers with NumPy.
 """
 
 import dataclasses
@@ -34,12 +34,8 @@ ADAPTERS = "bert/encoder/transformer/depth_adapters"
 SHARINGS = [
     {},
     {"parameter_sharing": "attention", "num_hidden_groups": 2},
-    {
-        **MODERN,
-        "parameter_sharing": "ffn",
-        "inner_group_num": 2,
-        "num_attention_heads": 2,
-    },
+    MODERN
+    | {"parameter_sharing": "ffn", "inner_group_num": 2, "num_attention_heads": 2},
 ]
 
 

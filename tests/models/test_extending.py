@@ -133,8 +133,7 @@ def test_the_documented_use(
     assert description["serves"] == "length"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["model_directory", "tf1", "huggingface"])
+@pytest.mark.parametrize("form", ["model_directory", "huggingface"])
 def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys):
     registry.register_model(OtherModel)
     model = OtherModel(tiny_config())

@@ -83,6 +83,8 @@ def test_a_generator_that_is_not_kept_leaves_no_weights(tiny_config, tmp_path):
     for own in (names, model.official_variables()):
         assert not [name for name in own if name.startswith("generator")]
     assert {"discriminator_predictions/dense/kernel"} < names
+    with pytest.raises(UserError, match="leave its embedding_size out"):
+        AlbertForReplacedTokens(tiny_config(), generator={"embedding_size": 4})
 
 
 @pytest.mark.slow
@@ -94,8 +96,3 @@ def test_it_is_fine_tuned_and_knows_no_words(model, tiny_features, tmp_path):
     assert classifier(tiny_features).shape == (2, 3)
     with pytest.raises(UserError, match="cls/predictions"):
         AlbertForMaskedLM.from_pretrained(tmp_path)
-
-
-def test_embeddings_of_its_own_are_refused(tiny_config):
-    with pytest.raises(UserError, match="leave its embedding_size out"):
-        AlbertForReplacedTokens(tiny_config(), generator={"embedding_size": 4})

@@ -32,17 +32,6 @@ def test_parameters_are_those_of_the_model(changes):
     assert counted == model.count_params()
 
 
-@pytest.mark.parametrize(
-    ("sizes", "parameters"),
-    [((12, 768, 12, 3072), 116_750_336), ((24, 1024, 16, 4096), 360_300_800)],
-)
-def test_published_sizes(sizes, parameters):
-    names = ("n_layer", "d_model", "n_head", "d_inner")
-    sizes = dict(zip(names, sizes, strict=True))
-    whole = config(n_token=32000, d_head=64, **sizes)
-    assert sum(pretraining_parameters(whole).values()) == parameters
-
-
 def test_operations_counted_by_hand():
     """Of 4 tokens with 2 predictions and a memory of 2."""
     found = forward_flops(config(n_layer=2, mem_len=2), 4, 2)
