@@ -1,4 +1,4 @@
-"""Epochs on windows of questions; tests/tasks has those on tables."""
+"""Epochs on windows of questions."""
 
 import json
 import sys

@@ -11,6 +11,8 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import ExitRule
 from albert_tf.layers.exits import confidence
 from albert_tf.models.base import seeded
+from albert_tf.models.flags import AppliedExitFlags
+from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.prediction import exit_layers
 from tests.models.block_reference import MODERN
 
@@ -65,10 +67,7 @@ def _middle(values):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
-    [
-        MODERN,
-        {"num_hidden_groups": 2, "inner_group_num": 2, "depth_adapter_rank": 2},
-    ],
+    [MODERN, {"num_hidden_groups": 2, "inner_group_num": 2, "depth_adapter_rank": 2}],
 )
 def test_rows_leave_with_the_answer_of_their_layer(make, features, changes):
     model = make(changes=changes)
@@ -185,3 +184,20 @@ def test_a_loop_in_a_graph_holds_one_block(make):
         graph = function.get_concrete_function(spec).graph.as_graph_def()
         sizes.add(sum(len(body.node_def) for body in graph.library.function))
     assert len(sizes) == 1
+
+
+def test_all_flags_of_training_reach_the_rule():
+    flags = EarlyExitFlags(
+        early_exit=True, exit_heads="shared", exit_threshold=3, exit_tolerance=0.5
+    )
+    rule = ExitRule("patience", 3, 0.5)
+    assert flags.exit_arguments() == {"exit_heads": "shared", "exit_rule": rule}
+    with pytest.raises(UserError, match="--exit_tolerance needs --early_exit"):
+        EarlyExitFlags(exit_tolerance=0.5).check_early_exit()
+
+
+def test_the_flags_that_are_given_replace_the_kept_rule():
+    assert AppliedExitFlags().asked_rule is None
+    assert AppliedExitFlags(exit_rule="none", exit_threshold=2).asked_rule == "none"
+    given = AppliedExitFlags(exit_threshold=0.0, exit_tolerance=0.5)
+    assert given.asked_rule == {"threshold": 0.0, "tolerance": 0.5}

@@ -122,18 +122,6 @@ def test_the_same_in_a_loop_and_rematerialised(changes, options, config, packed)
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-4)
 
 
-def test_some_blocks_after_others(config, packed):
-    """A part of the stack runs by itself, as leaving early needs it."""
-    model = make(config(num_hidden_layers=4, **MODERN))
-    _, attention_mask = model._embed(packed, None)
-    states = states_of(model, packed)
-    stack = model.transformer
-    middle = stack.run(states[1], attention_mask, 1, 3)
-    np.testing.assert_array_equal(middle, states[2:4])
-    (last,) = stack.run(middle[-1], attention_mask, 3, 4)
-    np.testing.assert_array_equal(stack.output_of(last), states[-1])
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

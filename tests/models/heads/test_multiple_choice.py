@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.classification import NO_CHOICE
@@ -65,11 +64,3 @@ def test_it_equals_the_official_head(shared):
     features = {name: inputs[name].reshape(4, 4, 24) for name in _NAMES}
     expected = np.load(folder / "expected.npz")["logits"]
     np.testing.assert_allclose(model(features), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_it_is_exported_by_itself(tiny_config, features, tmp_path):
-    model = AlbertForMultipleChoice(tiny_config())
-    model.export(tmp_path / "exported", verbose=False)
-    loaded = tf.saved_model.load(str(tmp_path / "exported"))
-    np.testing.assert_allclose(loaded.serve(features), model(features), atol=1e-6)

@@ -111,20 +111,3 @@ def test_the_pooler_is_left_alone(model_class, tiny_config):
     names = [v.path for v in model_class(tiny_config()).trainable_variables]
     assert len(names) > 20
     assert not any("pooler" in name for name in names)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", MODELS)
-def test_mixed_precision(model_class, tiny_config, tiny_features):
-    exact = model_class(tiny_config())
-    mixed = model_class(tiny_config(), dtype="mixed_bfloat16")
-    for ours, theirs in zip(mixed.variables, exact.variables, strict=True):
-        ours.assign(theirs)
-    features = {**tiny_features, "start_positions": np.array([3, 3])}
-    found, expected = mixed(features), exact(features)
-    for name, value in expected.items():
-        assert found[name].dtype == value.dtype
-        close = np.array(value) > -1e29
-        np.testing.assert_allclose(
-            np.array(found[name])[close], np.array(value)[close], atol=0.15
-        )
