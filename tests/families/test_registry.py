@@ -65,9 +65,6 @@ def test_a_registered_class_is_known_by_name(register):
     register(AlbertForCloze)
     assert albert_tf.AlbertForCloze is AlbertForCloze
     assert registry.model_names()[-1] == "AlbertForCloze"
-
-
-def test_names_of_the_package_are_taken(register):
     with pytest.raises(UserError, match="already has a model AlbertModel"):
         register(type("AlbertModel", (PretrainedModel,), {}))
 

@@ -1,6 +1,6 @@
 """Low-rank adapters by depth: new ones, merged ones, and what knows them.
 
-`test_modern_blocks.py` compares their numbers and gradients with NumPy.
+`test_modern_blocks.py` compares their numbers with NumPy.
 """
 
 import dataclasses
@@ -15,10 +15,7 @@ from albert_tf.bundle import without_adapters
 from albert_tf.costs.albert import block_values
 from albert_tf.costs.albert import forward_flops
 from albert_tf.errors import UserError
-from albert_tf.families.layer_sharing import FIRST
-from albert_tf.families.layer_sharing import MEAN
-from albert_tf.families.layer_sharing import merge_adapters
-from albert_tf.families.layer_sharing import move_layers_and_adapters
+from albert_tf.families import layer_sharing
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
@@ -34,12 +31,8 @@ ADAPTERS = "bert/encoder/transformer/depth_adapters"
 SHARINGS = [
     {},
     {"parameter_sharing": "attention", "num_hidden_groups": 2},
-    {
-        **MODERN,
-        "parameter_sharing": "ffn",
-        "inner_group_num": 2,
-        "num_attention_heads": 2,
-    },
+    MODERN
+    | {"parameter_sharing": "ffn", "inner_group_num": 2, "num_attention_heads": 2},
 ]
 
 
@@ -79,20 +72,35 @@ def test_new_adapters_change_nothing(config, tiny_features):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", SHARINGS)
-def test_merged_and_saved_they_compute_the_same(
-    changes, config, tiny_features, tmp_path
+def test_merged_saved_and_served_they_compute_the_same(
+    changes, config, tiny_features, vocabulary, tmp_path
 ):
+    (tmp_path / "vocab.txt").write_text(vocabulary("abc"), "utf-8")
     model = make(config(**changes), AlbertForPreTraining)
-    model.save_pretrained(tmp_path)
-    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    model.save_pretrained(tmp_path / "own", tokenizer)
+    loaded = AlbertForPreTraining.from_pretrained(tmp_path / "own")
     expected = states(model, tiny_features)
     np.testing.assert_array_equal(states(loaded, tiny_features), expected)
     merged = without_adapters(loaded)
-    assert "depth_adapters" not in "".join(merged.official_variables())
-    np.testing.assert_allclose(
-        states(merged, tiny_features), expected, rtol=0, atol=1e-5
-    )
     assert without_adapters(merged) is merged
+    module, served, _ = build_module([bundle.open(tmp_path / "own")], "encoder")
+    features = {name: tf.constant(tiny_features[name]) for name in served.task.features}
+    for found, own in (
+        (states(merged, tiny_features), merged),
+        (module.compute(features)["sequence_output"], served.model),
+    ):
+        assert "depth_adapters" not in "".join(v.path for v in own.variables)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    merged.save_pretrained(tmp_path / "merged")
+    attentions = [
+        AlbertModel.from_pretrained(tmp_path / name, return_attentions=True)(
+            tiny_features
+        )["attentions"]
+        for name in ("own", "merged")
+    ]
+    for found, own in zip(*attentions, strict=True):
+        np.testing.assert_allclose(found, own, rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -105,34 +113,6 @@ def test_every_adapter_learns(rematerialize, config, tiny_features):
     adapters = [v.value for v in model.transformer.adapters.trainable_variables]
     for gradient in tape.gradient(loss, adapters):
         assert np.abs(gradient).max(axis=(1, 2)).min() > 0  # of each block
-
-
-def test_attentions_are_those_of_the_merged_model(config, tiny_features):
-    model = make(config(), AlbertModel, return_attentions=True)
-    merged_config, tensors = merge_adapters(
-        model.config, {n: v.numpy() for n, v in model.official_variables().items()}
-    )
-    merged = AlbertModel(merged_config, return_attentions=True)
-    for name, variable in merged.official_variables().items():
-        variable.assign(tensors[name])
-    for found, expected in zip(
-        *(m(tiny_features)["attentions"] for m in (model, merged)), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_what_is_served_is_merged(config, tiny_features, vocabulary, tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text(vocabulary("abc"), "utf-8")
-    model = make(config(), AlbertForPreTraining)
-    model.save_pretrained(tmp_path / "m", load_tokenizer(path))
-    module, served, _ = build_module([bundle.open(tmp_path / "m")], "encoder")
-    features = {name: tf.constant(tiny_features[name]) for name in served.task.features}
-    found = module.compute(features)["sequence_output"]
-    expected = states(model, tiny_features)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    assert "depth_adapters" not in "".join(v.path for v in served.model.variables)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +140,7 @@ class TestFromLayersThatDiffer:
         model.save_pretrained(tmp_path)
         return model
 
-    @pytest.mark.parametrize("rule", [FIRST, MEAN])
+    @pytest.mark.parametrize("rule", [layer_sharing.FIRST, layer_sharing.MEAN])
     def test_full_rank_is_the_teacher(
         self, rule, config, tiny_features, teacher, tmp_path
     ):
@@ -177,7 +157,7 @@ class TestFromLayersThatDiffer:
             np.array(weights[f"bert/encoder/transformer/{QUERY.format(i)}"])
             for i in range(4)
         ]
-        student, _ = started(tmp_path, config(3), MEAN)
+        student, _ = started(tmp_path, config(3), layer_sharing.MEAN)
         own = student.official_variables()
         down, up = adapters_of(own)
         shared = own[f"bert/encoder/transformer/{QUERY.format(0)}"]
@@ -190,7 +170,7 @@ class TestFromLayersThatDiffer:
     @pytest.mark.usefixtures("teacher")
     def test_an_adapter_without_a_difference_trains(self, config, tmp_path):
         """Of the first layer, where that is the shared one."""
-        student, _ = started(tmp_path, config(3), FIRST)
+        student, _ = started(tmp_path, config(3), layer_sharing.FIRST)
         own = student.official_variables()
         down, up = adapters_of(own)
         assert np.abs(up[0]).max() < 1e-6
@@ -201,7 +181,7 @@ class TestFromLayersThatDiffer:
         model = make(config(), AlbertForPreTraining)
         model.save_pretrained(tmp_path)
         changed = config(hidden_dropout_prob=0.1)
-        again, _ = started(tmp_path, changed, FIRST)
+        again, _ = started(tmp_path, changed, layer_sharing.FIRST)
         for name, variable in model.official_variables().items():
             np.testing.assert_array_equal(variable, again.official_variables()[name])
 
@@ -210,9 +190,12 @@ class TestFromLayersThatDiffer:
         source, target = config(12), config(12, num_hidden_layers=2)
         model = make(source, AlbertModel)
         tensors = {n: v.numpy() for n, v in model.official_variables().items()}
-        moved, _ = move_layers_and_adapters(tensors, source, target, FIRST)
+        moved, _ = layer_sharing.move_layers_and_adapters(
+            tensors, source, target, layer_sharing.FIRST
+        )
         ((_, expected), (_, found)) = (
-            merge_adapters(c, t) for c, t in ((source, tensors), (target, moved))
+            layer_sharing.merge_adapters(c, t)
+            for c, t in ((source, tensors), (target, moved))
         )
         name = f"bert/encoder/transformer/{QUERY}"
         for own, theirs in ((0, 0), (1, 2)):
@@ -222,7 +205,7 @@ class TestFromLayersThatDiffer:
     def test_without_adapters_it_takes_the_merged_layers(self, config, tmp_path):
         model = make(config(), AlbertForPreTraining)
         model.save_pretrained(tmp_path)
-        plain, _ = started(tmp_path, config(0), MEAN)
+        plain, _ = started(tmp_path, config(0), layer_sharing.MEAN)
         own = model.official_variables()
         down, up = adapters_of(own)
         name = f"bert/encoder/transformer/{QUERY.format(0)}"

@@ -11,7 +11,10 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import ExitRule
 from albert_tf.layers.exits import confidence
 from albert_tf.models.base import seeded
+from albert_tf.models.flags import AppliedExitFlags
+from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.prediction import exit_layers
+from tests.models.block_reference import MODERN
 
 _RULE = {"name": "patience", "threshold": 1}
 _NEVER = ExitRule("entropy", 1e-9)
@@ -61,22 +64,10 @@ def _middle(values):
     return float(np.sort(values)[place - 1 : place + 1].mean())
 
 
-_MODERN = {
-    "position_embedding_type": "rotary",
-    "norm": "pre",
-    "local_attention_window": 4,
-}
-_OTHERS = ({}, {"parameter_sharing": "none"}, {"depth_adapter_rank": 2})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
-    [
-        _MODERN,
-        {"num_hidden_groups": 2, "inner_group_num": 2, "depth_adapter_rank": 2},
-        *(pytest.param(changes, marks=pytest.mark.nightly) for changes in _OTHERS),
-    ],
+    [MODERN, {"num_hidden_groups": 2, "inner_group_num": 2, "depth_adapter_rank": 2}],
 )
 def test_rows_leave_with_the_answer_of_their_layer(make, features, changes):
     model = make(changes=changes)
@@ -140,47 +131,11 @@ def test_questions_leave_with_all_their_choices(make, features):
 
 
 @pytest.mark.slow
-def test_a_graph_takes_any_rows_and_a_threshold(make, features):
-    model, rule = make("shared"), ExitRule("probability", 0.5)
-    spec = tf.TensorSpec([None, None], tf.int32)
-
-    @tf.function(
-        input_signature=[dict.fromkeys(features, spec), tf.TensorSpec([])],
-        autograph=False,
-    )
-    def answer(features, threshold):
-        return model.leave_early(features, rule, threshold)
-
-    depths = []
-    for threshold in (0.4, 0.7, 0.999):
-        _, layers = answer(features, threshold)
-        own = model.leave_early(features, ExitRule("probability", threshold))[1]
-        np.testing.assert_array_equal(layers, own)
-        depths.append(np.mean(layers))
-    assert depths == sorted(depths)
-    assert depths[0] < depths[-1]
-    none = {name: values[:0] for name, values in features.items()}
-    assert answer(none, 0.5)[0].shape == (0, 3)
-
-
-@pytest.mark.slow
-def test_the_gradient_of_each_layer_goes_through_dropout(make, features):
-    model = make(classifier_dropout_prob=0.5)
-    first, second, other = (
-        model(features, training=True, dropout_seed=[seed, 1], all_layers=True).numpy()
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert np.abs(first - other).max() > 0.01
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("exit_heads", ["shared", "per_layer"])
-def test_a_model_directory_keeps_heads_and_rule(make, features, tmp_path, exit_heads):
-    model = make(exit_heads)
+def test_a_model_directory_keeps_heads_and_rule(make, features, tmp_path):
+    model = make()
     model.save_pretrained(tmp_path)
     head = json.loads((tmp_path / "head.json").read_text())
-    assert head["exit_heads"] == exit_heads
+    assert head["exit_heads"] == "per_layer"
     assert head["exit_rule"] == {**_RULE, "tolerance": 0.1}
     again = type(model).from_pretrained(tmp_path)
     expected = model.leave_early(features)
@@ -229,3 +184,20 @@ def test_a_loop_in_a_graph_holds_one_block(make):
         graph = function.get_concrete_function(spec).graph.as_graph_def()
         sizes.add(sum(len(body.node_def) for body in graph.library.function))
     assert len(sizes) == 1
+
+
+def test_all_flags_of_training_reach_the_rule():
+    flags = EarlyExitFlags(
+        early_exit=True, exit_heads="shared", exit_threshold=3, exit_tolerance=0.5
+    )
+    rule = ExitRule("patience", 3, 0.5)
+    assert flags.exit_arguments() == {"exit_heads": "shared", "exit_rule": rule}
+    with pytest.raises(UserError, match="--exit_tolerance needs --early_exit"):
+        EarlyExitFlags(exit_tolerance=0.5).check_early_exit()
+
+
+def test_the_flags_that_are_given_replace_the_kept_rule():
+    assert AppliedExitFlags().asked_rule is None
+    assert AppliedExitFlags(exit_rule="none", exit_threshold=2).asked_rule == "none"
+    given = AppliedExitFlags(exit_threshold=0.0, exit_tolerance=0.5)
+    assert given.asked_rule == {"threshold": 0.0, "tolerance": 0.5}

@@ -14,13 +14,10 @@ from albert_tf import bundle
 from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import AlbertFamily
-from albert_tf.inference.loading import guessing_class
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import pretrained
-from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 _MODEL, _SERVING = "text_length_model", "text_length_serving"
@@ -101,21 +98,6 @@ def test_it_is_converted_there_and_back(
     assert again.head_config() == {"num_bins": 5, "scale": 1.0}
 
 
-def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
-    convert(tmp_path, "model", "official", "--to_format=tf1")
-    convert(tmp_path, "model", "theirs", "--to_format=huggingface")
-    for folder in ("official", "theirs"):
-        report = AlbertModel.from_pretrained(tmp_path / folder).load_report
-        assert set(report.unexpected) == {"length/dense/kernel", "length/dense/bias"}
-    monkeypatch.delitem(registry._MODELS, "AlbertForTextLength")
-    with pytest.raises(UserError, match="has no place for: length/dense"):
-        AlbertModel.from_pretrained(tmp_path / "official")
-    with pytest.raises(
-        UserError, match=r"names the model 'AlbertForTextLength'\. .*re"
-    ):
-        AlbertModel.from_pretrained(tmp_path / "model")
-
-
 @pytest.mark.slow
 def test_the_documented_use(
     project, text_length, vocabulary, tiny_config, tmp_path, monkeypatch
@@ -133,8 +115,7 @@ def test_the_documented_use(
     assert description["serves"] == "length"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["model_directory", "tf1", "huggingface"])
+@pytest.mark.parametrize("form", ["model_directory", "huggingface"])
 def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys):
     registry.register_model(OtherModel)
     model = OtherModel(tiny_config())
@@ -148,14 +129,3 @@ def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys
     assert_same_weights(OtherModel.from_pretrained(tmp_path / "back"), model)
     with pytest.raises(UserError, match="of the other family, but AlbertModel is of"):
         AlbertModel.from_pretrained(tmp_path / "converted")
-
-
-def test_a_family_may_lack_models_for_tasks(tiny_config, tmp_path):
-    registry.register_model(OtherModel)
-    task = create_task("regression", "score")
-    assert OtherModel.family not in task.model_classes()
-    assert task.model_classes()[ALBERT] is task.model_class
-    OtherModel(tiny_config()).save_pretrained(tmp_path)
-    guessing = guessing_class(bundle.open(tmp_path))
-    with pytest.raises(UserError, match="of the other family, but AlbertForMaskedLM"):
-        bundle.open(tmp_path).model(guessing)

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
 from tests.models.block_reference import MODERN
 
@@ -14,17 +13,10 @@ SEED = tf.constant([5, 17], tf.int32)
 PAIR_IDS = np.array([[1, 1, 1, 2, 2, 2, 2]] * 2, "int32")
 CLS_POSITIONS = np.array([[0, 3]] * 2, "int32")
 _MODERN = {**MODERN, "num_attention_heads": 2, "num_hidden_layers": 2}
-_OTHERS = [
-    ({}, {"depth_loop": True}),
-    ({"parameter_sharing": "none", "num_hidden_layers": 2}, {"rematerialize": True}),
-    ({"num_hidden_layers": 1}, {}),
-    ({**_MODERN, "num_hidden_layers": 1}, {}),
-    ({"num_hidden_groups": 2, "inner_group_num": 2}, {}),
-]
 CASES = [
     ({}, {"depth_loop": True, "rematerialize": True}),
     (_MODERN, {}),
-    *(pytest.param(*case, marks=pytest.mark.nightly) for case in _OTHERS),
+    ({**_MODERN, "num_hidden_layers": 1}, {"rematerialize": True}),
 ]
 
 
@@ -67,10 +59,8 @@ def test_same_numbers_and_gradients(read, changes, options, tiny_config, tiny_fe
 
 def test_the_first_of_several_texts_is_pooled(tiny_config, tiny_features):
     del tiny_features["masked_lm_positions"]
-    model, features = (
-        AlbertModel(tiny_config()),
-        {**tiny_features, "pair_ids": PAIR_IDS},
-    )
+    model = AlbertModel(tiny_config())
+    features = {**tiny_features, "pair_ids": PAIR_IDS}
     whole, saving = (
         model(features, heads_only=only)["pooled_output"] for only in (False, True)
     )
@@ -91,13 +81,9 @@ def products(model, features, **arguments):
 
 @pytest.mark.slow
 def test_the_last_block_saves_most_of_its_work(tiny_config, tiny_features):
-    features = {**tiny_features, "masked_lm_positions": np.array([[1], [2]], "int32")}
-    del tiny_features["masked_lm_positions"]
+    tiny_features["masked_lm_positions"] = np.array([[1], [2]], "int32")
     config = tiny_config(hidden_size=48, intermediate_size=192, num_hidden_layers=2)
-    whole = products(AlbertModel(config), tiny_features)
+    model = AlbertForPreTraining(config)
+    whole = products(model, tiny_features)
     # Of two blocks, the second keeps its keys and values: 2 of 12 units of work.
-    classifier = AlbertForSequenceClassification(config, 2)
-    assert products(classifier, tiny_features) < 0.7 * whole
-    pretrained = AlbertForPreTraining(config)
-    whole = products(pretrained, features)
-    assert products(pretrained, features, heads_only=True) < 0.8 * whole
+    assert products(model, tiny_features, heads_only=True) < 0.8 * whole

@@ -38,103 +38,53 @@ def pretraining_model(material):
     return albert_tf.AlbertForPreTraining(config)
 
 
-def records(material, training, batch_size=16):
-    return pretraining_dataset(
+def batch_of(material, size):
+    [batch] = pretraining_dataset(
         str(material / "data" / "train.tfrecord"),
         albert_tf.load_tokenizer(material / "vocab.model"),
-        batch_size,
+        size,
         max_seq_length=16,
         max_predictions_per_seq=3,
         seed=1,
-        training=training,
-    )
+        training=False,
+    ).take(1)
+    return batch
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["int8", "float8"])
-def test_keras_quantizes_no_model(mode, pretraining_model):
+def test_keras_quantizes_no_model(pretraining_model):
     """It would warn, and leave every weight as it is."""
     model = pretraining_model
     with pytest.raises(UserError, match="cannot quantize an .*--compute_dtype=int8"):
-        model.quantize(mode)
+        model.quantize("int8")
     names = {"input_ids": keras.Input([None], dtype="int32", name="input_ids")}
     wrapped = keras.Model(names, model(names))
     with warnings.catch_warnings():  # Keras warns of the layers without weights
         warnings.simplefilter("ignore", UserWarning)
         with pytest.raises(UserError, match="cannot quantize a.*--compute_dtype=int8"):
-            wrapped.quantize(mode)
+            wrapped.quantize("int8")
     with pytest.raises(UserError, match="cannot quantize an .*--compute_dtype=int8"):
-        type(model).from_config({**model.get_config(), "dtype": f"{mode}_from_float32"})
-
-
-def test_summary_shows_shapes(model):
-    lines = []
-    model.summary(print_fn=lines.append)
-    text = "\n".join(lines)
-    assert "?" not in text
-    shapes = {
-        "AlbertModel": ["(None, None, 6)", "(None, None, 12)", "(None, 12)"],
-        "AlbertForPreTraining": ["(None, None, 37)", "(None, 2)"],
-        "AlbertForSequenceClassification": ["(None, None, 12)", "(None, 3)"],
-    }
-    assert all(shape in text for shape in shapes[type(model).__name__])
+        type(model).from_config({**model.get_config(), "dtype": "int8_from_float32"})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "model",
-    [
-        "AlbertModel",
-        pytest.param("AlbertForPreTraining", marks=pytest.mark.nightly),
-        pytest.param("AlbertForSequenceClassification", marks=pytest.mark.nightly),
-    ],
-    indirect=True,
-)
+@pytest.mark.parametrize("model", ["AlbertModel"], indirect=True)
 def test_export(model, tiny_features, tmp_path):
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "exported"))
     features = {k: tiny_features[k] for k in model.exported_features}
-    expected = model(features)
-    if isinstance(expected, dict):
-        expected.pop("hidden_states", None)
     found = loaded.serve(features)
-    for a, b in zip(
-        keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
-    ):
-        np.testing.assert_allclose(a, b, atol=1e-6)
+    for name, value in model(features).items():
+        if name != "hidden_states":
+            np.testing.assert_allclose(found[name], value, atol=1e-6)
     signature = loaded.signatures["serving_default"].structured_input_signature[1]
     assert set(signature) == set(model.exported_features)
     assert {tuple(spec.shape) for spec in signature.values()} == {(None, None)}
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("model", ["AlbertModel"], indirect=True)
-def test_export_with_a_signature(model, tmp_path):
-    spec = {"input_ids": keras.InputSpec(shape=(None, 5), dtype="int32", name="ids")}
-    model.export(tmp_path / "exported", input_signature=[spec], verbose=False)
-    loaded = tf.saved_model.load(str(tmp_path / "exported"))
-    loaded.serve({"input_ids": tf.ones((2, 5), tf.int32)})
-
-
-@pytest.mark.slow
-def test_pretraining_fits(material, pretraining_model):
-    model = pretraining_model
-    model.compile(optimizer=keras.optimizers.Adam(0.01))
-    history = model.fit(
-        records(material, training=True),
-        steps_per_epoch=6,
-        epochs=2,
-        shuffle=False,
-        verbose=0,
-    ).history
-    assert set(history) == {"loss", "masked_lm_accuracy", "sentence_order_accuracy"}
-    assert history["loss"][-1] < history["loss"][0] - 0.1
-
-
 @pytest.mark.slow
 def test_evaluate_gives_the_objective(material, pretraining_model):
     model = pretraining_model
-    (batch,) = records(material, training=False, batch_size=64).take(1)
+    batch = batch_of(material, 64)
     model.compile(optimizer="sgd")
     found = model.evaluate(tf.data.Dataset.from_tensors(batch), verbose=0)
     objective = PretrainingObjective()
@@ -171,7 +121,7 @@ def test_own_loss_and_labels(pretraining_model):
 @pytest.mark.slow
 def test_two_devices_take_the_mean(material, two_replicas):
     config = albert_tf.AlbertConfig.from_json_file(material / "config.json")
-    (batch,) = records(material, training=False, batch_size=32).take(1)
+    batch = batch_of(material, 32)
     half = {name: value[:16] for name, value in batch.items()}
     twice = {name: np.concatenate([value, value]) for name, value in half.items()}
     found = []

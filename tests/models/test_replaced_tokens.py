@@ -4,11 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 
 SMALL = {"hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 6}
@@ -61,8 +59,7 @@ def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_pa
     assert again.generator is None
     encoder = AlbertModel.from_pretrained(tmp_path / "alone")
     np.testing.assert_array_equal(
-        encoder(features)["sequence_output"],
-        model.albert(features)["sequence_output"],
+        encoder(features)["sequence_output"], model.albert(features)["sequence_output"]
     )
 
 
@@ -83,19 +80,5 @@ def test_a_generator_that_is_not_kept_leaves_no_weights(tiny_config, tmp_path):
     for own in (names, model.official_variables()):
         assert not [name for name in own if name.startswith("generator")]
     assert {"discriminator_predictions/dense/kernel"} < names
-
-
-@pytest.mark.slow
-def test_it_is_fine_tuned_and_knows_no_words(model, tiny_features, tmp_path):
-    model.save_pretrained(tmp_path)
-    classifier = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        tmp_path, num_labels=3
-    )
-    assert classifier(tiny_features).shape == (2, 3)
-    with pytest.raises(UserError, match="cls/predictions"):
-        AlbertForMaskedLM.from_pretrained(tmp_path)
-
-
-def test_embeddings_of_its_own_are_refused(tiny_config):
     with pytest.raises(UserError, match="leave its embedding_size out"):
         AlbertForReplacedTokens(tiny_config(), generator={"embedding_size": 4})

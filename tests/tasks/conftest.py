@@ -1,34 +1,65 @@
 """A complete tiny fine-tuning task, run by flags."""
 
-import json
 import random
 import shutil
 
-import h5py
+import numpy as np
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.io.whole_folder import ChecksummedFolder
+from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.tasks import training
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["good", "bad", *_OTHER_WORDS]
 FINISHED = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}
 """The flags of the run that `finished` copies."""
+# By which a model is applied that was not trained from scratch.
+APPLIED = {"from_scratch": None, "albert_config_file": None, "vocab_file": None}
+
+
+def results(out):
+    """Returns the numbers of `eval_results.txt` by name."""
+    found = read_eval_results(str(out / "eval_results.txt"))
+    return {name: float(value) for name, value in found.items()}
+
+
+def written_flags(values):
+    """Returns flags as words of a command line; None leaves one out."""
+    return [f"--{k}={v}" for k, v in values.items() if v is not None]
+
+
+def numbered_rows(lengths, labels=None):
+    """Returns rows of so many tokens, which are the row's number, as its label is."""
+    lengths = np.asarray(lengths, np.int32)
+    rows = np.arange(len(lengths), dtype=np.int32)
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    labels = rows if labels is None else labels
+    return TokenizedExamples(np.repeat(rows, lengths), starts, lengths, lengths, labels)
 
 
 @pytest.fixture
-def flags(command_line, tmp_path):
+def command(tmp_path):
+    """Makes what runs a command with flags over defaults; see `written_flags`."""
+
+    def of(options_class, **defaults):
+        def run(**changes):
+            argv = ["run", *written_flags({**defaults, **changes})]
+            run_repeatedly(parse(options_class, argv))
+            return tmp_path / "out"
+
+        return run
+
+    return of
+
+
+@pytest.fixture
+def flags(command, defaults):
     """Runs the command with flags; the defaults are a complete tiny task."""
-
-    def run(**changes):
-        argv = ["run_classifier.py", *command_line(**changes)]
-        run_repeatedly(parse(ClassifierOptions, argv))
-        return tmp_path / "out"
-
-    return run
+    return command(ClassifierOptions, **defaults)
 
 
 class Built(Exception):
@@ -89,54 +120,16 @@ def tiny_model(tmp_path, tiny_model_in):
     return lambda pieces, **changes: tiny_model_in(tmp_path, pieces, **changes)
 
 
-@pytest.fixture
-def continues_exactly():
-    """Trains to step 4, undoes the last two, and trains again: nothing may differ."""
-
-    def check(flags, **changes):
-        changes |= {"do_train": True, "save_checkpoints_steps": 2}
-        out = flags(**changes)
-        history = json.loads((out / "history.json").read_text())
-        weights = _stored_arrays(out)
-        assert [entry["step"] for entry in history] == [2, 4]
-        for path in (out / "checkpoints").glob("training-4.*"):
-            path.unlink()
-        state = out / "checkpoints" / "checkpoint"
-        state.write_text(state.read_text().replace("training-4", "training-2"))
-        with ChecksummedFolder(out) as folder:
-            folder.write_json("history.json", history[:1])
-        flags(**changes)
-        again = json.loads((out / "history.json").read_text())
-        for entry in (*history, *again):
-            del entry["train_seconds"]
-        assert again == history
-        assert _stored_arrays(out) == weights
-
-    return check
-
-
-def _stored_arrays(out):
-    """The bytes of the trained model's arrays by path; the file itself holds times."""
-    arrays = {}
-    with h5py.File(out / "model" / "model.weights.h5") as file:
-        file.visititems(
-            lambda path, item: arrays.update(
-                {path: item[()].tobytes()} if isinstance(item, h5py.Dataset) else {}
-            )
-        )
-    return arrays
-
-
 @pytest.fixture(scope="session")
-def command_line_in(tiny_model_in):
-    """Makes what makes the command line of a complete tiny task in a folder."""
+def defaults_in(tiny_model_in):
+    """Makes the flags of a complete tiny task in a folder, and its tables."""
 
     def made(folder):
         data = folder / "data"
         data.mkdir()
         for name, rows in (("train", 64), ("dev", 20), ("test", 20)):
             _write_table(data / f"{name}.tsv", rows, seed=rows + len(name))
-        defaults = {
+        return {
             "task_name": "custom",
             "data_dir": data,
             **tiny_model_in(folder, _PIECES, initializer_range=0.02),
@@ -147,26 +140,26 @@ def command_line_in(tiny_model_in):
             "learning_rate": 5e-3,
         }
 
-        def make(**changes):
-            values = {**defaults, **changes}
-            return [f"--{k}={v}" for k, v in values.items() if v is not None]
-
-        return make
-
     return made
 
 
 @pytest.fixture
-def command_line(tmp_path, command_line_in):
-    """Makes the command line of a complete tiny task."""
-    return command_line_in(tmp_path)
+def defaults(tmp_path, defaults_in):
+    """The flags of a complete tiny task."""
+    return defaults_in(tmp_path)
+
+
+@pytest.fixture
+def command_line(defaults):
+    """Makes the command line of that task."""
+    return lambda **changes: written_flags({**defaults, **changes})
 
 
 @pytest.fixture(scope="session")
-def finished_in(tmp_path_factory, command_line_in):
+def finished_in(tmp_path_factory, defaults_in):
     """The output folder of a finished run with the flags `FINISHED`."""
     folder = tmp_path_factory.mktemp("finished")
-    argv = ["run_classifier.py", *command_line_in(folder)(**FINISHED)]
+    argv = ["run", *written_flags({**defaults_in(folder), **FINISHED})]
     run_repeatedly(parse(ClassifierOptions, argv))
     return folder / "out"
 

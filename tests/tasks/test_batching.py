@@ -7,35 +7,18 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.serving.padding import LENGTHS
-from albert_tf.tasks.batching import BUCKETS
-from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.examples import Table
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.tokenizer import OFFICIAL
+from tests.tasks.conftest import numbered_rows
 
 _TASK = create_task("regression", "t")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "steps"),
-    [
-        (BUCKETS, {16: 3, 32: 2, 64: 2, 128: 2}),
-        (FINE_BUCKETS, {4: 15, 8: 8, 16: 8, 32: 8}),
-        (LENGTHS, {8: 3, 16: 2, 32: 2, 64: 2, 128: 2}),
-    ],
-)
-def test_lengths_are_round_and_the_longer_the_fewer(sizes, steps):
-    found = np.diff(sizes).tolist()
-    assert found == sorted(found) and collections.Counter(found) == steps
-    assert sizes[0] == found[0] and sizes[-1] == 512
 
 
 class _Letters:
@@ -95,7 +78,7 @@ def test_rows_of_texts_and_pairs():
 def test_one_epoch_without_repeating(rows, padded):
     lengths = np.random.default_rng(0).integers(2, 17, rows)
     dataset = training_dataset(
-        _examples(lengths), 4, 16, 1, padded, repeat=False
+        numbered_rows(lengths), 4, 16, 1, padded, repeat=False
     )  # several windows, one, or less than a batch
     assert dataset.cardinality() == -(-rows // 4)
     orders = []
@@ -108,25 +91,13 @@ def test_one_epoch_without_repeating(rows, padded):
 
 
 def test_the_rest_of_an_epoch_has_any_length():
-    dataset = training_dataset(_examples(range(2, 15)), 4, 16, 1, repeat=False)
+    dataset = training_dataset(numbered_rows(range(2, 15)), 4, 16, 1, repeat=False)
     (short,) = {len(batch["labels"]) for batch in dataset if len(batch["labels"]) < 4}
     assert short == 1
     rests = set()
     for _ in range(6):
         rests |= {b["labels"].numpy()[0] for b in dataset if len(b["labels"]) == 1}
     assert len(rests) > 1
-
-
-def _examples(lengths):
-    """Rows filled with their own number, so that a batch shows what it holds."""
-    lengths = np.asarray(lengths, np.int32)
-    return TokenizedExamples(
-        ids=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        starts=(np.cumsum(lengths) - lengths).astype(np.int64),
-        lengths=lengths,
-        first_lengths=lengths,
-        labels=np.arange(len(lengths), dtype=np.int32),
-    )
 
 
 @pytest.mark.slow
@@ -136,7 +107,7 @@ def test_the_order_follows_from_the_seed_alone():
     for own in (1, 2):
         tf.random.set_seed(own)
         for seed in (0, 7):
-            batches = training_dataset(_examples([4] * 48), 16, 64, seed).take(6)
+            batches = training_dataset(numbered_rows([4] * 48), 16, 64, seed).take(6)
             orders.append([batch["labels"].numpy().tolist() for batch in batches])
     assert orders[:2] == orders[2:]
     assert orders[0] != orders[1]
@@ -147,7 +118,7 @@ def test_the_order_follows_from_the_seed_alone():
 
 def test_rows_of_similar_length_meet_and_none_is_lost():
     lengths = [3, 16, 17, 32, 40, 3, 20]
-    dataset = training_dataset(_examples(lengths), 2, 40, seed=0)
+    dataset = training_dataset(numbered_rows(lengths), 2, 40, seed=0)
     seen = collections.Counter()
     for batch in dataset.take(35):  # ten epochs of seven rows
         width = batch["input_ids"].shape[1]
@@ -167,11 +138,8 @@ def test_rows_of_similar_length_meet_and_none_is_lost():
 def test_windows_are_sorted_and_their_batches_shuffled():
     lengths = np.random.default_rng(0).integers(3, 60, 64)
     found = [[], []]
-    for number, batch in enumerate(
-        training_dataset(_examples(lengths), 8, 64, seed=5, buckets=range(1, 65)).take(
-            16
-        )
-    ):
+    dataset = training_dataset(numbered_rows(lengths), 8, 64, 5, buckets=range(1, 65))
+    for number, batch in enumerate(dataset.take(16)):
         found[number // 8].append(sorted(lengths[batch["labels"]].tolist()))
         assert batch["input_ids"].shape[1] == found[number // 8][-1][-1]
     for epoch in found:
@@ -180,19 +148,14 @@ def test_windows_are_sorted_and_their_batches_shuffled():
     assert found[0] != found[1]
 
 
-def test_fixed_length_is_one_static_shape():
-    dataset = training_dataset(_examples([3, 9]), 2, 24, seed=0, pad_to_max_length=True)
-    assert dataset.element_spec["input_ids"].shape == (2, 24)
-
-
 def test_evaluation_keeps_order_and_the_last_short_batch():
-    dataset = evaluation_dataset(_examples([3, 20, 4]), 2, 64)
+    dataset = evaluation_dataset(numbered_rows([3, 20, 4]), 2, 64)
     assert [b["labels"].numpy().tolist() for b in dataset] == [[0, 1], [2]]
     assert [b["input_ids"].shape[1] for b in dataset] == [32, 16]
 
 
 def test_position_is_restored_from_a_checkpoint(tmp_path):
-    examples = _examples(np.random.default_rng(0).integers(3, 60, 50))
+    examples = numbered_rows(np.random.default_rng(0).integers(3, 60, 50))
     iterator = iter(training_dataset(examples, 4, 64, seed=1))
     for _ in range(17):
         next(iterator)
@@ -224,13 +187,13 @@ def test_cache_is_used_and_never_stale(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-@pytest.mark.parametrize("damage", [b"no zip", None])
-def test_a_damaged_cache_is_made_again(tmp_path, damage):
+def test_a_damaged_cache_is_made_again(tmp_path):
     first = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
     (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:-30] if damage is None else damage)
-    for calls in (1, 0):
-        tokenizer = _Letters()
-        again = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
-        assert tokenizer.calls == calls
-        np.testing.assert_array_equal(again.ids, first.ids)
+    for damaged in (b"no zip", path.read_bytes()[:-30]):
+        path.write_bytes(damaged)
+        for calls in (1, 0):
+            tokenizer = _Letters()
+            again = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+            assert tokenizer.calls == calls
+            np.testing.assert_array_equal(again.ids, first.ids)

@@ -12,6 +12,7 @@ from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import read_raw_texts
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.tagging.flags import TaggingOptions
+from tests.tasks.conftest import APPLIED
 
 
 @pytest.fixture
@@ -28,39 +29,20 @@ def refused(flags, tmp_path, monkeypatch):
     return run
 
 
-def test_versions_that_cannot_be_read(flags, monkeypatch, tmp_path):
-    """A model tells them, after the last step."""
-
-    def fails():
-        raise UserError("no version")
-
-    monkeypatch.setattr("albert_tf.tasks.training.versions", fails)
-    with pytest.raises(UserError, match="no version"):
-        flags(do_train=True)
-    assert not (tmp_path / "out" / "checkpoints").exists()
-
-
-def test_a_bad_test_table(refused, tmp_path):
-    path = tmp_path / "data" / "test.tsv"
+def test_what_would_be_read_after_training(refused, tmp_path):
+    path, texts = tmp_path / "data" / "test.tsv", tmp_path / "texts.txt"
+    asked = {"do_train": True, "do_predict": True}
+    refused("texts.txt cannot be read", input_file=texts, **asked)
+    texts.write_text("")
+    refused("texts.txt is empty", input_file=texts, **asked)
+    changes = {"input_text": "good", "input_text_pair": "film"}
+    refused("has 2 text.s., but the model takes 1", **changes, **asked)
     path.write_text(path.read_text() + "?\tgood film\n")
     message = "test.tsv, line 22: the label '[?]' is unknown"
     for what in ("do_eval", "do_predict"):
         refused(message, do_train=True, **{what: True})
-
-
-def test_a_missing_test_table(refused, tmp_path):
-    (tmp_path / "data" / "test.tsv").unlink()
-    refused("has no test table to predict; add it", do_train=True, do_predict=True)
-
-
-def test_bad_raw_text(refused, tmp_path):
-    shared = {"do_train": True, "do_predict": True}
-    path = tmp_path / "texts.txt"
-    refused("texts.txt cannot be read", input_file=path, **shared)
-    path.write_text("")
-    refused("texts.txt is empty", input_file=path, **shared)
-    changes = {"input_text": "good", "input_text_pair": "film"}
-    refused("has 2 text.s., but the model takes 1", **changes, **shared)
+    path.unlink()
+    refused("has no test table to predict; add it", **asked)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +76,8 @@ def test_raw_text_is_read_once(flags, saved_model, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(
         "albert_tf.tasks.classification.run.read_raw_texts", read_from_pipe
     )
-    start = {"init_checkpoint": saved_model("classification"), "vocab_file": None}
-    flags(do_eval=True, do_predict=True, input_file=path, **start)
+    asked = {"do_eval": True, "do_predict": True, "input_file": path}
+    flags(**asked, **APPLIED, init_checkpoint=saved_model("classification"))
     assert "good film" in capsys.readouterr().out
 
 
@@ -103,11 +85,7 @@ def test_raw_text_is_read_once(flags, saved_model, tmp_path, monkeypatch, capsys
 def test_scores_are_kept_when_something_fails_after_them(flags, saved_model, tmp_path):
     (tmp_path / "out" / "dev_errors.tsv").mkdir(parents=True)
     with pytest.raises(OSError, match="dev_errors.tsv"):
-        flags(
-            do_eval=True,
-            init_checkpoint=saved_model("classification"),
-            vocab_file=None,
-        )
+        flags(do_eval=True, **APPLIED, init_checkpoint=saved_model("classification"))
     written = (tmp_path / "out" / "eval_results.txt").read_text()
     assert "eval_accuracy = " in written
 
@@ -121,45 +99,30 @@ def test_steps_say_what_is_read():
 
 
 @pytest.mark.parametrize(
-    ("options_class", "recipe", "typed"),
+    ("options_class", "recipe", "typed", "value"),
     [
-        (TaggingOptions, "num_train_epochs", "train_step"),
-        (TaggingOptions, "warmup_proportion", "warmup_step"),
-        (SquadOptions, "train_step", "num_train_epochs"),
-        (SquadOptions, "warmup_step", "warmup_proportion"),
-        (SquadOptions, "spm_model_file", "vocab_file"),
-        (PretrainingOptions, "spm_model_file", "vocab_file"),
-        (ClassifierOptions, "data_dir", "data_file"),
-        (ClassifierOptions, "task_name", "data_file"),
-        (ClassifierOptions, "data_file", "data_dir"),
+        (TaggingOptions, "num_train_epochs", "train_step", 1),
+        (TaggingOptions, "warmup_proportion", "warmup_step", 0),
+        (SquadOptions, "train_step", "num_train_epochs", 1),
+        (SquadOptions, "warmup_step", "warmup_proportion", 0),
+        (SquadOptions, "spm_model_file", "vocab_file", "a.txt"),
+        (PretrainingOptions, "spm_model_file", "vocab_file", "a.txt"),
+        (ClassifierOptions, "data_dir", "data_file", "a.txt"),
+        (ClassifierOptions, "task_name", "data_file", "a.txt"),
+        (ClassifierOptions, "data_file", "data_dir", "a.txt"),
     ],
 )
 def test_a_typed_flag_replaces_its_like_of_a_recipe(
-    options_class, recipe, typed, tmp_path
+    options_class, recipe, typed, value, tmp_path
 ):
-    value = "a.txt" if typed in ("vocab_file", "data_file", "data_dir") else 1
-    (tmp_path / "recipe.json").write_text(json.dumps({recipe: value}))
+    (tmp_path / "recipe.json").write_text(json.dumps({recipe: value or 1}))
     flags = [f"--config={tmp_path / 'recipe.json'}", "--output_dir=out"]
     if options_class is PretrainingOptions:
         flags += ["--input_file=data", "--albert_config_file=config.json"]
     kept = parse(options_class, ["command", *flags])
-    assert getattr(kept, recipe) == value
+    assert getattr(kept, recipe) == (value or 1)
     found = parse(options_class, ["command", *flags, f"--{typed}={value}"])
     assert (getattr(found, typed), getattr(found, recipe)) == (value, None)
-
-
-@pytest.mark.parametrize(
-    ("options_class", "typed", "recipe"),
-    [
-        (TaggingOptions, "warmup_step", "warmup_proportion"),
-        (SquadOptions, "warmup_proportion", "warmup_step"),
-    ],
-)
-def test_no_warm_up_replaces_that_of_a_recipe(options_class, typed, recipe, tmp_path):
-    (tmp_path / "recipe.json").write_text(json.dumps({recipe: 1}))
-    flags = [f"--config={tmp_path / 'recipe.json'}", "--output_dir=out"]
-    found = parse(options_class, ["command", *flags, f"--{typed}=0"])
-    assert (getattr(found, typed), getattr(found, recipe)) == (0, None)
 
 
 def test_tokenized_data_lies_in_its_own_folder():
@@ -183,6 +146,9 @@ def test_every_line_is_a_text(tmp_path):
     data = "\ufefffirst\rstill first\r\nsecond\n\n\n".encode()
     expected = (["first\rstill first", "second", "", ""], None)
     assert _read(tmp_path / "a.txt", data) == expected
+    for name in ("a.csv", "a.ndjson", "a.JSONL"):
+        with pytest.raises(UserError, match=f"={tmp_path}/{name} is a table, expected"):
+            _read(tmp_path / name, b'{"text": "fine"}\n')
 
 
 def test_pairs_are_separated_by_a_tab(tmp_path):
@@ -191,9 +157,3 @@ def test_pairs_are_separated_by_a_tab(tmp_path):
         UserError, match="Text 2 of .*a.tsv has 1 text.s., but .* takes 2"
     ):
         _read(tmp_path / "a.tsv", b"a\tb\na\n", pair=True)
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.JSONL"])
-def test_tables_are_no_lines(tmp_path, name):
-    with pytest.raises(UserError, match=f"--input_file=.*{name} is a table, expected"):
-        _read(tmp_path / name, b'{"text": "fine"}\n')

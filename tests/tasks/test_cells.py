@@ -20,36 +20,35 @@ _COLUMNS = Columns("text", None, "label")
 _ACUTE = unicodedata.normalize("NFD", "é")
 
 
-def csv_of(labels):
-    cells = (str(label).replace('"', '""') for label in labels)
-    return "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
+def write(path, labels):
+    """Writes a table of texts "a" with such labels."""
+    rows = [{"text": "a", "label": label} for label in labels]
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        cells = (str(label).replace('"', '""') for label in labels)
+        text = "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
+        path.write_text(text, "utf-8")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.fixture
 def read(tmp_path):
     """Reads labels of a training and a dev table: the names, and both tables."""
 
-    def read_tables(train, dev=None, suffix=".jsonl", kind="multi_label", names=()):
+    def tables(train, dev=None, suffix=".jsonl", kind="multi_label", names=(), **more):
         for path in tmp_path.iterdir():
             path.unlink()
-        for role, labels in (("train", train), ("dev", train if dev is None else dev)):
-            path = tmp_path / f"{role}{suffix}"
-            rows = [{"text": "a", "label": label} for label in labels]
-            if suffix == ".parquet":
-                pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
-            elif suffix == ".csv":
-                path.write_text(csv_of(labels), encoding="utf-8")
-            else:
-                path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        task, tables = custom_examples(tmp_path, _COLUMNS, kind, names)
-        found = [table.labels.tolist() for table in tables.values()]
-        return list(task.labels), *found
+        write(tmp_path / f"train{suffix}", train)
+        write(tmp_path / f"dev{suffix}", train if dev is None else dev)
+        task, found = custom_examples(tmp_path, _COLUMNS, kind, names, **more)
+        return list(task.labels), *(table.labels.tolist() for table in found.values())
 
-    return read_tables
+    return tables
 
 
 _NAMES = [["joy", "calm"], ["it's", "joy"], []]
-_EXPECTED = ["calm", "it's", "joy"], [[1, 0, 1], [0, 1, 1], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -64,50 +63,47 @@ _EXPECTED = ["calm", "it's", "joy"], [[1, 0, 1], [0, 1, 1], [0, 0, 0]]
     ],
 )
 def test_lists_and_lists_in_cells(read, suffix, labels):
-    assert read(list(labels), suffix=suffix)[:2] == _EXPECTED
+    expected = ["calm", "it's", "joy"], [[1, 0, 1], [0, 1, 1], [0, 0, 0]]
+    assert read(list(labels), suffix=suffix)[:2] == expected
 
 
-_VECTORS = [[0, 1, 0], [1, 0, 1], [0, 0, 0]]
-
-
-@pytest.mark.parametrize("of", [int, float, bool])
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
-def test_vectors_have_the_names_of_labels(read, suffix, of):
-    vectors = [list(map(of, vector)) for vector in _VECTORS]
-    names, train, _ = read(vectors, suffix=suffix, names=("joy", "anger", "calm"))
-    assert (names, train) == (["joy", "anger", "calm"], _VECTORS)
-    with pytest.raises(UserError, match="repeats a name; .* with --labels"):
-        read(vectors, suffix=suffix)
-
-
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
-def test_vectors_of_two(read, suffix):
-    vectors = [[0, 1], [1, 0]]
-    found = read(vectors, suffix=suffix, names=("joy", "calm"))
-    assert found[1] == vectors
+def test_vectors_have_the_names_of_labels(read, suffix):
+    expected = [[0, 1, 0], [1, 0, 1], [0, 0, 0]]
+    for of in (int, float, bool):
+        vectors = [list(map(of, vector)) for vector in expected]
+        names, train, _ = read(vectors, suffix=suffix, names=("joy", "anger", "calm"))
+        assert (names, train) == (["joy", "anger", "calm"], expected)
+        with pytest.raises(UserError, match="repeats a name; .* with --labels"):
+            read(vectors, suffix=suffix)
+    if suffix == ".parquet":
+        return
+    two = [[0, 1], [1, 0]]
+    assert read(two, suffix=suffix, names=("joy", "calm"))[1] == two
     with pytest.raises(UserError, match="'label' of .* has vectors of 0 and 1; name"):
-        read(vectors, suffix=suffix)
+        read(two, suffix=suffix)
     # Numbers that are names, of which a row has any.
-    assert read([*vectors, [1]], suffix=suffix)[:2] == (
-        ["0", "1"],
-        [[1, 1], [1, 1], [0, 1]],
-    )
+    expected = ["0", "1"], [[1, 1], [1, 1], [0, 1]]
+    assert read([*two, [1]], suffix=suffix)[:2] == expected
 
 
 @pytest.mark.parametrize(
-    "cell", ["['joy' 'calm']", "[0 1 0]", "[joy, calm]", "['joy', calm]", '["joy"'[:-1]]
+    ("cell", "message"),
+    [
+        ("['joy' 'calm']", "is not a list that"),
+        ("[0 1 0]", "is not a list that"),
+        ("[joy, calm]", "is not a list that"),
+        ("['joy', calm]", "is not a list that"),
+        ("a|b|a", "repeats a name"),
+        ('["a", "a "]', "repeats a name"),
+        ('["1", 1]', "repeats a name"),
+        ('["1.0", 1]', "repeats a name"),
+    ],
 )
-def test_what_is_nearly_a_list(read, cell):
-    if cell.endswith("]"):
-        with pytest.raises(UserError, match="line 2: the label .* is not a list that"):
-            read([cell], suffix=".csv")
-    assert read(["[music]", "[music]|a"], suffix=".csv")[0] == ["[music]", "a"]
-
-
-@pytest.mark.parametrize("cell", ["a|b|a", '["a", "a "]', '["1", 1]', '["1.0", 1]'])
-def test_repeated_labels_are_refused(read, cell):
-    with pytest.raises(UserError, match="line 2: the label .* repeats a name"):
+def test_cells_that_are_no_list_of_names(read, cell, message):
+    with pytest.raises(UserError, match=f"line 2: the label .* {message}"):
         read([cell], suffix=".csv")
+    assert read(["[music]", "[music]|a"], suffix=".csv")[0] == ["[music]", "a"]
 
 
 def test_a_list_of_one_is_a_label(read):
@@ -121,9 +117,8 @@ def test_a_list_of_one_is_a_label(read):
 def test_nan_is_no_label(read, suffix, kind):
     with pytest.raises(UserError, match=r"(line|row) 3: column 'label' is nan"):
         read([1.0, 2.0, float("nan")], suffix=suffix, kind=kind)
-    if suffix == ".jsonl":
-        with pytest.raises(UserError, match="line 2: the label nan is not a name"):
-            read([["a"], ["a", float("nan")]])
+    with pytest.raises(UserError, match="line 2: the label nan is not a name"):
+        read([["a"], ["a", float("nan")]])
 
 
 @pytest.mark.parametrize("label", ["1_5", "１５", "nan", "0x1", "1,5", "1 5", True])
@@ -137,6 +132,28 @@ def test_numbers_are_decimal(read, label):
     numbers = ["1", " -1.5", "+.5", "1e2", "2.", "1E-1"]
     found = read(numbers, suffix=".csv", kind="regression")[1]
     assert found == pytest.approx([1, -1.5, 0.5, 100, 2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "good", "message"),
+    [
+        ("single_label", {"a": 1}, "b", "column 'label' holds an object"),
+        ("single_label", "", "b", "the label is empty"),
+        ("multi_label", [None], ["b"], "is not a list of names"),
+        ("multi_label", ["a\tb"], ["b"], "holds a tab"),
+        ("multi_label", ["\ud800"], ["b"], "not UTF-8"),
+        ("multi_label", "a\0", ["b"], "a label holds a NUL byte"),
+        ("regression", [1], 2, r"the label \[1\] is not a number"),
+        ("regression", -4e38, 2, "the label .* is not a number"),
+    ],
+)
+def test_what_is_no_label_makes_a_bad_row(read, kind, label, good, message):
+    others = [good, good, *["c"] * (kind == "single_label")]
+    with pytest.raises(UserError, match=f"train.jsonl, line 1: .*{message}"):
+        read([label, *others], others, kind=kind)
+    names, train, _ = read([label, *others], others, kind=kind, skip_bad_rows=True)
+    expected = {"single_label": ["b", "c"], "multi_label": ["b"], "regression": []}
+    assert (names, len(train)) == (expected[kind], len(others))
 
 
 @pytest.mark.parametrize("kind", ["single_label", "multi_label"])
@@ -161,18 +178,68 @@ def test_one_label_has_one_name(read, kind, train, dev, names):
         read(train, kind=kind, names=("é", _ACUTE))
 
 
+def test_white_space_around_labels_is_none_of_them(read):
+    spaced = ["a", " a", "a ", "\u3000a\xa0", "a\u200b", "\ufeffa", "b"]
+    found = read(spaced, kind="single_label")
+    assert found[:2] == (["a", "b"], [0] * 6 + [1])
+    found = read([*spaced, "a | b", ["b ", " a"]])
+    assert found[:2] == (["a", "b"], [[1, 0]] * 6 + [[0, 1], [1, 1], [1, 1]])
+    # Labels that a model tells apart by spaces stay apart.
+    task = create_task("single_label", "custom", labels=("a", "a ", " b"))
+    assert list(map(task.parse_label, ["a", "a ", "b", " b"])) == [0, 1, 2, 2]
+
+
 def test_columns_have_one_spelling(tmp_path):
     for suffix, text in (
         (".tsv", f"t{_ACUTE}xt\tlabel\nx\t1\ny\t2\n"),
         (".jsonl", json.dumps({f"t{_ACUTE}xt": "x", "label": "1"}) + "\n"),
     ):
-        (tmp_path / f"test{suffix}").write_text(text, encoding="utf-8")
-        columns = Columns("t\u00e9xt", None, "label")
-        _, tables = custom_examples(
-            tmp_path, columns, "single_label", ("1", "2"), required=()
-        )
+        path = tmp_path / f"test{suffix}"
+        path.write_text(text, "utf-8")
+        given = Columns("t\u00e9xt", None, "label"), "single_label", ("1", "2")
+        _, tables = custom_examples(tmp_path, *given, required=())
         assert tables["test"].texts[0] == "x"
-        (tmp_path / f"test{suffix}").unlink()
+        path.unlink()
+
+
+def test_custom_examples_discover_sorted_labels(tmp_path):
+    for role, text in (
+        ("train", "label\ttext\njunk\t\nb\tx\na\ty\nb\tz\n"),
+        ("dev", "text\tlabel\nx\tb\n"),
+        ("test", "text\nx\n"),
+    ):
+        (tmp_path / f"{role}.tsv").write_text(text)
+    given = tmp_path, _COLUMNS, "single_label"
+    task, tables = custom_examples(*given, skip_bad_rows=True)
+    # Rows that are left out bring no label.
+    assert (task.labels, task.num_outputs) == (("a", "b"), 2)
+    assert tables["train"].labels.tolist() == [1, 0, 1]
+    assert tables["dev"].labels.tolist() == [1]
+    assert tables["test"].labels is None
+    (tmp_path / "test.tsv").write_text("label\ttext\nb\tx\na\ty\n")
+    _, tables = custom_examples(*given, labels=("b", "a"), skip_bad_rows=True)
+    assert tables["train"].labels.tolist() == [0, 1, 0]
+    assert tables["test"].labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("test.tsv", "label\ttext\n-1 \tx\n \ty\n-1\t\n"),
+        (
+            "test.jsonl",
+            '{"label": -1, "text": "x"}\n{"label": "", "text": "y"}\n'
+            '{"label": null, "text": ""}\n',
+        ),
+    ],
+)
+def test_hidden_labels_of_a_test_table_are_none(tmp_path, name, text):
+    for role in ("train", "dev"):
+        write(tmp_path / f"{role}.jsonl", [1, 2])
+    (tmp_path / name).write_text(text)
+    table = custom_examples(tmp_path, _COLUMNS, "multi_label")[1]["test"]
+    assert (table.is_labelled, table.labels) == (False, None)
+    assert table.texts == ["x", "y", ""]
 
 
 _CLASS = {"names": ["neg", "pos"], "_type": "ClassLabel"}
@@ -207,43 +274,33 @@ def test_names_of_classes_in_parquet(tmp_path, kind, labels, feature):
         custom_examples(tmp_path, _COLUMNS, kind)
 
 
-def _task(name, *results, **others):
-    annotations = [{"result": list(results), **others}]
-    return {"id": 1, "data": {"text": name}, "annotations": annotations}
+def _task(*names):
+    """A task of Label Studio on whose text somebody has chosen labels."""
+    result = {"type": "choices", "value": {"choices": list(names)}}
+    return {"id": 1, "data": {"text": "a"}, "annotations": [{"result": [result]}]}
 
 
-def _choice(*names):
-    return {"type": "choices", "value": {"choices": list(names)}}
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [_task("a", _choice("x")), _task("b", _choice("y", "x"))],
+def test_what_label_studio_exports(tmp_path):
+    for rows in (
+        [_task("x"), _task("y", "x")],
         [{"text": "a", "label": {"choices": ["x", "y"]}}],
-    ],
-)
-def test_what_label_studio_exports(tmp_path, rows):
-    for role in ("train", "validation"):
-        (tmp_path / f"{role}.json").write_text(json.dumps(rows, indent=2))
-    task, tables = custom_examples(tmp_path, _COLUMNS, "multi_label")
-    assert task.labels == ("x", "y")
-    assert tables["dev"].labels.sum() == len(rows) + 1
-
-
-def test_tasks_of_several_people_are_bad_rows(tmp_path):
-    task = _task("a", _choice("x"))
-    task["annotations"].append({"result": []})
-    path = tmp_path / "train.json"
-    path.write_text(json.dumps([_task("b", _choice("x")), task]))
+    ):
+        for role in ("train", "validation"):
+            (tmp_path / f"{role}.json").write_text(json.dumps(rows, indent=2))
+        task, tables = custom_examples(tmp_path, _COLUMNS, "multi_label")
+        assert task.labels == ("x", "y")
+        assert tables["dev"].labels.sum() == len(rows) + 1
+    two = _task("x", "y")
+    two["annotations"].append({"result": []})
+    (tmp_path / "train.json").write_text(json.dumps([_task("x"), two]))
     with pytest.raises(UserError, match="row 2: the task has 2 annotations, expected"):
         custom_examples(tmp_path, _COLUMNS, "multi_label", required=())
-    task["annotations"][1]["was_cancelled"] = True
-    path.write_text(json.dumps([task]))
+    two["annotations"][1]["was_cancelled"] = True
+    (tmp_path / "train.json").write_text(json.dumps([two]))
     assert custom_examples(tmp_path, _COLUMNS, "multi_label", required=())
 
 
-def test_labels_in_python(read):
+def test_labels_in_python():
     kind = Task.kinds["multi_label"]
     task = create_task("multi_label", "custom", labels=("calm", "joy"))
     values = [["joy"], "['joy', 'calm']", '["calm"]', "joy|calm"]

@@ -15,6 +15,7 @@ from albert_tf.tasks.prediction import exit_layers
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from tests.tasks.conftest import results
 
 _LABELS = np.array([0, 2, 1, 1], np.int32)
 _OUTPUTS = np.random.default_rng(5).normal(size=(4, 3, 3)).astype(np.float32)
@@ -104,35 +105,20 @@ def test_the_task_of_a_model_says_nothing_of_its_heads():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "exit_heads", ["per_layer", pytest.param("shared", marks=pytest.mark.nightly)]
-)
-def test_train_score_and_load(exit_heads, flags, tmp_path):
-    config = _deeper(tmp_path)
-    out = flags(
-        do_train=True,
-        early_exit=True,
-        exit_heads=exit_heads,
-        exit_threshold=1,
-        **config,
-    )
+def test_train_score_and_load(flags, tmp_path):
+    path = tmp_path / "tiny.json"
+    values = {**json.loads(path.read_text()), "num_hidden_layers": 4}
+    path.write_text(json.dumps(values))
+    exits = {"early_exit": True, "exit_heads": "per_layer", "exit_threshold": 1}
+    out = flags(do_train=True, **exits)
     history = json.loads((out / "history.json").read_text())
     assert history[-1]["exit_layer"] <= 4
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    assert model.exit_heads == exit_heads
+    assert model.exit_heads == "per_layer"
     assert model.exit_rule == ExitRule("patience", 1)
     # Without --do_train the model says how it leaves.
-    flags(do_eval=True, **config)
-    lines = (out / "eval_results.txt").read_text().splitlines()
-    results = {k: float(v) for k, v in (line.split(" = ") for line in lines)}
-    assert results["eval_accuracy"] == 1.0
-    assert results["exit_accuracy"] > 0.8
-    assert 2 <= results["exit_layer"] < 4
-
-
-def _deeper(tmp_path):
-    """Writes the tiny model's configuration with four layers."""
-    path = tmp_path / "tiny.json"
-    values = {**json.loads(path.read_text()), "num_hidden_layers": 4}
-    (tmp_path / "deep.json").write_text(json.dumps(values))
-    return {"albert_config_file": str(tmp_path / "deep.json")}
+    flags(do_eval=True)
+    scores = results(out)
+    assert scores["eval_accuracy"] == 1.0
+    assert scores["exit_accuracy"] > 0.8
+    assert 2 <= scores["exit_layer"] < 4

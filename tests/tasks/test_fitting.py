@@ -11,7 +11,7 @@ from albert_tf.tasks.fitting import TaskAccuracy
 from albert_tf.tasks.fitting import TaskLoss
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from tests.tasks.conftest import numbered_rows
 
 
 class Noted:
@@ -34,27 +34,15 @@ def _labels(batches):
     return [labels.numpy().tolist() for _, labels in batches]
 
 
-def _examples(lengths):
-    count = len(lengths)
-    lengths = np.array(lengths, np.int32)
-    return TokenizedExamples(
-        ids=np.ones(lengths.sum(), np.int32),
-        starts=np.cumsum(lengths, dtype=np.int64) - lengths,
-        lengths=lengths,
-        first_lengths=lengths,
-        labels=np.arange(count, dtype=np.int32),
-    )
-
-
 def _fitted(**changes):
     model = Noted()
     settings = {"max_length": 8, "epochs": 2, "batch_size": 4, "learning_rate": 1e-2}
-    fit(model, _examples([3] * 38), "mse", **{**settings, **changes})
+    fit(model, numbered_rows([3] * 38), "mse", **{**settings, **changes})
     return model
 
 
 def test_each_epoch_is_shuffled_by_the_seed():
-    model = _fitted(seed=1, held_out=_examples([3, 7, 2, 5, 4]))
+    model = _fitted(seed=1, held_out=numbered_rows([3, 7, 2, 5, 4]))
     first, second = (sum(epoch, []) for epoch in model.epochs)
     assert sorted(first) == sorted(second) == list(range(38))
     assert first != second

@@ -134,18 +134,3 @@ def test_rows_that_are_no_questions(tmp_path, row, message):
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(UserError, match=message):
         [*read_paragraphs(path)]
-
-
-@pytest.mark.parametrize(
-    ("name", "row"), [("a.csv", '"abcde\nf"\n'), ("a.tsv", "abcdefghi\n")]
-)
-def test_the_longest_row(tmp_path, monkeypatch, name, row):
-    monkeypatch.setattr("albert_tf.io.table_rows.MAX_ROW", len(row))
-    path = tmp_path / name
-    path.write_text(row * 2)
-    assert len([*read_rows(path)]) == 2
-    longer = row.replace("f", "ff")
-    for text in (longer, row + longer):
-        path.write_text(text)
-        with pytest.raises(UserError, match="line [123]: the row has more than 10 ch"):
-            [*read_rows(path)]

@@ -5,14 +5,12 @@ import random
 import re
 import shutil
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.cli.command_line import parse
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
@@ -75,20 +73,3 @@ def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypa
     np.testing.assert_allclose(
         [float(value) for value in lines[1 + row].split("\t")[1:]], expected, atol=1e-5
     )
-
-
-@pytest.mark.nightly
-def test_fit_learns_under_a_strategy(two_replicas, config):
-    labels = np.tile([0, 1], 32).astype("int32")
-    ids = np.stack([np.full(64, 2), 5 + labels, np.full(64, 3)], axis=1)
-    rows = tf.data.Dataset.from_tensor_slices((ids.astype("int32"), labels))
-    keras.utils.set_random_seed(1)
-    with two_replicas.scope():
-        model = AlbertForSequenceClassification(config, num_labels=2)
-        model.compile(
-            optimizer=keras.optimizers.Adam(1e-2),
-            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            metrics=["accuracy"],
-        )
-    model.fit(rows.batch(16), epochs=10, shuffle=False, verbose=0)
-    assert model.evaluate(rows.batch(16), verbose=0)[1] == 1.0

@@ -6,14 +6,11 @@ import shutil
 
 import pytest
 
-from albert_tf.cli.command_line import parse
-from albert_tf.engine.resumption import flag_identity
-from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.io.folder_lock import folder_lock
 from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tokenization import load_tokenizer
+from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import FINISHED
 
 
@@ -58,8 +55,7 @@ def test_what_has_changed_is_refused(flags, finished, tmp_path):
 @pytest.mark.slow
 def test_a_start_is_known_by_its_weights(flags, finished, tmp_path):
     """The folder may move, and be named in another way."""
-    unnamed = dict.fromkeys(("from_scratch", "albert_config_file", "vocab_file"))
-    run = {**FINISHED, **unnamed, "output_dir": tmp_path / "second"}
+    run = {**FINISHED, **APPLIED, "output_dir": tmp_path / "second"}
     shutil.copytree(finished / "model", tmp_path / "start")
     flags(**run, init_checkpoint=tmp_path / "start")
     (tmp_path / "start").rename(tmp_path / "moved")
@@ -71,20 +67,6 @@ def test_a_start_is_known_by_its_weights(flags, finished, tmp_path):
         UserError, match="weights of --init_checkpoint is .*, but the r"
     ):
         flags(**run, init_checkpoint=tmp_path / "other")
-
-
-@pytest.mark.slow
-def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line, finished):
-    options = parse(ClassifierOptions, ["run", *command_line(**FINISHED)])
-    earlier = stored_values(f for f in flag_identity(options) if not f.may_change)
-    del earlier["layer_decay"]  # as if it had come later
-    earlier["do_lower_case"] = True  # its default, which is None since
-    (finished / "flags.json").write_text(json.dumps(earlier))
-    flags(**FINISHED)
-    (finished / "flags.json").write_text(json.dumps({**earlier, "train_batch_size": 8}))
-    message = "--train_batch_size is 16, but the run in .*out has 8;"
-    with pytest.raises(UserError, match=message):
-        flags(**FINISHED)
 
 
 @pytest.mark.parametrize("run", [FINISHED, {"do_eval": True}])

@@ -1,21 +1,13 @@
 """Answers of served models in Python, and what tasks without training answer."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.tasks.pretrained import EncoderOutputs
-from albert_tf.tasks.pretrained import MaskedWords
-from albert_tf.tasks.pretrained import MeanVectors
-from albert_tf.tasks.pretrained import answers_named
-from albert_tf.tasks.pretrained import answers_of
-from albert_tf.tasks.pretrained import usual_answer
+from albert_tf.tasks import pretrained
 from albert_tf.tasks.served_answers import at_least
 from albert_tf.tasks.served_answers import log_shares
-from albert_tf.tasks.served_answers import require
-from albert_tf.tasks.served_answers import rows_of
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
@@ -35,18 +27,6 @@ def test_no_probability_has_no_log_of_zero():
     np.testing.assert_allclose(again, shares / 0.75, atol=1e-30)
 
 
-def test_columns_become_rows():
-    outputs = {"texts": ["a", "b"], "shares": np.float64([0.5, 0.25])}
-    found = rows_of(outputs, {"text": "texts", "share": "shares"})
-    assert found == [{"text": "a", "share": 0.5}, {"text": "b", "share": 0.25}]
-
-
-def test_a_condition_that_fails_says_why():
-    require(tf.constant(True), "fine")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="too long"):
-        require(tf.constant(False), "too long")
-
-
 def test_an_encoders_answer_has_no_padding():
     outputs = {
         "input_mask": np.array([1, 1, 0]),
@@ -54,7 +34,7 @@ def test_an_encoders_answer_has_no_padding():
         "sequence_output": np.arange(6).reshape(3, 2),
         "pooled_output": np.ones(2),
     }
-    found = EncoderOutputs(name="encoder").answer(outputs)
+    found = pretrained.EncoderOutputs(name="encoder").answer(outputs)
     assert found["input_ids"].tolist() == [2, 3]
     assert found["sequence_output"].tolist() == [[0, 1], [2, 3]]
     assert found["pooled_output"].tolist() == [1, 1]
@@ -63,7 +43,7 @@ def test_an_encoders_answer_has_no_padding():
 def test_vectors_of_an_encoder_have_length_1():
     states = tf.constant([[[3.0, 0], [0, 4], [9, 9]]])
     features = {"input_mask": tf.constant([[1, 1, 0]])}
-    task = answers_named("embedding")
+    task = pretrained.answers_named("embedding")
     encoded = {"sequence_output": states, "hidden_states": [states]}
     found = task.compute(lambda *_, **__: encoded, features)
     np.testing.assert_allclose(found["embedding"], [[0.6, 0.8]], rtol=1e-6)
@@ -79,8 +59,8 @@ class _Guessing:
 
 def test_guesses_stand_at_masks_alone(vocabulary):
     tokenizer = WordPieceTokenizer(vocabulary(["a", "b"]).encode())
-    task = answers_named("masked_lm", tokenizer)
-    assert isinstance(task, MaskedWords)
+    task = pretrained.answers_named("masked_lm", tokenizer)
+    assert isinstance(task, pretrained.MaskedWords)
     positions = tf.constant([[3, 0], [1, 2]])
     features = {"masked_lm_positions": positions}
     numbers = task.compute(_Guessing(), features)
@@ -98,12 +78,12 @@ def test_guesses_stand_at_masks_alone(vocabulary):
 
 
 def test_what_a_model_answers_without_a_task():
-    assert usual_answer(AlbertForPreTraining) == "encoder"
-    found = answers_of(AlbertForPreTraining)
-    assert found["masked_lm"] == (AlbertForPreTraining, MaskedWords)
-    assert found["encoder"][1] is EncoderOutputs
-    alone = answers_of(AlbertModel)
-    assert alone["embedding"] == (AlbertModel, MeanVectors)
+    assert pretrained.usual_answer(AlbertForPreTraining) == "encoder"
+    found = pretrained.answers_of(AlbertForPreTraining)
+    assert found["masked_lm"] == (AlbertForPreTraining, pretrained.MaskedWords)
+    assert found["encoder"][1] is pretrained.EncoderOutputs
+    alone = pretrained.answers_of(AlbertModel)
+    assert alone["embedding"] == (AlbertModel, pretrained.MeanVectors)
     # Its checkpoint may hold the head; of a head of labels nobody knows the task.
     assert alone["masked_lm"][0].purpose in ("masked_lm", "pretraining")
     assert "classification" not in alone

@@ -24,6 +24,7 @@ def _read(path, columns=_COLUMNS, labels=("bad", "good"), **options):
 
 
 _LONG = "word " * 40_000  # more than the 131,072 characters that csv takes unasked
+_TABS, _COMMAS = "label\tsentence", "label,sentence"
 _OBJECT = '{"sentence": "x", "label": "good"}\n'
 
 
@@ -32,21 +33,13 @@ _OBJECT = '{"sentence": "x", "label": "good"}\n'
     [
         (
             "a.tsv",
-            'label\tsentence\r\ngood\tan "odd\u2028one\r\n\r\nbad\t"b\n',
-            ['an "odd\u2028one', '"b'],
+            f'{_TABS}\r\ngood\ta "\u2028b\r\n\r\nbad\t"b\n',
+            ['a "\u2028b', '"b'],
         ),
-        (
-            "a.csv",
-            '\ufefflabel,sentence\ngood,"one, ""two""\nthree"\n',
-            ['one, "two"\nthree'],
-        ),
-        ("a.csv", f"label,sentence\ngood,{_LONG}\n", [_LONG]),
-        (
-            "a.CSV",
-            '\nlabel,sentence\r\n\r\ngood,x\n\n\nbad,"y\n\nz"\n',
-            ["x", "y\n\nz"],
-        ),
-        ("a.Tsv", "label\tsentence\ngood\tx\n", ["x"]),
+        ("a.csv", f'\ufeff{_COMMAS}\ngood,"a, ""b""\nc"\n', ['a, "b"\nc']),
+        ("a.csv", f"{_COMMAS}\ngood,{_LONG}\n", [_LONG]),
+        ("a.CSV", f'\n{_COMMAS}\r\n\r\ngood,x\n\n\nbad,"y\n\nz"\n', ["x", "y\n\nz"]),
+        ("a.Tsv", f"{_TABS}\ngood\tx\n", ["x"]),
         ("a.JSONL", f"\n{_OBJECT}\n", ["x"]),
         ("a.ndjson", _OBJECT, ["x"]),
         ("a.jsonlines", _OBJECT, ["x"]),
@@ -58,12 +51,6 @@ def test_texts_of_every_form(tmp_path, name, text, expected):
     assert table.text_pairs is None
     assert table.labels.tolist() == [1, 0][: len(expected)]
     assert table.labels.dtype == np.int32
-
-
-def test_jsonl_takes_numbers_and_pairs(tmp_path):
-    path = _write(tmp_path / "a.jsonl", '{"a": "x", "b": "y", "label": 1}\n')
-    table = _read(path, Columns("a", "b", "label"), labels=("0", "1"))
-    assert (table.texts, table.text_pairs, table.labels) == (["x"], ["y"], [1])
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
@@ -120,40 +107,34 @@ def test_a_bad_row_is_named_or_counted(tmp_path, row, message):
     assert (table.texts, table.num_skipped, table.rows.tolist()) == (["x"], 1, [0])
 
 
-_HEAD = b"label,sentence\n"
-
-
 @pytest.mark.parametrize("skip_bad_rows", [False, True])
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.tsv", b"label\tsentence\n", "holds no usable row"),
-        ("a.tsv", b"", "is empty; expected a header"),
-        ("a.txt", b"label\n", "must end in one of .tsv, .csv, .jsonl"),
-        ("a.csv", b"label,sentence, sentence\ngood,x,y\n", "has 2 columns 'sentence'"),
-        ("a.csv", "label,sentence\ngood,x\n".encode("utf-16"), "is UTF-16, expected"),
+        ("a.tsv", f"{_TABS}\n", "holds no usable row"),
+        ("a.tsv", "", "is empty; expected a header"),
+        ("a.txt", "label\n", "must end in one of .tsv, .csv, .jsonl"),
+        ("a.csv", f"{_COMMAS}, sentence\ngood,x,y\n", "has 2 columns 'sentence'"),
+        ("a.csv", f"{_COMMAS}\ngood,x\n".encode("utf-16"), "is UTF-16, expected"),
         ("a.jsonl", '{"sentence": "x"}\n'.encode("utf-32"), "is UTF-32, expected"),
-        ("a.tsv", b"label\tsentence\rgood\tx\r", "ends its lines with CR alone"),
+        ("a.tsv", f"{_TABS}\rgood\tx\r", "ends its lines with CR alone"),
         ("a.tsv", b"\x1f\x8b\x08\0", "is no text but a gzip archive"),
         # A quotation mark that nothing closes.
         (
             "a.csv",
-            _HEAD + b'bad,ok\ngood,"one\nbad,two\nbad,three\n',
-            "line 3: .*unexpected end of data.*check its quotation marks",
+            f'{_COMMAS}\nbad,ok\ngood,"a\nbad,b\n',
+            "3: .*unexpected end of data",
         ),
-        (
-            "a.csv",
-            _HEAD + b'good,"one\nbad,"two"\nbad,three\n',
-            "line 2: .*',' expected after '\"'.*check its quotation marks",
-        ),
+        ("a.csv", f'{_COMMAS}\ngood,"a\nbad,"b"\nbad,c\n', "2: .*',' expected after"),
     ],
 )
 def test_a_file_that_is_no_table_has_no_bad_rows(
     tmp_path, name, data, message, skip_bad_rows
 ):
-    (tmp_path / name).write_bytes(data)
+    path = tmp_path / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
     with pytest.raises(UserError, match=f"{name},? .*{message}"):
-        _read(tmp_path / name, skip_bad_rows=skip_bad_rows)
+        _read(path, skip_bad_rows=skip_bad_rows)
 
 
 def test_chinese_reviews_are_read_and_tokenized(shared):

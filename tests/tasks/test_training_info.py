@@ -33,7 +33,6 @@ def test_what_is_not_acted_on_is_free(tmp_path):
     ("info", "message"),
     [
         ({"max_seq_length": "12"}, "sets max_seq_length to '12', expected an integer"),
-        ({"max_seq_length": 0}, "sets max_seq_length to 0, .* at least 1"),
         ({"max_seq_length": 10**30}, "sets max_seq_length to 10000"),
         ({"step": -1}, "sets step to -1, .* at least 0"),
         ({"step": True}, "sets step to True"),

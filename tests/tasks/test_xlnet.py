@@ -1,4 +1,4 @@
-"""Questions, choices and tags by an XLNet: to files and answers."""
+"""An XLNet that is fine-tuned on questions and on texts: to files and answers."""
 
 import json
 
@@ -7,142 +7,100 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.run import run_repeatedly
-from albert_tf.tasks.multiple_choice.flags import RaceOptions
+from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.tagging.flags import TaggingOptions
+from tests.tasks.conftest import APPLIED
+from tests.tasks.conftest import results
 
 _CONTEXT = "the film was very good and the plot was not very bad"
-_FLAGS = {
-    "max_seq_length": 14,
-    "train_step": 10,
-    "save_checkpoints_steps": 10,
-    "learning_rate": 1e-2,
-    "train_batch_size": 8,
-    "do_train": True,
-    "do_predict": True,
-}
-# With which small tables are learned by heart.
-_BY_HEART = {
-    "train_step": 60,
-    "save_checkpoints_steps": 60,
-    "albert_dropout_prob": 0,
-    "dropout_prob": 0,
-    "do_eval": True,
-}
-
-
-def _write_questions(path):
-    """Writes questions of which each names a word; the answer is the word after it."""
-    words = _CONTEXT.split()
-    ends = np.cumsum([len(word) + 1 for word in words])
-    qas = [
-        {
-            "id": str(place),
-            "question": f"{words[place]} {words[place + 1]}",
-            "is_impossible": False,
-            "answers": [{"text": words[place + 1], "answer_start": int(ends[place])}],
-        }
-        for place in (3, 9, 10)
-    ]
-    none = {"question": "is it", "is_impossible": True, "answers": []}
-    qas += [{"id": f"none{i}", **none} for i in range(3)]
-    data = {"data": [{"paragraphs": [{"context": _CONTEXT, "qas": qas}]}]}
-    path.write_text(json.dumps(data))
-    return qas
-
-
-@pytest.fixture
-def tune(xlnet_tokenizer, xlnet_config, tmp_path):
-    """Fine-tunes a tiny pretrained XLNet by a command; returns its output folder."""
-    keras.utils.set_random_seed(1)
-    config = xlnet_config(
-        n_layer=1, d_head=8, initializer_range=0.1, mem_len=6, bi_data=True
-    )
-    model = albert_tf.XLNetLMHeadModel(config)
-    model.save_pretrained(tmp_path / "pretrained", xlnet_tokenizer)
-    places = {
-        "init_checkpoint": tmp_path / "pretrained",
-        "output_dir": tmp_path / "out",
-    }
-
-    def run(options_class, **flags):
-        values = {**_FLAGS, **places, **flags}
-        argv = [f"--{name}={value}" for name, value in values.items()]
-        run_repeatedly(parse(options_class, ["run.py", *argv]))
-        return tmp_path / "out"
-
-    return run
 
 
 @pytest.mark.slow
-def test_questions(tune, tmp_path):
-    path = tmp_path / "questions.json"
-    qas = _write_questions(path)
-    sizes = {"max_query_length": 3, "doc_stride": 4}
-    out = tune(SquadOptions, train_file=path, predict_file=path, **sizes)
+def test_questions(saved_model, command, squad, tmp_path):
+    words = _CONTEXT.split()
+    ends = np.cumsum([len(word) + 1 for word in words]).tolist()
+    asked = [  # for a word; the answer is the word after it
+        (f"{i}", f"{words[i]} {words[i + 1]}", [(words[i + 1], ends[i])])
+        for i in (3, 9, 10)
+    ]
+    asked += [(f"none{i}", "is it", None) for i in range(3)]
+    path = squad((_CONTEXT, asked))
+    out = command(
+        SquadOptions,
+        init_checkpoint=saved_model("pretraining", "xlnet"),
+        output_dir=tmp_path / "out",
+        train_file=path,
+        predict_file=path,
+        do_train=True,
+        do_predict=True,
+        max_seq_length=14,
+        max_query_length=3,
+        doc_stride=4,
+        train_step=10,
+        save_checkpoints_steps=10,
+        learning_rate=1e-2,
+        train_batch_size=8,
+    )()
     answers = json.loads((out / "predictions.json").read_text())
     info = json.loads((out / "model" / "training_info.json").read_text())
     threshold = info["dev"]["null_score_diff_threshold"]
-    questions = [question["question"] for question in qas]
+    questions = [question for _, question, _ in asked]
     found = albert_tf.Predictor(out / "model")(questions, [_CONTEXT] * len(questions))
-    for question, own in zip(qas, found, strict=True):
-        best = own["answers"][0]["answer"]
+    for (identity, *_), own in zip(asked, found, strict=True):
+        best = own["answers"][0]
         is_none = own["no_answer_score"] >= threshold
-        assert ("" if is_none else best) == answers[question["id"]]
-        start, end = own["answers"][0]["start"], own["answers"][0]["end"]
-        assert _CONTEXT[start:end] == best
+        assert ("" if is_none else best["answer"]) == answers[identity]
+        assert _CONTEXT[best["start"] : best["end"]] == best["answer"]
 
 
-def _write_tables(tmp_path, name, text):
-    """Writes one text as the training, dev and test data; returns flags."""
-    (tmp_path / "data").mkdir()
-    for role in ("train", "dev", "test"):
-        (tmp_path / "data" / f"{role}.{name}").write_text(text)
-    return {"data_dir": tmp_path / "data", "export_dir": tmp_path / "served"}
+@pytest.fixture
+def pretrained(xlnet_tokenizer, xlnet_config, tmp_path):
+    """The folder of a tiny XLNet as pretraining leaves it."""
+    keras.utils.set_random_seed(1)
+    sizes = {"n_layer": 1, "d_head": 8, "initializer_range": 0.1}
+    config = xlnet_config(**sizes, mem_len=6, bi_data=True)
+    folder = tmp_path / "pretrained"
+    albert_tf.XLNetLMHeadModel(config).save_pretrained(folder, xlnet_tokenizer)
+    return folder
 
 
-@pytest.mark.nightly
-def test_choices(tune, tmp_path):
-    rows = []
-    for i, word in enumerate(["was", "is"] * 4):
-        options = ["good", "bad film"][:: -1 if i % 2 else 1]
-        asked = {"id": str(i), "context": "the plot", "question": f"it {word} _"}
-        rows.append({**asked, "options": options, "label": i % 2})
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    flags = _write_tables(tmp_path, "jsonl", lines) | _BY_HEART
-    out = tune(RaceOptions, task_name="custom", max_qa_length=6, **flags)
-    assert "eval_accuracy = 1.0" in (out / "eval_results.txt").read_text()
-    lines = map(json.loads, (out / "predictions.jsonl").read_text().splitlines())
-    expected = [line["probabilities"] for line in lines]
-    names = ("question", "context", "options")
-    asked = {name: [row[name] for row in rows] for name in names}
-    for place in (out / "model", tmp_path / "served"):
-        shares = [one["probabilities"] for one in albert_tf.Predictor(place)(**asked)]
-        np.testing.assert_allclose(shares, expected, atol=1e-5)
+def _probabilities(path):
+    lines = path.read_text().splitlines()
+    return np.array([line.split("\t")[1:] for line in lines[1:]], np.float32)
 
 
-@pytest.mark.nightly
-def test_tags(tune, tmp_path):
-    sentences = [
-        "the/O film/B-IT was/O very/O good/B-ITS",
-        "it/B-IT is/O not/O bad/B-ITS",
-        # More than a window.
-        " ".join(["the/O plot/B-IT was/O bad/B-ITS and/O"] * 4),
-    ]
-    text = "\n\n".join(s.replace(" ", "\n").replace("/", " ") for s in sentences)
-    flags = _write_tables(tmp_path, "conll", f"{text}\n\n") | _BY_HEART
-    out = tune(TaggingOptions, doc_stride=4, **flags)
-    assert "f1 = 1.0" in (out / "eval_results.txt").read_text()
-    words = [[word.split("/") for word in s.split()] for s in sentences]
-    texts = [" ".join(word for word, _ in pairs) for pairs in words]
-    expected = [
-        [(word, label[2:]) for word, label in pairs if label != "O"] for pairs in words
-    ]
-    for place in (out / "model", tmp_path / "served"):
-        entities = [
-            [(entity["entity"], entity["label"]) for entity in answer["entities"]]
-            for answer in albert_tf.Predictor(place)(texts)
-        ]
-        assert entities == expected
+@pytest.mark.slow
+def test_from_a_directory_to_answers(pretrained, flags):
+    steps = {"train_step": 30, "save_checkpoints_steps": 30, "learning_rate": 1e-2}
+    asked = {"do_train": True, "do_eval": True, "do_predict": True}
+    start = {**APPLIED, "init_checkpoint": pretrained}
+    out = flags(**asked, **steps, **start)
+    assert results(out)["eval_accuracy"] == 1.0
+    head = json.loads((out / "model" / "head.json").read_text())
+    assert head["labels"] == ["no", "yes"]
+    texts = (out.parent / "data" / "test.tsv").read_text().splitlines()[1:]
+    texts = [line.split("\t")[1] for line in texts]
+    predictor = albert_tf.Predictor(out / "model")
+    answers = predictor(texts, batch_size=7)  # not even: no halves
+    shares = [list(answer["probabilities"].values()) for answer in answers]
+    expected = _probabilities(out / "test_results.tsv")
+    np.testing.assert_allclose(shares, expected, atol=1e-5)
+    before, after = _weights(pretrained), _weights(out / "model")
+    still = {name for name in before if np.array_equal(before[name], after[name])}
+    assert still == {"model/transformer/mask_emb/mask_emb"}
+
+
+def _weights(folder):
+    model = albert_tf.XLNetModel.from_pretrained(folder)
+    return {name: v.numpy() for name, v in model.official_variables().items()}
+
+
+def test_flags_of_albert_are_refused(flags, xlnet_config, pretrained, tmp_path):
+    config = tmp_path / "xlnet.json"
+    config.write_text(json.dumps(xlnet_config(n_layer=1).to_dict()))
+    for changes in ({"early_exit": True}, {"init_layers": "mean"}):
+        with pytest.raises(
+            UserError, match="becomes an XLNetForSequenceClassification"
+        ):
+            start = {**APPLIED, "albert_config_file": config}
+            flags(do_train=True, init_checkpoint=pretrained, **{**start, **changes})

@@ -96,6 +96,8 @@ def test_balanced_weights_are_those_of_scikit_learn():
     ):
         training_and_held_out(_ONE, data, class_weight="b")
     with pytest.raises(UserError, match="texts that have one label each"):
+        training_and_held_out(_SEVERAL, data, class_weight={"x": 1})
+    with pytest.raises(UserError, match="texts that have one label each"):
         balanced_weights(_SEVERAL, np.int32([[0, 1]]))
 
 
@@ -122,32 +124,28 @@ def test_weights_and_shares_that_do_not_fit(arguments, message):
         training_and_held_out(_ONE, examples(), **arguments)
 
 
-def test_weights_of_several_labels_are_refused():
-    with pytest.raises(UserError, match="texts that have one label each"):
-        training_and_held_out(_SEVERAL, examples(), class_weight={"x": 1})
-
-
 def test_wrong_beginnings(pretrained):
     with pytest.raises(UserError, match="label_kind='binary': expected one of single"):
         albert_tf.TextClassifier(pretrained, label_kind="binary")
-    classifier = albert_tf.TextClassifier(pretrained, max_length=33)
-    for _ in range(2):
-        with pytest.raises(UserError, match="max_length=33: expected 5 to 32, the num"):
-            classifier.fit(["a", "b"], ["x", "y"])
+    both = {"validation_split": 0.5, "validation_data": (["a"], ["x"])}
+    texts, labels = ["a", "b"], ["x", "y"]
+    for own, given, changes, message in (
+        ({"max_length": 33}, texts, {}, "max_length=33: expected 5 to 32, the num"),
+        ({}, texts, both, "Give either validation_data or validation_s"),
+        ({}, ["a"], {}, "one label for each text; got 2 for 1"),
+        ({}, ["a", 1], {}, r"texts\[1\] must be a str, got int"),
+        (
+            {"labels": ["x"], "label_kind": "regression"},
+            texts,
+            {},
+            "label_kind='regression' has no labels",
+        ),
+    ):
+        classifier = albert_tf.TextClassifier(pretrained, **own)
+        with pytest.raises(UserError, match=message):
+            classifier.fit(given, labels, **changes)
     classifier = albert_tf.TextClassifier(pretrained)
     with pytest.raises(UserError, match="was not fine-tuned for labels; call fit"):
         classifier.predict("good")
     with pytest.raises(TypeError, match="multiple values .*'max_length'"):
-        classifier.fit(["a", "b"], ["x", "y"], max_length=8)
-    both = {"validation_split": 0.5, "validation_data": (["a"], ["x"])}
-    with pytest.raises(UserError, match="Give either validation_data or validation_s"):
-        classifier.fit(["a", "b"], ["x", "y"], **both)
-    with pytest.raises(UserError, match="one label for each text; got 2 for 1"):
-        classifier.fit(["a"], ["x", "y"])
-    with pytest.raises(UserError, match=r"texts\[1\] must be a str, got int"):
-        classifier.fit(["a", 1], ["x", "y"])
-    of_numbers = albert_tf.TextClassifier(
-        pretrained, labels=["x"], label_kind="regression"
-    )
-    with pytest.raises(UserError, match="label_kind='regression' has no labels"):
-        of_numbers.fit(["a"], [1.0])
+        classifier.fit(texts, labels, max_length=8)

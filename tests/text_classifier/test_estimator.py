@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.report import ClassificationReport
 
 _TEXTS = ["a good film", "the plot was bad", "it is not good", "very bad .", "and it"]
 _LABELS = ["yes", "no", "no", "yes", "yes"]
@@ -66,15 +65,6 @@ def test_probabilities_score_and_report(tuned, tmp_path):
     ):
         with pytest.raises(UserError, match=message):
             report.save(tmp_path / name)
-
-
-@pytest.mark.pictures
-def test_a_picture_of_the_report(tmp_path):
-    scores = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1}
-    classes = dict.fromkeys(("no", "yes"), scores)
-    report = ClassificationReport(1.0, classes, np.eye(2, dtype=int))
-    report.save(tmp_path / "r.png")
-    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

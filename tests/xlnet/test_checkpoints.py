@@ -2,21 +2,18 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from safetensors import numpy as safetensors
 
 from albert_tf import bundle
-from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
 from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.xlnet import heads
 from albert_tf.xlnet.family import XLNET
-from albert_tf.xlnet.heads import XLNetForMultipleChoice
-from albert_tf.xlnet.heads import XLNetForQuestionAnswering
-from albert_tf.xlnet.heads import XLNetForQuestionAnsweringSimple
-from albert_tf.xlnet.heads import XLNetForSequenceClassification
-from albert_tf.xlnet.heads import XLNetForTokenClassification
 from albert_tf.xlnet.model import XLNetLMHeadModel
 from albert_tf.xlnet.model import XLNetModel
 
@@ -25,16 +22,16 @@ _MADE = {
     "encoder": (XLNetModel, {}),
     "language_model": (XLNetLMHeadModel, {}),
     "classifier": (
-        XLNetForSequenceClassification,
+        heads.XLNetForSequenceClassification,
         {"num_labels": 3, "labels": ["no", "so", "yes"]},
     ),
-    "choices": (XLNetForMultipleChoice, {}),
+    "choices": (heads.XLNetForMultipleChoice, {}),
     "tagger": (
-        XLNetForTokenClassification,
+        heads.XLNetForTokenClassification,
         {"num_labels": 3, "labels": ["O", "B-PER", "I-PER"]},
     ),
-    "spans": (XLNetForQuestionAnsweringSimple, {}),
-    "beams": (XLNetForQuestionAnswering, {"start_n_top": 2, "end_n_top": 3}),
+    "spans": (heads.XLNetForQuestionAnsweringSimple, {}),
+    "beams": (heads.XLNetForQuestionAnswering, {"start_n_top": 2, "end_n_top": 3}),
 }
 
 
@@ -46,13 +43,6 @@ def assert_same_weights(found, expected):
 
 def edit(path, **changes):
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-    (path.parent / "SHA256SUMS").unlink(missing_ok=True)
-
-
-def edit_tensors(path, change):
-    tensors = safetensors.load_file(path)
-    change(tensors)
-    safetensors.save_file(tensors, path)
     (path.parent / "SHA256SUMS").unlink(missing_ok=True)
 
 
@@ -101,35 +91,6 @@ def test_others_get_the_same_function(
     assert_same_weights(ours, model)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "xlnet/hf_lm",
-        "xlnet/hf_classifier",
-        "xlnet_heads/question_answering",
-        "xlnet_heads/multiple_choice",
-    ],
-)
-def test_their_file_is_written_as_it_was(name, shared, tmp_path):
-    source = shared(f"fixtures/{name}")
-    main(["", f"--from={source}", f"--to={tmp_path}", "--to_format=huggingface"])
-    tensors, again = (
-        safetensors.load_file(folder / "model.safetensors")
-        for folder in (source, tmp_path)
-    )
-    assert tensors.keys() == again.keys()
-    for key, tensor in tensors.items():
-        np.testing.assert_array_equal(again[key], tensor)
-    before, after = (
-        json.loads((folder / "config.json").read_text())
-        for folder in (source, tmp_path)
-    )
-    for key in before.keys() & after.keys():
-        # Their None is no token remembered.
-        assert after[key] == (0 if before[key] is None else before[key]), key
-
-
 @pytest.mark.parametrize("name", ["official_tf1", "official_tf1_tied"])
 def test_official_checkpoints_are_written_as_they_were(name, shared, tmp_path):
     source = shared(f"fixtures/xlnet/{name}")
@@ -155,7 +116,7 @@ def test_layers_come_in_their_order():
 
 
 def test_a_classifier_of_any_task(theirs, randomised, tmp_path):
-    model = randomised(XLNetForSequenceClassification(theirs, num_labels=3))
+    model = randomised(heads.XLNetForSequenceClassification(theirs, num_labels=3))
     arrays = {name: v.numpy() for name, v in model.official_variables().items()}
     del arrays["model/transformer/mask_emb/mask_emb"]  # as theirs, which has none
     arrays = {
@@ -169,20 +130,9 @@ def test_a_classifier_of_any_task(theirs, randomised, tmp_path):
         tensors=list(arrays.values()),
     )
     theirs.to_json_file(tmp_path / "xlnet_config.json")
-    loaded = XLNetForSequenceClassification.from_pretrained(tmp_path)
+    loaded = heads.XLNetForSequenceClassification.from_pretrained(tmp_path)
     assert loaded.num_labels == 3
     np.testing.assert_array_equal(loaded.classifier.kernel, model.classifier.kernel)
-    again = XLNetForSequenceClassification(theirs, num_labels=3)
-    load_tf1_checkpoint(
-        again, tmp_path / "model.ckpt-9", ["model/transformer/mask_emb"]
-    )
-    np.testing.assert_array_equal(again.classifier.kernel, model.classifier.kernel)
-
-
-def test_a_run_changes_what_the_checkpoint_does_not_decide(theirs, tmp_path):
-    XLNetModel(theirs).save_pretrained(tmp_path)
-    loaded = XLNetModel.from_pretrained(tmp_path, mem_len=11, dropout=0.0)
-    assert (loaded.config.mem_len, loaded.config.dropout) == (11, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -197,11 +147,11 @@ def test_a_run_changes_what_the_checkpoint_does_not_decide(theirs, tmp_path):
     ],
 )
 def test_what_theirs_may_say_and_ours_is_not(changes, message, theirs, tmp_path):
-    model = XLNetForSequenceClassification(theirs, num_labels=2)
+    model = heads.XLNetForSequenceClassification(theirs, num_labels=2)
     model.save_pretrained(tmp_path, format="huggingface")
     edit(tmp_path / "config.json", **changes)
     with pytest.raises(UserError, match=message):
-        XLNetForSequenceClassification.from_pretrained(tmp_path)
+        heads.XLNetForSequenceClassification.from_pretrained(tmp_path)
 
 
 def test_what_their_file_leaves_out(theirs, tmp_path):
@@ -216,22 +166,21 @@ def test_what_their_file_leaves_out(theirs, tmp_path):
 def test_damaged_tensors(theirs, tmp_path):
     model = XLNetLMHeadModel(theirs)
     model.save_pretrained(tmp_path, format="huggingface")
+    (tmp_path / "SHA256SUMS").unlink(missing_ok=True)
     path = tmp_path / "model.safetensors"
-    bias = "transformer.layer.0.rel_attn.r_w_bias"
     kept = safetensors.load_file(path)
-
-    def refuse(change, message):
-        safetensors.save_file(kept, path)
-        edit_tensors(path, change)
+    bias = "transformer.layer.0.rel_attn.r_w_bias"
+    table = kept["transformer.word_embedding.weight"]
+    lacking = {name: tensor for name, tensor in kept.items() if name != bias}
+    for tensors, message in (
+        (lacking, "holds r_w_bias for the layers 1; expected one"),
+        ({**kept, bias: kept[bias][:1]}, "expected one for each"),
+        ({**kept, "lm_loss.weight": table + 1}, "differs from transfor"),
+    ):
+        safetensors.save_file(tensors, path)
         with pytest.raises(UserError, match=message):
             XLNetLMHeadModel.from_pretrained(tmp_path)
-
-    refuse(lambda t: t.pop(bias), "holds r_w_bias for the layers 1; expected one")
-    refuse(lambda t: t.update({bias: t[bias][:1]}), "expected one for each")
-    table = kept["transformer.word_embedding.weight"]
-    refuse(lambda t: t.update({"lm_loss.weight": table + 1}), "differs from transfor")
-    safetensors.save_file(kept, path)
-    edit_tensors(path, lambda t: t.update({"lm_loss.weight": table}))
+    safetensors.save_file({**kept, "lm_loss.weight": table}, path)
     assert_same_weights(XLNetLMHeadModel.from_pretrained(tmp_path), model)
 
 
@@ -242,3 +191,26 @@ def test_what_others_cannot_express(xlnet_config, tmp_path):
     with pytest.raises(UserError, match="3 heads of d_head=4 make 12, not d_model=8"):
         exact.save_pretrained(tmp_path, format="huggingface")
     assert not list(tmp_path.iterdir())
+
+
+def test_another_family_is_refused(theirs, tiny_config, tmp_path):
+    XLNetModel(theirs).save_pretrained(tmp_path / "xlnet", format="tf1")
+    AlbertModel(tiny_config()).save_pretrained(tmp_path / "albert")
+    refusal = "of the xlnet family, but AlbertModel is of the albert family; name a mo"
+    with pytest.raises(UserError, match=refusal):
+        AlbertModel.from_pretrained(tmp_path / "xlnet")
+    with pytest.raises(UserError, match="of the albert family, but XLNetModel is"):
+        XLNetModel.from_pretrained(tmp_path / "albert")
+    opened = bundle.open(tmp_path / "xlnet")
+    with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
+        bundle.warm_start(AlbertModel, opened, tiny_config(), False, ())
+
+
+def test_a_file_of_keras(xlnet_config, xlnet_features, tmp_path):
+    config = xlnet_config(n_layer=1)
+    model = heads.XLNetForSequenceClassification(config, labels=["no", "so", "yes"])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.config == config and loaded.labels == ("no", "so", "yes")
+    del xlnet_features["target_positions"]
+    np.testing.assert_array_equal(loaded(xlnet_features), model(xlnet_features))

@@ -9,10 +9,7 @@ from albert_tf.xlnet.heads import no_answer_mask
 from tests.models.heads.answer_beams_reference import Reference
 
 # text [SEP] question [SEP] [CLS], padded on either side; the text has two tokens.
-_SEGMENTS = {
-    "left": [[3, 3, 0, 0, 0, 1, 1, 2]],
-    "right": [[0, 0, 0, 1, 1, 2, 3, 3]],
-}
+_SEGMENTS = {"left": [[3, 3, 0, 0, 0, 1, 1, 2]], "right": [[0, 0, 0, 1, 1, 2, 3, 3]]}
 _IDS = {"left": [[5, 5, 9, 8, 4, 7, 4, 3]], "right": [[9, 8, 4, 7, 4, 3, 5, 5]]}
 _NO_ANSWER = {"left": [[1, 1, 0, 0, 1, 1, 1, 0]], "right": [[0, 0, 1, 1, 1, 0, 1, 1]]}
 

@@ -254,3 +254,31 @@ def test_what_excludes_each_other(xlnet_config, xlnet_features):
     model = XLNetForSequenceClassification(xlnet_config(), num_labels=3)
     with pytest.raises(UserError, match="leave target_positions out"):
         model(xlnet_features)
+
+
+def test_attentions_lead_to_the_outputs(xlnet_config, xlnet_features, randomised):
+    config = xlnet_config(n_layer=2)
+    model = randomised(XLNetModel(config, return_attentions=True))
+    outputs = model(xlnet_features)
+    inputs = [outputs["embedding_output"], *outputs["hidden_states"][:-1]]
+    for i, found in enumerate(outputs["attentions"]):
+        assert found.shape == (2, config.n_head, 6, 6)
+        np.testing.assert_allclose(np.sum(found, axis=-1), 1, atol=1e-5)
+        attention = model.stack.attention[f"{i}_0"]
+        hidden = inputs[i].numpy()
+        value = np.einsum("bkw,wnd->bknd", hidden, attention.v_kernel)
+        context = np.einsum("bnqk,bknd->bqnd", found, value)
+        output = np.einsum("bqnd,wnd->bqw", context, attention.o_kernel)
+        normed = attention.layer_norm(hidden + output)
+        block = model.stack.feed_forward[f"{i}_0"](normed, None)
+        np.testing.assert_allclose(outputs["hidden_states"][i], block, atol=1e-4)
+    # Of the second row the last token is padding: others do not see it.
+    assert np.all(outputs["attentions"][0].numpy()[1, :, :-1, -1] == 0)
+    assert XLNetModel.from_config(model.get_config()).return_attentions
+    assert "attentions" not in XLNetModel(config)(xlnet_features)
+    asked = XLNetModel(xlnet_config(mem_len=2), return_attentions=True)
+    memories = asked.first_memories(2)
+    with pytest.raises(UserError, match="of one text attend to; leave memories out"):
+        asked({**xlnet_features, "memories": memories})
+    with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
+        XLNetModel(config, return_attentions=True, depth_loop=True)

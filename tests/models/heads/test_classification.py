@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,41 +11,6 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.tasks.registry import task_of
-
-
-def dataset():
-    """16 texts of 6 tokens whose label is whether their second token is 7."""
-    random = np.random.default_rng(0)
-    ids = random.integers(8, 37, (16, 6), dtype="int32")
-    labels = np.tile([0, 1], 8)
-    ids[:, 1] = 5 + 2 * labels
-    features = {"input_ids": ids, "input_mask": np.ones_like(ids)}
-    return tf.data.Dataset.from_tensor_slices((features, labels)).batch(8)
-
-
-def compiled_model(config):
-    keras.utils.set_random_seed(1)
-    model = AlbertForSequenceClassification(config, num_labels=2)
-    model.compile(
-        optimizer=keras.optimizers.Adam(0.01),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=["accuracy"],
-        run_eagerly=True,
-    )
-    return model
-
-
-@pytest.mark.slow
-def test_fit_learns_and_the_file_keeps_it(tiny_config, tmp_path):
-    model = compiled_model(tiny_config(hidden_dropout_prob=0.1))
-    untrained = model.evaluate(dataset(), verbose=0)
-    model.fit(dataset(), verbose=0, shuffle=False)
-    before = model.evaluate(dataset(), verbose=0)
-    assert before[0] < untrained[0]
-    model.save(tmp_path / "classifier.keras")
-    loaded = keras.models.load_model(tmp_path / "classifier.keras")
-    np.testing.assert_allclose(loaded.evaluate(dataset(), verbose=0), before, rtol=1e-6)
-    assert loaded.num_labels == 2
 
 
 def test_head_initialiser_ignores_the_config(tiny_config):
@@ -60,7 +24,6 @@ def test_head_initialiser_ignores_the_config(tiny_config):
 
 
 _TASK = {"name": "mood", "kind": "single_label", "labels": ["sad", "glad"]}
-_TAGS = ["O", "B-PER", "I-PER"]
 
 
 def waved(model):

@@ -1,15 +1,11 @@
 """The pretraining model against the official code, and its masked LM alone."""
 
-import json
-import shutil
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf import bundle
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.pretraining import AlbertForPreTraining
 
@@ -59,28 +55,6 @@ def test_every_layer_equals_the_official_one(official):
         np.testing.assert_allclose(hidden, expected[f"layer_{i}"], rtol=0, atol=1e-5)
 
 
-def test_head_is_tied_to_the_word_table(tiny_config, tiny_features):
-    model = AlbertForPreTraining(tiny_config())
-    tables = [v for v in model.trainable_variables if tuple(v.shape) == (37, 6)]
-    assert len(tables) == 1
-    before = model(tiny_features)["masked_lm_logits"].numpy()
-    unused = next(i for i in range(37) if i not in tiny_features["input_ids"])
-    table = tables[0].numpy()
-    table[unused, 0] += 1
-    tables[0].assign(table)
-    difference = np.abs(model(tiny_features)["masked_lm_logits"] - before)
-    assert difference[..., unused].min() > 0
-    difference[..., unused] = 0
-    assert difference.max() == 0
-
-
-def test_positions_may_be_absent(tiny_config, tiny_features):
-    model = AlbertForPreTraining(tiny_config())
-    del tiny_features["masked_lm_positions"]
-    outputs = model(tiny_features)
-    assert set(outputs) == {"sequence_output", "pooled_output", "sentence_order_logits"}
-
-
 @pytest.mark.slow
 def test_a_masked_lm_has_the_same_logits(tiny_config, tiny_features, tmp_path):
     keras.utils.set_random_seed(1)  # some weights magnify rounding
@@ -100,32 +74,3 @@ def test_a_masked_lm_has_the_same_logits(tiny_config, tiny_features, tmp_path):
         np.testing.assert_array_equal(ids, np.argsort(-shares, -1)[..., :3])
         best = np.sort(shares, -1)[..., ::-1][..., :3]
         np.testing.assert_allclose(probabilities, best, atol=1e-6)
-
-
-def test_a_masked_lm_of_hugging_face(shared, tmp_path):
-    """Theirs has neither a pooler nor the sentence order's head."""
-    from safetensors import numpy as safetensors
-
-    folder = shared("fixtures/huggingface_pretraining")
-    tensors = safetensors.load_file(folder / "model.safetensors")
-    kept = {k: v for k, v in tensors.items() if "pooler" not in k and "sop" not in k}
-    assert len(kept) < len(tensors)
-    safetensors.save_file(kept, tmp_path / "model.safetensors")
-    config = json.loads((folder / "config.json").read_text())
-    config["architectures"] = ["AlbertForMaskedLM"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-
-    assert bundle.open(tmp_path).head()[0] is AlbertForMaskedLM
-    model = AlbertForMaskedLM.from_pretrained(tmp_path)
-    inputs = dict(np.load(folder / "inputs.npz"))
-    expected = np.load(folder / "expected.npz")["mlm_log_probs"]
-    found = tf.nn.log_softmax(model(inputs)).numpy().reshape(expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-
-    shutil.rmtree(tmp_path)
-    model.save_pretrained(tmp_path, format="huggingface")
-    written = safetensors.load_file(tmp_path / "model.safetensors")
-    for name, tensor in kept.items():
-        np.testing.assert_array_equal(written[name], tensor)
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert config["architectures"] == ["AlbertForMaskedLM"]

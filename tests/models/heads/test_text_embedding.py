@@ -15,10 +15,6 @@ def features(tiny_features):
     return {name: tiny_features[name] for name in names}
 
 
-def lengths(vectors):
-    return np.linalg.norm(np.array(vectors), axis=-1)
-
-
 @pytest.mark.slow
 def test_poolings(tiny_config, features, tmp_path):
     AlbertModel(tiny_config(num_hidden_layers=3)).save_pretrained(tmp_path)
@@ -41,17 +37,6 @@ def test_poolings(tiny_config, features, tmp_path):
             tmp_path, pooling="cls", **options
         )
         np.testing.assert_allclose(model(features), second, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_the_directory_keeps_the_pooling(tiny_config, features, tmp_path):
-    model = AlbertForTextEmbedding(tiny_config(), "cls", normalize=False)
-    model.save_pretrained(tmp_path)
-    again = AlbertForTextEmbedding.from_pretrained(tmp_path)
-    assert (again.pooling, again.normalize, again.layer) == ("cls", False, -1)
-    np.testing.assert_array_equal(again(features), model(features))
-    unit = AlbertForTextEmbedding.from_pretrained(tmp_path, normalize=True)
-    np.testing.assert_allclose(lengths(unit(features)), 1, atol=1e-6)
 
 
 def test_several_texts_of_a_row(tiny_config, features):

@@ -19,6 +19,7 @@ from albert_tf.tasks.registry import create_task
 from tests.serving.served import ask
 from tests.serving.served import serving
 from tests.tasks.conftest import FINISHED
+from tests.tasks.conftest import results
 
 _LABELS = ("a", "b", "c")
 _ONE = create_task("single_label", "t", labels=_LABELS)
@@ -76,27 +77,12 @@ def test_thresholds_have_the_highest_f1():
     assert best_thresholds(np.array([[1], [1], [0]]), perfect) == (0.5,)
     equal = np.float32([[0.7], [0.7]])
     assert best_thresholds(np.array([[1], [0]]), equal) == (0.5,)
-
-
-def test_a_threshold_lies_between_neighbours():
-    below = np.float32(0.7)
-    above = np.nextafter(below, np.float32(1))
-    [found] = best_thresholds(np.array([[1], [0]]), np.array([[above], [below]]))
-    assert below <= found < above
-
-
-@pytest.mark.parametrize(
-    "thresholds", [[0.5], [0.5, 0.5, 1.0], [0.5, 0.5, "0.5"], {"a": 0.5}, 0.5]
-)
-def test_damaged_thresholds(thresholds):
-    with pytest.raises(ValueError, match="expected a share for each label"):
-        create_task("multi_label", "t", labels=_LABELS, thresholds=thresholds)
-
-
-def test_a_file_of_before_has_none():
-    fields = _SEVERAL.to_dict()
-    assert "thresholds" not in fields
-    assert _SEVERAL.predictions(np.array([[0.1, -0.1, 0.0]])).tolist() == [[1, 0, 0]]
+    above = np.nextafter(np.float32(0.7), np.float32(1))
+    [between] = best_thresholds(np.array([[1], [0]]), np.array([[above], [0.7]], "f"))
+    assert np.float32(0.7) <= between < above
+    for damaged in ([0.5], [0.5, 0.5, 1.0], {"a": 0.5}, 0.5):
+        with pytest.raises(ValueError, match="expected a share for each label"):
+            create_task("multi_label", "t", labels=_LABELS, thresholds=damaged)
 
 
 @pytest.fixture
@@ -153,33 +139,15 @@ def test_what_is_chosen_travels(calibrated, tmp_path):
     labels = [[*filter(None, row)] for row in answer["outputs"]["labels"]]
     assert labels == expected
     np.testing.assert_allclose(answer["outputs"]["probabilities"], shares, atol=1e-5)
+    again.fit(texts[:2], [["plain"]] * 2, epochs=1, verbose=0)
+    assert again._task.thresholds == ()  # forgotten
 
 
 @pytest.mark.slow
-def test_learning_again_forgets_thresholds(calibrated):
-    classifier, texts, labels, _ = calibrated
-    classifier.fit(texts, labels, epochs=1, verbose=0)
-    assert classifier._task.thresholds == ()
-
-
-@pytest.mark.slow
-def test_an_xlnet_is_calibrated(saved_model):
-    classifier = albert_tf.TextClassifier(saved_model("classification", "xlnet"))
-    texts, labels = ["good", "bad", "good film", "not"], ["no", "yes", "yes", "no"]
-    before = classifier.evaluate(texts, labels)["loss"]
-    temperature = classifier.calibrate(texts, labels)["temperature"]
-    after = classifier.evaluate(texts, labels)["loss"]
-    assert temperature == 1 or after < before
-
-
-def test_numbers_are_not_calibrated(saved_model):
-    classifier = albert_tf.TextClassifier(saved_model("regression"))
+def test_what_is_not_calibrated(saved_model):
+    numbers = albert_tf.TextClassifier(saved_model("regression"))
     with pytest.raises(UserError, match="the task custom predicts numbers; leave it o"):
-        classifier.calibrate(["good"], [1.0])
-
-
-@pytest.mark.slow
-def test_exit_heads_are_scored_and_not_calibrated(saved_model):
+        numbers.calibrate(["good"], [1.0])
     folder, data = (
         saved_model("classification", "bert"),
         (["good", "bad"], ["no", "yes"]),
@@ -191,18 +159,13 @@ def test_exit_heads_are_scored_and_not_calibrated(saved_model):
         with_exits.calibrate(*data)
 
 
-def _results(out):
-    lines = (out / "eval_results.txt").read_text().splitlines()
-    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
-
-
 @pytest.mark.slow
 def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
     caplog.set_level("INFO", "absl")
-    before = _results(flags(**FINISHED, do_eval=True))
+    before = results(flags(**FINISHED, do_eval=True))
     info = json.loads((finished / "model" / "training_info.json").read_text())
     run = {**FINISHED, "do_eval": True, "calibrate": True}
-    after = _results(flags(**run))
+    after = results(flags(**run))
     told = json.loads((finished / "model" / "training_info.json").read_text())
     facts = told.pop("calibration")
     assert told.pop("dev")["loss"] < info.pop("dev")["loss"]
@@ -218,60 +181,21 @@ def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
         caplog.text
     )
     files = {path: path.read_bytes() for path in (finished / "model").iterdir()}
-    assert _results(flags(**run)) == after
+    assert results(flags(**run)) == after
     assert {path: path.read_bytes() for path in files} == files
     assert not math.isclose(facts["temperature"], 1, abs_tol=0.01)
-
-
-@pytest.mark.slow
-def test_a_run_of_several_labels_uses_its_thresholds(flags, finished, tmp_path):
-    shutil.rmtree(finished)
-    for name in ("train", "dev", "test"):
-        path = tmp_path / "data" / f"{name}.tsv"
-        lines = path.read_text().splitlines()
-        words = [{"good", "film", "it"} & {*line.split()} for line in lines]
-        tags = ["tags", *map("|".join, map(sorted, words[1:]))]
-        rows = map("\t".join, zip(lines, tags, strict=True))
-        path.write_text("\n".join(rows) + "\n")
-    run = {**FINISHED, "label_kind": "multi_label", "label_column": "tags"}
-    out = flags(**run, calibrate=True, do_eval=True, do_predict=True)
-    info = json.loads((out / "model" / "training_info.json").read_text())
-    thresholds = info["task"]["thresholds"]
-    assert set(thresholds) != {0.5}
-    lines = (out / "test_results.tsv").read_text().splitlines()
-    shares = np.array([line.split("\t")[1:] for line in lines[1:]], np.float32)
-    names = np.array(lines[0].split("\t")[1:])
-    expected = ["|".join(names[row > thresholds]) for row in shares]
-    found = [
-        line.split("\t")[1]
-        for line in (out / "submit_results.tsv").read_text().splitlines()[1:]
-    ]
-    assert found == expected
-    again = {"do_eval": True, "label_kind": "multi_label", "label_column": "tags"}
-    scores = _results(out)
-    assert scores["f1"] == _results(flags(**again))["f1"]
-    text = (tmp_path / "data" / "test.tsv").read_text().splitlines()[1].split("\t")[1]
-    flags(do_predict=True, task_name=None, data_dir=None, input_text=text)
-    assert (out / "predictions.tsv").read_text() == f"{expected[0]}\t{text}\n"
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"do_train": None, "do_eval": True},
-            "completes a training; add --do_train: the same",
-        ),
         ({"early_exit": True}, "by which --early_exit lets a text leave; give one"),
-        (
-            {"label_kind": "regression", "label_column": "n"},
-            "task custom predicts numb",
-        ),
+        ({"label_kind": "regression"}, "task custom predicts numb"),
     ],
 )
-def test_what_cannot_be_calibrated(flags, tmp_path, changes, message):
+def test_what_no_run_calibrates(flags, tmp_path, changes, message):
     for name in ("train", "dev"):
-        (tmp_path / "data" / f"{name}.tsv").write_text("n\tsentence\n1\tfilm\n2\tit\n")
+        (tmp_path / "data" / f"{name}.tsv").write_text("label\tsentence\n1\ta\n2\tit\n")
     with pytest.raises(UserError, match=message):
         flags(**{"do_train": True, "calibrate": True, **changes})
     assert not (tmp_path / "out").exists()

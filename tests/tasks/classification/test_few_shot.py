@@ -19,6 +19,7 @@ from albert_tf.tasks.classification.few_shot import logistic_regression
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.metrics import softmax
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.tasks.conftest import APPLIED
 
 
 def test_pairs():
@@ -29,9 +30,6 @@ def test_pairs():
     np.testing.assert_array_equal(scores, labels[first] == labels[second])
     assert first[first == second].tolist() == [4] * 20  # the only one of its label
     assert set(second[first == 0]) == {1, 2, 3, 4}
-
-
-def test_one_label():
     with pytest.raises(UserError, match="all texts have the same; give texts of two"):
         contrastive_pairs(np.array([1, 1]), seed=0)
 
@@ -115,11 +113,9 @@ def test_the_command(flags, encoder, monkeypatch, tmp_path):
         table = "\n".join(["label\tsentence", *lines]) + "\n"
         (tmp_path / "few" / f"{role}.tsv").write_text(table)
     asked = {
+        **APPLIED,
         "data_dir": tmp_path / "few",
         "init_checkpoint": encoder,
-        "from_scratch": None,
-        "albert_config_file": None,
-        "vocab_file": None,
         "few_shot": True,
         "learning_rate": 1e-3,
         "do_train": True,

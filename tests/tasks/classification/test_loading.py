@@ -8,35 +8,11 @@ import pytest
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 _FIRST_LAYER = "bert/encoder/transformer/group_0/inner_group_0"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("flags")  # for their files
-def test_the_encoder_of_a_checkpoint_gets_a_new_head(tmp_path):
-    """Also if the checkpoint has one of another size."""
-    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    checkpoint = AlbertForSequenceClassification(config, num_labels=3)
-    checkpoint.save_pretrained(
-        tmp_path / "mnli", load_tokenizer(tmp_path / "vocab.txt")
-    )
-    start = StartFlags(
-        init_checkpoint=str(tmp_path / "mnli"),
-        max_seq_length=16,
-        albert_dropout_prob=0.1,
-    )
-    task = create_task("single_label", "t", labels=("no", "yes"))
-    model, _ = start.start.model(task)
-    assert (model.num_labels, model.labels) == (2, ("no", "yes"))
-    assert model.config.hidden_dropout_prob == 0.1
-    found = model.albert.official_variables()
-    for name, weights in checkpoint.albert.official_variables().items():
-        np.testing.assert_array_equal(found[name], weights)
 
 
 @pytest.mark.usefixtures("flags")  # for their files
@@ -87,8 +63,6 @@ def test_layers_may_be_others_than_the_checkpoints(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"init_checkpoint": "/"}, "--from_scratch needs"),
-        ({"albert_config_file": None}, "--from_scratch needs"),
         ({"init_layers": "mean"}, "--from_scratch needs .* no .* or --init_layers"),
         ({"vocab_file": None}, "Name the vocabulary"),
         ({"train_batch_size": 15, "gradient_accumulation_steps": 2}, "batch size 15"),

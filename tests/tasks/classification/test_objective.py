@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.row_layout import FEATURES
-from albert_tf.tasks.classification.text_task import SingleLabel
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
@@ -61,24 +59,3 @@ def test_padded_rows_do_not_count(kind):
     assert {k: [float(x) for x in v] for k, v in metrics.items()} == {
         k: [float(x) for x in v] for k, v in expected_metrics.items()
     }
-
-
-class _OfSequences(SingleLabel):
-    has_accuracy = False
-
-    def losses(self, outputs, labels):
-        return outputs["logits"][:, 0] + outputs["transitions"][:, 0, 1]
-
-
-def test_a_loss_reads_all_that_the_model_returns():
-    """So that a task can have one of whole sequences, such as a CRF's."""
-    objective = _OfSequences(name="t", labels=("a", "b")).objective()
-    batch = dict.fromkeys(FEATURES, tf.ones([2, 3], tf.int32))
-    batch["labels"] = tf.constant([0, 1])
-
-    def model(features, training, dropout_seed):
-        transitions = tf.constant([[[0, 1], [2, 3]], [[4, 5], [6, 7]]], tf.bfloat16)
-        return {"logits": tf.constant([[0.5, 0], [1, 0]]), "transitions": transitions}
-
-    losses, metrics = objective(model, batch, training=True, dropout_seed=None)
-    assert (float(losses["classification"]), metrics) == (0.5 + 1 + 1 + 5, {})

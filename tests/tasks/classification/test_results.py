@@ -33,22 +33,12 @@ def test_score_has_the_metrics_the_loss_and_the_majority():
     scores = _TASK.score(_prepared(_TABLE), _LOGITS)
     assert scores["accuracy"] == 0.5
     assert scores["majority_accuracy"] == 0.75
-    right = _TASK.probabilities(_LOGITS)[np.arange(4), _TABLE.labels]
-    assert scores["loss"] == pytest.approx(-np.log(right).mean())
-
-
-def test_metrics_of_a_task_are_data():
-    metrics = ("matthew_corr",)
-    task = create_task("single_label", "cola", labels=("0", "1"), metrics=metrics)
+    own = {"labels": ("0", "1"), "metrics": ("matthew_corr",)}
+    task = create_task("single_label", "cola", **own)
     names = {"matthew_corr", *task.also_scored, "majority_accuracy"}
     assert set(task.score(_prepared(_TABLE), _LOGITS)) == names
-
-
-def test_probabilities_of_each_kind():
-    np.testing.assert_allclose(_TASK.probabilities(_LOGITS).sum(axis=1), 1.0)
-    several = create_task("multi_label", "t", labels=("a", "b"))
-    assert several.probabilities(np.zeros((1, 2))).tolist() == [[0.5, 0.5]]
-    assert create_task("regression", "t").probabilities(_LOGITS[:, :1])[0, 0] == 2.0
+    right = _TASK.probabilities(_LOGITS)[np.arange(4), _TABLE.labels]
+    assert scores["loss"] == pytest.approx(-np.log(right).mean())
 
 
 def test_result_files(tmp_path, monkeypatch):
@@ -85,6 +75,9 @@ def test_each_label_of_several_has_scores_of_its_own(tmp_path):
     task = create_task("multi_label", "t", labels=tuple("abcd"))
     table = Table("t.tsv", ["a"] * 30, None, labels, np.arange(30))
     task.write_scored(tmp_path, "dev", _prepared(table), logits)
+    errors = (tmp_path / "dev_errors.tsv").read_text()
+    assert errors.startswith("row\tlabel\tprediction\ttext\n")  # and no pair
+    assert "\ta|b\t" in errors
     report = json.loads((tmp_path / "dev_class_scores.json").read_text())
     expected = sklearn.metrics.multilabel_confusion_matrix(labels, logits > 0)
     np.testing.assert_array_equal(report["confusion"], expected)
@@ -104,25 +97,10 @@ def test_regression_is_written_as_a_number(tmp_path):
     assert lines[1] == "0\t2.000"
     lines = (tmp_path / "test_results.tsv").read_text().splitlines()
     assert lines[:2] == ["row\tscore", "0\t2.0"]
-
-
-def test_errors_of_single_texts_have_no_pair_column(tmp_path):
-    task = create_task("multi_label", "t", labels=("x", "y"))
-    labels = np.array([[1, 0], [1, 1]])
-    table = Table("t.tsv", ["a", "b"], None, labels, np.array([0, 5]))
-    predictions = task.predictions(np.array([[1, -1], [1, -1]]))
-    write_errors(tmp_path / "w.tsv", task, table, predictions)
-    assert (tmp_path / "w.tsv").read_text() == (
-        "row\tlabel\tprediction\ttext\n5\tx|y\tx\tb\n"
-    )
-
-
-def test_errors_of_a_regression_start_with_the_largest(tmp_path):
-    task = create_task("regression", "sts-b")
+    # The largest errors come first.
     labels = np.array([1.0, 2.0, 3.0], np.float32)
     table = Table("t.tsv", ["a", "b", "c"], ["p", "q", "r"], labels, np.arange(3))
-    predictions = np.array([1.1, 4.0, 2.5])
-    write_errors(tmp_path / "w.tsv", task, table, predictions)
+    write_errors(tmp_path / "w.tsv", task, table, np.array([1.1, 4.0, 2.5]))
     assert (tmp_path / "w.tsv").read_text() == (
         "row\tlabel\tprediction\ttext\ttext_pair\n"
         "1\t2.000\t4.000\tb\tq\n2\t3.000\t2.500\tc\tr\n0\t1.000\t1.100\ta\tp\n"

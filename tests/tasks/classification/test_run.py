@@ -1,31 +1,22 @@
 """run_classifier from flags to files, on a task that a tiny model learns."""
 
-import collections
 import json
 import math
-import os
 import shutil
-import sys
 
 import pytest
 import tensorflow as tf
 
-from albert_tf.commands.compare import main as compare
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.io import storage
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving import export as serving_export
+from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import FINISHED
-from tests.trackers import FakeWandb
-
-
-def _results(out):
-    lines = (out / "eval_results.txt").read_text().splitlines()
-    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+from tests.tasks.conftest import results
 
 
 @pytest.mark.slow
@@ -34,11 +25,10 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     run = {"do_train": True, "do_eval": True, "do_predict": True, "random_seed": 2}
     run |= {"train_step": 120, "save_checkpoints_steps": 120}
     out = flags(**run)
-    results = _results(out)
-    assert results["eval_accuracy"] == 1.0
-    assert results["test_accuracy"] == 1.0
-    assert results["majority_accuracy"] < 0.8
-    assert results["last_step"] == 120
+    scores = results(out)
+    assert scores["eval_accuracy"] == scores["test_accuracy"] == 1.0
+    assert scores["majority_accuracy"] < 0.8
+    assert scores["last_step"] == 120
     assert len((out / "test_results.tsv").read_text().splitlines()) == 21
     submission = (out / "submit_results.tsv").read_text().splitlines()
     table = (out.parent / "data" / "test.tsv").read_text().splitlines()
@@ -54,7 +44,7 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
     flags(**run)  # finished: nothing to train
     assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
-    assert _results(out) == results
+    assert results(out) == scores
 
     capsys.readouterr()
     lines = out.parent / "lines.txt"
@@ -72,24 +62,6 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     (asked,) = exported
     assert asked.model_dir == str(out / "model")
     assert asked.export_dir == str(out.parent / "served")
-
-
-@pytest.mark.slow
-def test_fine_tuning_is_tracked_and_compared(flags, monkeypatch, capsys):
-    wandb = FakeWandb()
-    monkeypatch.setitem(sys.modules, "wandb", wandb)
-    steps = {"train_step": 2, "save_checkpoints_steps": 2}
-    out = flags(do_train=True, do_eval=True, track="wandb", **steps)
-    values = {name for *_, found in wandb.logged for name in found}
-    assert {"train/loss", "eval/accuracy"} <= values
-    assert wandb.begun[0]["config"]["learning_rate"] > 0
-    assert wandb.ended == [0]
-    other = shutil.copytree(out, out.parent / "other")
-    capsys.readouterr()
-    compare(["compare", str(out), str(other)])
-    printed = capsys.readouterr().out
-    assert "held out: accuracy" in printed and "result: eval_accuracy" in printed
-    assert "learning_rate" not in printed  # the same in both
 
 
 @pytest.mark.slow
@@ -129,23 +101,12 @@ def test_several_runs_report_median_and_spread(flags, monkeypatch):
     out = flags(do_eval=True, **changes)
     runs = json.loads((out / "runs.json").read_text())
     assert [one["random_seed"] for one in runs] == [last_seed, 0, 1]
-    results, kinds = _results(out), ("min", "median", "max")
-    assert all(math.isnan(results[f"pearson_{kind}"]) for kind in kinds)
-    assert [results[f"loss_{kind}"] for kind in kinds] == [1, 2, 4]
-    assert [results[f"seed_{kind}"] for kind in kinds] == [0, 1, last_seed]
+    found, kinds = results(out), ("min", "median", "max")
+    assert all(math.isnan(found[f"pearson_{kind}"]) for kind in kinds)
+    assert [found[f"loss_{kind}"] for kind in kinds] == [1, 2, 4]
+    assert [found[f"seed_{kind}"] for kind in kinds] == [0, 1, last_seed]
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
         flags(**changes)
-
-
-def test_the_diagnostic_set_has_no_training_set(flags, tmp_path):
-    (tmp_path / "AX").mkdir()
-    table = "index\tsentence1\tsentence2\n0\tgood film\ta film\n"
-    (tmp_path / "AX" / "diagnostic.tsv").write_text(table)
-    changes = {"task_name": "ax", "data_dir": tmp_path}
-    with pytest.raises(UserError, match="no table with labels .* diagnostic-full.tsv"):
-        flags(do_eval=True, **changes)
-    with pytest.raises(UserError, match="has no training set"):
-        flags(do_train=True, **changes)
 
 
 @pytest.mark.slow
@@ -209,7 +170,11 @@ def test_a_model_is_applied_where_there_is_no_training_table(
     out = flags(do_eval=True, do_predict=True, **changes)
     lines = (out / "submit_results.tsv").read_text().splitlines()
     assert [line.split("\t")[0] for line in lines] == ["index", "0", "1"]
-    assert "f1" in _results(out)
+    assert "f1" in results(out)
+    flags(do_predict=True, input_text="good", **{**changes, "data_dir": None})
+    [own] = Predictor(changes["init_checkpoint"])(["good"])
+    written = (out / "predictions.tsv").read_text()
+    assert written == "|".join(own["labels"]) + "\tgood\n"
     told, examples = tables_read(monkeypatch, flags, do_eval=True, **changes)
     assert told.labels == ("b", "a")
     assert examples["dev"].labels.tolist() == [[0, 1], [1, 1]]
@@ -228,47 +193,3 @@ def test_single_texts_and_pairs_are_not_confused(pair):
     message = "pairs of texts, but" if pair else "single texts, but"
     with pytest.raises(UserError, match=f"tuned takes {message} the task asked has "):
         own.check_fits("tuned", asked)
-
-
-@pytest.mark.slow
-def test_an_evaluation_reads_each_file_of_a_model_once(flags, saved_model, monkeypatch):
-    folder = saved_model("classification")
-    read, read_bytes = collections.Counter(), storage.read_bytes
-
-    def counted(path):
-        read[os.path.basename(path)] += 1
-        return read_bytes(path)
-
-    monkeypatch.setattr(storage, "read_bytes", counted)
-    asked = {"from_scratch": None, "albert_config_file": None, "vocab_file": None}
-    flags(**asked, init_checkpoint=folder, do_eval=True)
-    names = {path.name for path in folder.iterdir()}
-    names -= {"SHA256SUMS", "model.weights.h5"}  # the latter is read from the disk
-    assert {name: read[name] for name in names} == dict.fromkeys(names, 1)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("kind", "labels", "scores", "columns"),
-    [
-        ("regression", ("0.5", "2"), {"pearson", "spearman", "MSE"}, ["row", "score"]),
-        (
-            "multi_label",
-            ("good|film", ""),
-            {"f1", "eval_accuracy"},
-            ["row", "film", "good"],
-        ),
-    ],
-)
-def test_other_labels_of_pairs(flags, tmp_path, kind, labels, scores, columns):
-    for name in ("train", "dev", "test"):
-        rows = [f"{labels[i % 2]}\tgood film\t{'very ' * i}bad" for i in range(8)]
-        table = "\n".join(["label\tsentence\tother", *rows]) + "\n"
-        (tmp_path / "data" / f"{name}.tsv").write_text(table)
-    changes = {"label_kind": kind, "train_step": 2, "train_batch_size": 4}
-    changes |= {"text_pair_column": "other", "do_predict": True}
-    out = flags(do_train=True, do_eval=True, **changes)
-    assert scores < set(_results(out))
-    header, *lines = (out / "test_results.tsv").read_text().splitlines()
-    assert header.split("\t") == columns
-    assert len(lines) == 8

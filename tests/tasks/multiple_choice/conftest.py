@@ -5,8 +5,6 @@ import random
 
 import pytest
 
-from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -55,28 +53,21 @@ def write_jsonl(tmp_path):
 
 
 @pytest.fixture
-def flags(tmp_path, make_questions, write_jsonl, tiny_model):
+def flags(tmp_path, make_questions, write_jsonl, tiny_model, command):
     """Runs the command with flags; the defaults are a complete tiny task."""
     for seed, (role, count) in enumerate((("train", 64), ("dev", 20), ("test", 12))):
         write_jsonl(f"{role}.jsonl", make_questions(count, seed))
-    defaults = {
-        "task_name": "custom",
-        "data_dir": tmp_path / "data",
+    return command(
+        RaceOptions,
+        task_name="custom",
+        data_dir=tmp_path / "data",
         **tiny_model(_PIECES),
-        "max_seq_length": 16,
-        "max_qa_length": 6,
-        "train_batch_size": 16,
-        "train_step": 40,
-        "warmup_step": 4,
-        "save_checkpoints_steps": 20,
-        "learning_rate": 1e-2,
-        "dropout_prob": 0,
-    }
-
-    def run(**changes):
-        values = {**defaults, **changes}
-        argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(parse(RaceOptions, ["run_race.py", *argv]))
-        return tmp_path / "out"
-
-    return run
+        max_seq_length=16,
+        max_qa_length=6,
+        train_batch_size=16,
+        train_step=40,
+        warmup_step=4,
+        save_checkpoints_steps=20,
+        learning_rate=1e-2,
+        dropout_prob=0,
+    )

@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 
 from albert_tf.tasks.question_answering import answers
-from albert_tf.tasks.question_answering.answers import Candidate
-from albert_tf.tasks.question_answering.answers import beams_of_logits
-from albert_tf.tasks.question_answering.answers import beams_of_outputs
-from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -46,18 +42,18 @@ def test_version_1_by_hand(windows):
     start[1, 3] = 98  # "c" is not scored here, where the first window sees it better
     start[1, 6], end[1, 6] = 1, 0.5  # "f"
     start[2, 5], end[2, 3] = 5, 5  # an end before the start
-    scores = beams_of_logits(start, end, n_best_size=3)
-    first, second = predict(windows, scores, n_best_size=2, max_answer_length=2)
+    scores = answers.beams_of_logits(start, end, n_best_size=3)
+    first, second = answers.predict(windows, scores, n_best_size=2, max_answer_length=2)
     assert first.candidates == [
-        Candidate("a b", 0, 3, 2.0, 1.0),
-        Candidate("f", 10, 11, 1.0, 0.5),
+        answers.Candidate("a b", 0, 3, 2.0, 1.0),
+        answers.Candidate("f", 10, 11, 1.0, 0.5),
     ]
     assert first.answer() == "a b"
     assert first.probabilities() == pytest.approx([0.81757448, 0.18242552])
     assert second.question_id == "2"
     # Of equal logits those of the first tokens are taken, which are no answers; what
     # is left begins at "c" with 5 and ends with -9.
-    assert second.candidates == [Candidate("empty", 0, 0, 0.0, 0.0)]
+    assert second.candidates == [answers.Candidate("empty", 0, 0, 0.0, 0.0)]
 
 
 def test_version_2_by_hand(windows):
@@ -68,74 +64,61 @@ def test_version_2_by_hand(windows):
         "end_top_log_probs": logits([[-1, -2, 0, 0], [-1, 0, -2, 0], [0] * 4, [0] * 4]),
         "cls_logits": logits([3, 1.5, -2, 4]),
     }
-    scores = beams_of_outputs(outputs)
-    first, second = predict(windows, scores)
+    scores = answers.beams_of_outputs(outputs)
+    first, second = answers.predict(windows, scores)
     # "[CLS] …" is none, and "e d" neither; of equal scores the first window leads.
     assert first.candidates == [
-        Candidate("a", 0, 1, -1.0, -1.0),
-        Candidate("f", 10, 11, -1.0, -1.0),
-        Candidate("d", 6, 7, -2.0, 0.0),
-        Candidate("a b", 0, 3, -1.0, -2.0),
-        Candidate("d e f", 6, 11, -2.0, -2.0),
+        answers.Candidate("a", 0, 1, -1.0, -1.0),
+        answers.Candidate("f", 10, 11, -1.0, -1.0),
+        answers.Candidate("d", 6, 7, -2.0, 0.0),
+        answers.Candidate("a b", 0, 3, -1.0, -2.0),
+        answers.Candidate("d e f", 6, 11, -2.0, -2.0),
     ]
     assert first.null_odds == 1.5
     assert first.answer(1.6) == "a"
     assert first.answer(1.5) == ""
     assert second.null_odds == -2
-    assert second.candidates == [Candidate("", 0, 0, -1e6, -1e6)]
+    assert second.candidates == [answers.Candidate("", 0, 0, -1e6, -1e6)]
     assert second.candidates[0].score == -2e6
 
 
 def test_null_odds_are_no_negative_zeros(windows):
-    outputs = {
-        name: np.zeros((4, 1), np.float32)
-        for name in ("start_top_log_probs", "end_top_log_probs")
-    }
-    outputs |= {
-        name: np.full((4, 1), 3) for name in ("start_top_index", "end_top_index")
-    }
-    outputs["cls_logits"] = logits([-0.0, 2, 1, 0.5])
-    first, second = predict(windows, beams_of_outputs(outputs))
+    outputs = {"cls_logits": logits([-0.0, 2, 1, 0.5])}
+    for side in ("start", "end"):
+        outputs[f"{side}_top_log_probs"] = np.zeros((4, 1), np.float32)
+        outputs[f"{side}_top_index"] = np.full((4, 1), 3)
+    first, second = answers.predict(windows, answers.beams_of_outputs(outputs))
     assert json.dumps([first.null_odds, second.null_odds]) == "[0.0, 0.5]"
 
 
 def test_padding_takes_no_rank():
     """However high its scores are: what is padded to decides nothing."""
     scores = np.array([[1.0, 2.0, 3.0, 9.0, 9.0], [5.0, 4.0, 3.0, 2.0, 9.0]], "f")
-    starts, _, ends, *_ = beams_of_logits(scores, scores, 2, lengths=np.array([3, 4]))
+    starts, _, ends, *_ = answers.beams_of_logits(
+        scores, scores, 2, lengths=np.array([3, 4])
+    )
     assert starts.numpy()[:, :, 0].tolist() == [[2, 1], [0, 1]]
     assert ends.numpy()[:, 0].tolist() == [[2, 1], [0, 1]]
 
 
-@pytest.mark.parametrize("name", ["v1", "edge"])
-def test_official_answers_of_version_1(name, recorded, shared, tmp_path):
-    folder = shared(f"fixtures/official_squad/answers_{name}_as_v1")
-    inputs = np.load(folder / "inputs.npz")
+@pytest.mark.parametrize("name", ["v1_as_v1", "edge_as_v1", "v2_as_v2", "edge_as_v2"])
+def test_official_answers(name, recorded, shared, tmp_path):
+    folder = shared(f"fixtures/official_squad/answers_{name}")
+    inputs = dict(np.load(folder / "inputs.npz"))
     facts = json.loads((folder / "metrics.json").read_text())
-    scores = beams_of_logits(
-        inputs["start_log_prob"], inputs["end_log_prob"], facts["n_best_size"]
-    )
-    found = predict(
-        recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
-    )
+    best, longest = facts["n_best_size"], facts["max_answer_length"]
+    if name.endswith("v1"):
+        sides = inputs["start_log_prob"], inputs["end_log_prob"]
+        scores, count = answers.beams_of_logits(*sides, best), 2
+    else:
+        scores, count = answers.beams_of_outputs(inputs), 4
+    found = answers.predict(recorded(name.partition("_")[0]), scores, best, longest)
     answers.write_answers(tmp_path, found)
-    for file in ("predictions.json", "nbest_predictions.json"):
-        assert (tmp_path / file).read_bytes() == (folder / file).read_bytes()
-
-
-@pytest.mark.parametrize("name", ["v2", "edge"])
-def test_official_answers_of_version_2(name, recorded, shared, tmp_path):
-    folder = shared(f"fixtures/official_squad/answers_{name}_as_v2")
-    facts = json.loads((folder / "metrics.json").read_text())
-    scores = beams_of_outputs(dict(np.load(folder / "inputs.npz")))
-    found = predict(
-        recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
-    )
-    threshold = facts["evaluate_v2"]["null_score_diff_threshold"]
-    answers.write_answers(tmp_path, found)
-    without = tmp_path / "predictions_without_threshold.json"
-    (tmp_path / "predictions.json").rename(without)
-    answers.write_answers(tmp_path, found, threshold)
+    if count == 4:
+        without = tmp_path / "predictions_without_threshold.json"
+        (tmp_path / "predictions.json").rename(without)
+        threshold = facts["evaluate_v2"]["null_score_diff_threshold"]
+        answers.write_answers(tmp_path, found, threshold)
     for file in tmp_path.iterdir():
         assert file.read_bytes() == (folder / file.name).read_bytes(), file.name
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == count

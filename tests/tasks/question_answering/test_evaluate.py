@@ -9,7 +9,6 @@ from albert_tf.tasks.question_answering import evaluate
 from albert_tf.tasks.question_answering import scores
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import Prediction
-from albert_tf.tasks.question_answering.answers import beams_of_logits
 from albert_tf.tasks.question_answering.answers import beams_of_outputs
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.questions import Answer
@@ -121,13 +120,6 @@ def test_version_2_with_answers_only(members, flags, files, capsys):
     assert "NoAns_total" not in figures
 
 
-def test_odds_that_are_texts(files, capsys):
-    data, predicted, odds = files(GOLDS, PREDICTIONS, {**ODDS, "c": "0.5"})
-    with pytest.raises(SystemExit):
-        evaluate.main(["evaluate", data, predicted, f"--na-prob-file={odds}"])
-    assert "expected numbers by question id" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_published_predictions(shared, capsys):
     data = shared("data/squad/dev-v1.1.json")
@@ -178,14 +170,3 @@ def test_official_figures_of_version_2(name, recorded, shared):
     for key in ("exact", "f1", "total"):
         assert with_odds[key] == before[key]
         assert plain[key] == facts["before_threshold_plain"][key]
-
-
-def test_official_figures_of_version_1(recorded, shared):
-    folder = shared("fixtures/official_squad/answers_v1_as_v1")
-    facts = json.loads((folder / "metrics.json").read_text())
-    inputs = np.load(folder / "inputs.npz")
-    windows = recorded("v1")
-    logits = inputs["start_log_prob"], inputs["end_log_prob"]
-    predictions = predict(windows, beams_of_logits(*logits, n_best_size=20))
-    found = evaluate_version_1(windows.questions, predictions)
-    assert found == facts["evaluate_v1"]

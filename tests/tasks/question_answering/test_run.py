@@ -6,14 +6,13 @@ import types
 
 import pytest
 
-from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.registry import create_task
+from tests.tasks.conftest import APPLIED
+from tests.tasks.conftest import results
 
 _WORDS = [f"{a}{b}" for a in "bdfgklmn" for b in "aeiou"]
 _PIECES = ["after", "?", *_WORDS]
@@ -45,35 +44,23 @@ def paragraphs(count, impossible=False):
 
 
 @pytest.fixture
-def flags(tmp_path, squad, tiny_model):
+def flags(tmp_path, squad, tiny_model, command):
     """Runs the command with flags; the defaults are a complete tiny task."""
     data = squad(*paragraphs(32))
-    defaults = {
-        "train_file": data,
-        "predict_file": data,
+    return command(
+        SquadOptions,
+        train_file=data,
+        predict_file=data,
         **tiny_model(_PIECES, **_SIZES),
-        "max_seq_length": 12,
-        "doc_stride": 3,
-        "max_query_length": 4,
-        "train_batch_size": 32,
-        "num_train_epochs": 200,
-        "save_checkpoints_steps": 1000,
-        "learning_rate": 3e-3,
-        "albert_dropout_prob": 0,
-    }
-
-    def run_flags(**changes):
-        values = {**defaults, **changes}
-        argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(parse(SquadOptions, ["run_squad.py", *argv]))
-        return tmp_path / "out"
-
-    return run_flags
-
-
-def results(out):
-    lines = (out / "eval_results.txt").read_text().splitlines()
-    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+        max_seq_length=12,
+        doc_stride=3,
+        max_query_length=4,
+        train_batch_size=32,
+        num_train_epochs=200,
+        save_checkpoints_steps=1000,
+        learning_rate=3e-3,
+        albert_dropout_prob=0,
+    )
 
 
 def read(path):
@@ -88,10 +75,10 @@ def unanswered(count):
     ]
 
 
-def expected(count, impossible=False):
+def expected(count):
     return {
-        identity: answers[0][0] if answers else ""
-        for _, asked in paragraphs(count, impossible)
+        identity: answers[0][0]
+        for _, asked in paragraphs(count)
         for identity, _, answers in asked
     }
 
@@ -103,8 +90,7 @@ def test_learned_by_heart_and_found_again(flags, squad, tmp_path):
     assert scores["exact_match"] >= 95
     # 64 questions in batches of 32; each has two windows or more.
     assert scores["global_step"] == scores["last_step"] == 2 * 200
-    answers = read(out / "predictions.json")
-    gold = expected(32)
+    answers, gold = read(out / "predictions.json"), expected(32)
     right = sum(answers[identity] == gold[identity] for identity in gold)
     assert answers.keys() == gold.keys()
     assert right == round(scores["exact_match"] * 0.64)
@@ -112,49 +98,12 @@ def test_learned_by_heart_and_found_again(flags, squad, tmp_path):
     assert not (out / "null_odds.json").exists()
     page = (out / "dev_errors.html").read_text()
     assert f"{64 - right} of 64 answers are not exactly right" in page
-    info = read(out / "model" / "training_info.json")
-    assert info["task"]["kind"] == "squad_v1"
-    assert (info["task"]["doc_stride"], info["max_seq_length"]) == (3, 12)
-
-    test = squad(*unanswered(32), name="test.json")
-    other = tmp_path / "other"
-    model = {"init_checkpoint": out / "model", "from_scratch": None}
     # The windows are those of training, whatever the flags say.
+    test, other = squad(*unanswered(32), name="test.json"), tmp_path / "other"
+    model = {**APPLIED, "init_checkpoint": out / "model"}
     flags(do_predict=True, predict_file=test, output_dir=other, doc_stride=1, **model)
     assert read(other / "predictions.json") == answers
     assert not (other / "eval_results.txt").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_questions_without_answers(flags, squad):
-    data = squad(*paragraphs(8, impossible=True), name="v2.json")
-    changes = {"start_n_top": 2, "end_n_top": 3, "train_batch_size": 16}
-    files = {"train_file": data, "predict_file": data}
-    out = flags(do_train=True, do_eval=True, **files, **changes)
-    scores = results(out)
-    assert scores["exact"] >= 90
-    assert (scores["HasAns_total"], scores["NoAns_total"]) == (8, 8)
-    assert scores["null_score_diff_threshold_was_given"] == 0
-    answers, odds = read(out / "predictions.json"), read(out / "null_odds.json")
-    chosen = scores["null_score_diff_threshold"]
-    assert all((odds[i] >= chosen) == (answers[i] == "") for i in answers)
-    head = read_head(out / "model")[1]
-    assert (head["start_n_top"], head["end_n_top"]) == (2, 3)
-
-    # A threshold that is given is not the best one.
-    flags(do_eval=True, null_score_diff_threshold=1e9, predict_file=data)
-    given = results(out)
-    assert given["null_score_diff_threshold_was_given"] == 1
-    assert given["NoAns_exact"] < 50 < scores["NoAns_exact"]
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_interrupted_training_goes_on(flags, continues_exactly):
-    continues_exactly(flags, num_train_epochs=2)
-    with pytest.raises(UserError, match="doc_stride"):
-        flags(do_train=True, num_train_epochs=2, save_checkpoints_steps=2, doc_stride=2)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +190,6 @@ def test_a_threshold_is_a_flags_or_that_of_training(squad):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"train_file": None}, "--do_train needs --train_file"),
         ({"version": 1, "null_score_diff_threshold": 1.0}, "is for --version=2"),
         ({"null_score_diff_threshold": 1.0}, "is for SQuAD 2.0"),
         ({"version": 2, "max_seq_length": 5, "start_n_top": 7}, "is less than start"),
@@ -255,9 +203,8 @@ def test_flags_that_do_not_fit(flags, changes, message):
 def test_files_that_do_not_fit(squad):
     good = squad(*paragraphs(1))
     second = squad(*paragraphs(1, impossible=True), name="v2.json")
-    for files in ((good, second), (second, good)):
-        with pytest.raises(UserError, match="v2.json looks like SQuAD 2.0: 1 of its 2"):
-            run.read_files(options(*files, version=1), None)
+    with pytest.raises(UserError, match="v2.json looks like SQuAD 2.0: 1 of its 2"):
+        run.read_files(options(good, second, version=1), None)
     asked = [("a", "after ba ?", [("be", 3)]), ("b", "after be ?", [])]
     partly = squad(("ba be", asked), name="partly.json")
     with pytest.raises(UserError, match="partly.json: there is no answer.* in 1 q"):

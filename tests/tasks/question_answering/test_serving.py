@@ -10,7 +10,6 @@ from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
-from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
@@ -125,10 +124,7 @@ def check(found, expected, pairs, top_k):
 def test_answers(compute, stride, letters):
     sizes = WindowSizes(11, stride, 3)
     module = Answering(
-        WindowFeatures(letters, sizes, 5),
-        compute,
-        n_best_size=6,
-        max_answer_length=4,
+        WindowFeatures(letters, sizes, 5), compute, n_best_size=6, max_answer_length=4
     )
     expected = predictions(PAIRS, letters, sizes, compute, 6, 4)
     call = tf.function(module, input_signature=[tf.TensorSpec([None], tf.string)] * 2)
@@ -155,13 +151,3 @@ def test_no_answer_score_of_version_1(letters):
     assert found["answers"][0, 0] == b"b"
     # [CLS] begins and ends with 1, "b" with 4.
     assert found["no_answer_score"].numpy().tolist() == [2.0 - 8.0]
-
-
-def test_real_questions(english, shared):
-    paragraphs = list(read_paragraphs(shared("fixtures/official_squad/edge_dev.json")))
-    paragraphs += list(read_paragraphs(shared("fixtures/official_squad/v2_dev.json")))
-    pairs = [(q.text, p.context) for p in paragraphs for q in p.questions[:3]]
-    sizes = WindowSizes(96, 32, 16)
-    expected = predictions(pairs, english, sizes, version_2, 20, 30)
-    module = Answering(WindowFeatures(english, sizes, 20), version_2, top_k=20)
-    check(module(*strings(pairs)), expected, pairs, 20)

@@ -166,48 +166,27 @@ def test_nothing_is_dropped_in_silence(letters, squad):
     assert windows_module.LEFT_OUT not in notices
 
 
-def test_an_answer_within_a_word_is_learned_where_it_is_a_word(letters, squad):
-    context = "i b as dish i is"
-    questions = [("moved", "x", [("i", 8)]), ("suffix", "x", [("s", 5)])]
-    path = squad((context, questions))
-    notices = {}
-    found = made(path, letters, is_training=True, notices=notices)
-    spans = [
-        found.spans[start + label[0]].tolist()
-        for start, label in zip(found.starts, found.answers, strict=True)
-    ]
-    # The nearer of the two other places; a suffix is a token and stays where it is.
-    assert spans == [[12, 13], [5, 6]]
-    assert notices[windows_module.MOVED] == ["moved"]
-
-
-def test_an_answer_is_not_moved_into_another_word(letters, squad):
-    # "105" and "517" are words of their own; a "5" that is alone is far away.
-    context = "105 seats 5s 517 rows and 5 a"
-    assert context.index("5 a") == 26
-    questions = [
-        ("number", "x", [("5", 2)]),
-        ("only", "x", [("1", 14)]),  # no "1" is alone: it stays in 517
-    ]
-    path = squad((context, questions))
-    found = made(path, letters, WindowSizes(40, 30, 4), is_training=True)
-    spans = [
-        found.spans[start + label[0]].tolist()
-        for start, label in zip(found.starts, found.answers, strict=True)
-    ]
-    assert spans == [[26, 27], [13, 16]]
+# "105" and "517" are words of their own; a "5" that is alone is far away.
+_SEATS = "105 seats 5s 517 rows and 5 a"
 
 
 @pytest.mark.parametrize(
-    ("context", "answer", "span"),
+    ("context", "answer", "span", "moved"),
     [
-        ("dishi b i is", ("i ", 4), [8, 9]),  # white space is no part of it
-        ("dishi b i", ("i", 4), [8, 9]),  # a word may end where the text does
+        ("dishi b i is", ("i ", 4), [8, 9], ["1"]),  # white space is no part of it
+        ("dishi b i", ("i", 4), [8, 9], ["1"]),  # a word may end where the text does
+        # The nearer of the two other places; a suffix is a token and stays there.
+        ("i b as dish i is", ("i", 8), [12, 13], ["1"]),
+        ("i b as dish i is", ("s", 5), [5, 6], []),
+        (_SEATS, ("5", 2), [26, 27], ["1"]),
+        (_SEATS, ("1", 14), [13, 16], []),  # no "1" is alone: it stays in 517
     ],
 )
-def test_where_an_answer_is_learned(context, answer, span, letters, squad):
-    found = made(squad((context, [("1", "x", [answer])])), letters, is_training=True)
+def test_where_an_answer_is_learned(context, answer, span, moved, letters, squad):
+    path, notices = squad((context, [("1", "x", [answer])])), {}
+    found = made(path, letters, is_training=True, notices=notices)
     assert found.spans[found.starts[0] + found.answers[0, 0]].tolist() == span
+    assert notices.get(windows_module.MOVED, []) == moved
 
 
 def test_a_token_of_nothing_is_in_no_answer():
@@ -215,17 +194,6 @@ def test_a_token_of_nothing_is_in_no_answer():
     answer = Answer("\u200b" * 3, 1)
     found = windows_module.first_and_last("a\u200b\u200b\u200bb", spans, answer)
     assert found == windows_module.NONE
-
-
-def test_chinese(letters, squad):
-    context = "悟空的师父是唐僧。唐僧的师父是谁?"
-    path = squad((context, [("1", "悟空的师父是谁", [("唐僧", 6)])]), version="v1.0")
-    found = made(path, letters, is_training=True)
-    first, last, impossible = found.answers[0]
-    assert not impossible
-    spans = found.spans[found.starts[0] :]
-    assert context[spans[first, 0] : spans[last, 1]] == "唐僧"
-    assert spans[first, 0] == 6
 
 
 def test_a_step_of_nothing_is_refused():

@@ -4,8 +4,6 @@ import random
 
 import pytest
 
-from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.similarity.flags import SimilarityOptions
 
 THINGS = ["sun", "moon", "star", "mud", "dust", "sand", "clay", "rock"]
@@ -53,9 +51,9 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def command_line(tmp_path, tiny_model):
-    """Makes the command line of a short run on the folder `data`."""
-    defaults = {
+def defaults(tmp_path, tiny_model):
+    """The flags of a short run on the folder `data`."""
+    return {
         "data_dir": tmp_path / "data",
         **tiny_model(_PIECES),
         "max_seq_length": 8,
@@ -65,20 +63,8 @@ def command_line(tmp_path, tiny_model):
         "learning_rate": 1e-2,
     }
 
-    def make(**changes):
-        values = {**defaults, **changes}
-        return [f"--{k}={v}" for k, v in values.items() if v is not None]
-
-    return make
-
 
 @pytest.fixture
-def flags(command_line, tmp_path):
-    """Runs the command with flags; see `command_line`."""
-
-    def run(**changes):
-        argv = ["run_similarity.py", *command_line(**changes)]
-        run_repeatedly(parse(SimilarityOptions, argv))
-        return tmp_path / "out"
-
-    return run
+def flags(command, defaults):
+    """Runs the command with flags; see `defaults`."""
+    return command(SimilarityOptions, **defaults)

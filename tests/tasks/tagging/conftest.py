@@ -4,8 +4,6 @@ import random
 
 import pytest
 
-from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -71,24 +69,17 @@ def data_dir(make_sentences, write_conll):
 
 
 @pytest.fixture
-def flags(tmp_path, data_dir, tiny_model):
+def flags(data_dir, tiny_model, command):
     """Runs the command with flags; the defaults are a complete tiny task."""
-    defaults = {
-        "data_dir": data_dir,
+    return command(
+        TaggingOptions,
+        data_dir=data_dir,
         **tiny_model(_PIECES),
-        "max_seq_length": 12,
-        "doc_stride": 5,
-        "train_batch_size": 16,
-        "train_step": 60,
-        "save_checkpoints_steps": 30,
-        "learning_rate": 1e-2,
-        "dropout_prob": 0,
-    }
-
-    def run(**changes):
-        values = {**defaults, **changes}
-        argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(parse(TaggingOptions, ["run_tagging.py", *argv]))
-        return tmp_path / "out"
-
-    return run
+        max_seq_length=12,
+        doc_stride=5,
+        train_batch_size=16,
+        train_step=60,
+        save_checkpoints_steps=30,
+        learning_rate=1e-2,
+        dropout_prob=0,
+    )

@@ -55,29 +55,28 @@ def test_any_columns(write):
     assert file.sentences[0].entities == (("LOC", 0, 8),)
     bioes = read(write("b.bioes", "S-A a\nO b\n"), word_column=-1, tag_column=-2)
     assert bioes.scheme == "bioes"
-    # Without tags.
-    plain = read(write("c.txt", "a\nb\n\nc"), role="test")
-    assert [s.words for s in plain.sentences] == [["a", "b"], ["c"]]
-    assert {s.entities for s in plain.sentences} == {None}
-    plain = read(write("c.txt", "a\nb\n"), role="test", scheme="plain")
-    assert plain.sentences[0].entities is None
-    parts = read(write("d.txt", "a DT\nb NN\n"), role="test")
-    assert parts.sentences[0].entities is None
+    for text, scheme, words in (
+        ("a\nb\n\nc", None, [["a", "b"], ["c"]]),
+        ("a\nb\n", "plain", [["a", "b"]]),
+        ("a DT\nb NN\n", None, [["a", "b"]]),
+    ):
+        untagged = read(write("c.txt", text), role="test", scheme=scheme).sentences
+        assert [own.words for own in untagged] == words
+        assert {own.entities for own in untagged} == {None}
 
 
-@pytest.mark.parametrize("end", [" ", "\t", " \t ", "\u3000", "\r"])
-def test_white_space_at_the_ends_of_columns_is_none_of_them(write, end):
-    text = f"EU \tB-ORG{end}\nrejects\t O{end}\n{end}\nIBM\tB-ORG\nrose\tO"
-    file = read(write("a.conll", text))
-    assert file.types() == ["ORG"]
-    assert [s.words for s in file.sentences] == [["EU", "rejects"], ["IBM", "rose"]]
-
-
-def test_white_space_around_tags_and_types_is_none_of_them(write_jsonl):
+def test_white_space_is_no_part_of_columns_tags_and_types(write, write_jsonl):
+    for end in (" ", "\t", " \t ", "\u3000", "\r"):
+        text = f"EU \tB-ORG{end}\nrejects\t O{end}\n{end}\nIBM\tB-ORG\nrose\tO"
+        file = read(write("a.conll", text))
+        assert file.types() == ["ORG"]
+        assert [s.words for s in file.sentences] == [["EU", "rejects"], ["IBM", "rose"]]
     tags = {"tokens": ["a", "b", "c"], "tags": ["B-X ", " I- X", "O\u200b"]}
     assert read(write_jsonl(tags)).sentences[0].entities == (("X", 0, 3),)
     spans = {"text": "a b", "spans": [_span(0, 1, "X "), _span(2, 3, " X")]}
     assert read(write_jsonl(spans)).types() == ["X"]
+    accents = {"tokens": ["a", "b"], "tags": ["B-Cafe\u0301", "B-Caf\u00e9"]}
+    assert read(write_jsonl(accents)).types() == ["Café"]
 
 
 def test_jsonl(write_jsonl):
@@ -104,17 +103,25 @@ def _span(start, end, label="N"):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("a B-\n", "line 1: the tag 'B-' is neither"),
-        ("a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
-        ("\n\n", "a.txt holds no sentence that can be used"),
-        (b"\xff O\n", "a.txt is not UTF-8"),
+        ("a.txt", "a B-\n", "line 1: the tag 'B-' is neither"),
+        ("a.txt", "a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
+        ("a.txt", "\n\n", "a.txt holds no sentence that can be used"),
+        ("a.txt", b"\xff O\n", "a.txt is not UTF-8"),
+        (
+            "a.jsonl",
+            b'{"tokens": ["a"], "tags": ["B-\x80A"]}\n',
+            "line 1: the line is not UTF-8",
+        ),
     ],
 )
-def test_bad_columns(text, message, write):
+def test_bad_lines(name, text, message, write):
     with pytest.raises(UserError, match=message):
-        read(write("a.txt", text))
+        read(write(name, text))
+    # Halves that are escaped make a whole.
+    good = '{"tokens": ["a"], "tags": ["B-\\ud83d\\ude00"]}\n'
+    assert read(write("b.jsonl", good)).types() == ["\U0001f600"]
 
 
 def test_a_scheme_that_is_given(write):
@@ -151,23 +158,6 @@ def test_bad_objects(fields, message, write_jsonl):
         read(write_jsonl(fields))
 
 
-def test_bytes_that_are_not_utf8(write):
-    # Halves that are escaped make a whole.
-    good = b'{"tokens": ["a"], "tags": ["B-\\ud83d\\ude00"]}\n'
-    path = write("b.jsonl", b'{"tokens": ["a"], "tags": ["B-\x80A"]}\n' + good)
-    with pytest.raises(UserError, match="line 1: the line is not UTF-8"):
-        read(path)
-    assert read(path, skip_bad_rows=True).types() == ["\U0001f600"]
-
-
-def test_digests(write):
-    whole = read(write("a.txt", "a B-A\nb O\n"))
-    other = read(write("a.txt", "a B-C\nb O\n"))
-    assert whole.inputs_digest() == other.inputs_digest()
-    assert whole.digest() != other.digest()
-    assert read(write("a.txt", "a B-A\nc O\n")).inputs_digest() != whole.inputs_digest()
-
-
 def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
     path = tmp_path / "predictions"
 
@@ -194,6 +184,14 @@ def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
         "text": "北京",
         "spans": [{"label": "LOC", "start": 0, "end": 2, "score": 0.5}],
     }
+    # The scheme is that of the file, not of the model.
+    task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
+    for tags, expected in (("B-A E-A S-A", "S-A"), ("I-A I-A I-A", "I-A")):
+        file = read(write("a.conll", "".join(f"w {tag}\n" for tag in tags.split())))
+        prepared = types.SimpleNamespace(examples=file)
+        task.write_predicted(tmp_path, "", prepared, (0, 0, [[("A", 2, 3, 0.5)]]))
+        lines = (tmp_path / "predictions.conll").read_text().splitlines()
+        assert [line.split()[-1] for line in lines] == ["O", expected, "O"]
 
 
 def test_a_page_of_mistakes(write, tmp_path):
@@ -207,24 +205,6 @@ def test_a_page_of_mistakes(write, tmp_path):
         "Expected: <bdi>&lt;b&gt; (PER)</bdi><br>Answered: <bdi>&lt;b&gt; (LOC)" in page
     )
     assert '<mark class="gold predicted">&lt;b&gt;</mark> met' in page
-
-
-@pytest.mark.parametrize(
-    ("tags", "expected"), [("B-A E-A S-A", "S-A"), ("I-A I-A I-A", "I-A")]
-)
-def test_predictions_have_the_scheme_of_the_file(tags, expected, write, tmp_path):
-    lines = [f"w {tag}" for tag in tags.split()]
-    file = read(write("a.conll", "\n".join(lines) + "\n"))
-    task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
-    prepared = types.SimpleNamespace(examples=file)
-    tagged = (None, None, [[("A", 2, 3, 0.5)]])
-    task.write_predicted(tmp_path, "", prepared, tagged)
-    (path,) = tmp_path.glob("predictions*")
-    assert [line.split()[-1] for line in path.read_text().splitlines()] == [
-        "O",
-        expected,
-        "O",
-    ]
 
 
 _CONLLU = """# text = Vámonos al mar
@@ -259,6 +239,10 @@ def test_conllu(write, tmp_path):
         read(path, scheme="plain")
 
 
+_CHOSEN = {"start": 0, "end": 2, "text": "EU", "labels": ["ORG"]}
+_RESULT = {"type": "labels", "value": _CHOSEN}
+
+
 @pytest.mark.parametrize(
     "row",
     [
@@ -270,26 +254,12 @@ def test_conllu(write, tmp_path):
         },
         {"text": "EU rejects", "label": [{"start": 0, "end": 2, "labels": ["ORG"]}]},
         {"tokens": ["EU", "rejects"], "ner_tags": ["B-ORG", "O"]},
+        {"data": {"text": "EU rejects"}, "annotations": [{"result": [_RESULT]}]},
     ],
 )
-def test_spans_of_doccano_and_others(write_jsonl, row):
-    (sentence,) = read(write_jsonl(row)).sentences
+def test_spans_of_doccano_label_studio_and_others(write, row):
+    (sentence,) = read(write("a.json", json.dumps([row]))).sentences
     assert sentence.entities == (("ORG", 0, 2),)
-
-
-def test_spans_of_label_studio(write):
-    value = {"start": 0, "end": 2, "text": "EU", "labels": ["ORG"]}
-    results = [[{"type": "labels", "value": value}], []]
-    tasks = [
-        {"data": {"text": "EU rejects"}, "annotations": [{"result": result}]}
-        for result in results
-    ]
-    path = write("train.json", json.dumps(tasks))
-    assert [s.entities for s in read(path).sentences] == [(("ORG", 0, 2),), ()]
-    path = write("test.json", json.dumps([{"data": {"text": "EU"}, "annotations": []}]))
+    nobody = {"data": {"text": "EU"}, "annotations": []}
+    path = write("test.json", json.dumps([nobody]))
     assert read(path, "test").sentences[0].entities is None
-
-
-def test_types_have_one_spelling(write_jsonl):
-    tags = ["B-Cafe\u0301", "B-Caf\u00e9"]
-    assert read(write_jsonl({"tokens": ["a", "b"], "tags": tags})).types() == ["Café"]

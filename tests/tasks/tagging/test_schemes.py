@@ -8,13 +8,6 @@ import pytest
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
 from albert_tf.tasks.tagging import schemes
-from albert_tf.tasks.tagging.schemes import ENTITY_SCHEMES
-from albert_tf.tasks.tagging.schemes import all_tags
-from albert_tf.tasks.tagging.schemes import check_tags
-from albert_tf.tasks.tagging.schemes import entities_of
-from albert_tf.tasks.tagging.schemes import find_scheme
-from albert_tf.tasks.tagging.schemes import is_legal
-from albert_tf.tasks.tagging.schemes import tags_of
 
 # What conlleval.pl counts, with an entity's first word and the one after its last.
 _COUNTED = [
@@ -34,13 +27,19 @@ _COUNTED = [
 
 @pytest.mark.parametrize(("tags", "entities"), _COUNTED)
 def test_entities_of_tags(tags, entities):
-    assert entities_of(tags.split()) == entities
+    assert schemes.entities_of(tags.split()) == entities
 
 
 def test_scores_by_hand():
     """Worked out as conlleval does: 3 expected, 4 found, 2 right."""
-    gold = [entities_of(["B-A", "I-A", "O", "B-B"]), entities_of(["B-A"])]
-    found = [entities_of(["B-A", "I-A", "B-A", "I-B"]), entities_of(["B-A"])]
+    gold = [
+        schemes.entities_of(["B-A", "I-A", "O", "B-B"]),
+        schemes.entities_of(["B-A"]),
+    ]
+    found = [
+        schemes.entities_of(["B-A", "I-A", "B-A", "I-B"]),
+        schemes.entities_of(["B-A"]),
+    ]
     scores = entity_scores(gold, found, types=["C"])
     assert scores["precision"] == 3 / 4
     assert (scores["recall"], scores["f1"]) == (1, 6 / 7)
@@ -52,15 +51,17 @@ def test_scores_are_those_of_seqeval():
     from seqeval import metrics
 
     random = np.random.default_rng(0)
-    for scheme in ENTITY_SCHEMES:
-        tags = all_tags(["A", "B-C"], scheme)
+    for scheme in schemes.ENTITY_SCHEMES:
+        tags = schemes.all_tags(["A", "B-C"], scheme)
         gold, found = (
             [list(random.choice(tags, size)) for size in range(1, 60)] for _ in "ab"
         )
         # Of random tags hardly one entity would be right.
         for one, other in zip(gold[::2], found[::2], strict=True):
             other[: len(one) // 2] = one[: len(one) // 2]
-        scores = entity_scores(map(entities_of, gold), map(entities_of, found))
+        scores = entity_scores(
+            map(schemes.entities_of, gold), map(schemes.entities_of, found)
+        )
         report = metrics.classification_report(
             gold, found, output_dict=True, zero_division=0
         )
@@ -70,14 +71,14 @@ def test_scores_are_those_of_seqeval():
             assert scores[prefix + "f1"] == pytest.approx(report[name]["f1-score"])
 
 
-@pytest.mark.parametrize("scheme", ENTITY_SCHEMES)
+@pytest.mark.parametrize("scheme", schemes.ENTITY_SCHEMES)
 def test_tags_mean_the_entities_that_they_are_of(scheme):
     entities = [("A", 0, 2), ("A", 2, 3), ("B", 3, 4), ("A", 5, 8), ("A", 8, 9)]
-    tags = tags_of(entities, 10, scheme)
-    assert entities_of(tags) == entities
-    check_tags(tags, scheme)
-    assert find_scheme([("here", tags)]) == scheme
-    assert {*tags} <= {*all_tags(["A", "B"], scheme)}
+    tags = schemes.tags_of(entities, 10, scheme)
+    assert schemes.entities_of(tags) == entities
+    schemes.check_tags(tags, scheme)
+    assert schemes.find_scheme([("here", tags)]) == scheme
+    assert {*tags} <= {*schemes.all_tags(["A", "B"], scheme)}
     expected = {
         "iob1": "I-A I-A B-A I-B O I-A I-A I-A B-A O",
         "iob2": "B-A I-A B-A B-B O B-A I-A I-A B-A O",
@@ -85,25 +86,27 @@ def test_tags_mean_the_entities_that_they_are_of(scheme):
     }
     assert " ".join(tags) == expected[scheme]
     whole = {"iob1": "I-A I-A", "iob2": "B-A I-A", "bioes": "B-A E-A"}
-    assert " ".join(tags_of([("A", 0, 2)], 2, scheme)) == whole[scheme]
+    assert " ".join(schemes.tags_of([("A", 0, 2)], 2, scheme)) == whole[scheme]
 
 
 def test_tags_that_fit_no_scheme():
     texts = [("line 1", ["B-A", "O"]), ("line 9", ["O", "I-B"])]
     with pytest.raises(ValueError) as error:
-        find_scheme(texts)
+        schemes.find_scheme(texts)
     assert str(error.value) == (
         "iob2 does not allow I-B after O (line 9); "
         "iob1 does not allow B-A after O (line 1)"
     )
     with pytest.raises(ValueError, match=r"^bioes does not allow O after B-A \(x\)$"):
-        find_scheme([("x", ["S-A", "B-A"])])
-    assert find_scheme([("here", ["B-A", "O"])]) == "iob2"  # the first that fits
+        schemes.find_scheme([("x", ["S-A", "B-A"])])
+    assert (
+        schemes.find_scheme([("here", ["B-A", "O"])]) == "iob2"
+    )  # the first that fits
 
 
-@pytest.mark.parametrize("scheme", ENTITY_SCHEMES)
+@pytest.mark.parametrize("scheme", schemes.ENTITY_SCHEMES)
 def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
-    labels = all_tags("AB", scheme)
+    labels = schemes.all_tags("AB", scheme)
     allowed = schemes.steps(labels, scheme, "legal")
     random = np.random.default_rng(1)
     changed = 0
@@ -116,7 +119,7 @@ def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
                 path
                 for path in itertools.product(range(len(labels)), repeat=count)
                 if all(
-                    is_legal(before, after, scheme)
+                    schemes.is_legal(before, after, scheme)
                     for before, after in itertools.pairwise(
                         ["O", *(labels[tag] for tag in path), "O"]
                     )
@@ -136,11 +139,11 @@ def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
 def test_plain_tags_are_each_of_their_word():
     tags = ["NN", "NN", "B-X", "O", "I-Y"]
     entities = [(tag, place, place + 1) for place, tag in enumerate(tags)]
-    assert entities_of(tags, "plain") == entities
-    assert tags_of(entities, 5, "plain") == tags
-    assert tags_of(entities[1:2], 3, "plain") == [None, "NN", None]
-    assert all_tags(["A", "O"], "plain") == ("A", "O")
-    check_tags(tags, "plain")
+    assert schemes.entities_of(tags, "plain") == entities
+    assert schemes.tags_of(entities, 5, "plain") == tags
+    assert schemes.tags_of(entities[1:2], 3, "plain") == [None, "NN", None]
+    assert schemes.all_tags(["A", "O"], "plain") == ("A", "O")
+    schemes.check_tags(tags, "plain")
     logits = np.array([[1.0, 2.0], [3.0, 2.0]], np.float32)
     for decoder in schemes.DECODERS:
         assert schemes.steps(["A", "B"], "plain", decoder) is None

@@ -1,4 +1,7 @@
-"""Any table reads back as it was written, and no file is read as something else."""
+"""Any table reads back as it was written, and no file is read as something else.
+
+Files of questions and of tagged words neither.
+"""
 
 import csv
 import io
@@ -9,13 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns
-from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import read_table
+from albert_tf.tasks.tagging.schemes import entities_of
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from tools.fuzz.inputs import JSON
 from tools.fuzz.inputs import TEXTS
 from tools.fuzz.inputs import damaged
+from tools.fuzz.inputs import json_files
 
 _LABELS = ("bad", "good")
 _COLUMNS = Columns("text", "pair", "label")
@@ -115,19 +122,61 @@ def test_any_file_is_a_table_or_refused(folder, file, kind):
         assert strict.digest() == lenient.digest()
 
 
-@given(file=files())
-def test_labels_are_discovered_or_refused(folder, file):
-    data, suffix = file
-    path = folder / f"labels{suffix}"
-    path.write_bytes(data)
-    names = create_task("single_label", "custom", labels=_LABELS).label_names
+def read_or_refused(read, path):
+    """Returns what is read, or None of a file that one line refuses by its name."""
     try:
-        found = discover_labels(path, _COLUMNS, names, skip_bad_rows=True)
+        return read(path)
     except UserError as error:
-        assert str(path) in str(error)
+        assert str(path) in str(error) and len(str(error).splitlines()) == 1
+        return None
+
+
+_ANSWER = {"text": "b c", "answer_start": 2}
+_QUESTIONS = [
+    {"id": "1", "question": "a ?", "answers": [_ANSWER]},
+    {"id": "2", "question": "b ?", "is_impossible": True, "answers": []},
+]
+_PARAGRAPHS = [{"context": "a b c", "qas": _QUESTIONS}]
+_SQUAD = {"version": "v2.0", "data": [{"title": "t", "paragraphs": _PARAGRAPHS}]}
+
+
+@given(data=json_files(_SQUAD))
+def test_paragraphs_are_those_of_the_file_or_refused(folder, data):
+    path = folder / "squad.json"
+    path.write_bytes(data)
+    paragraphs = read_or_refused(lambda path: list(read_paragraphs(path)), path)
+    if paragraphs is None:
         return
-    assert list(found) == sorted(set(found))
-    if found:
-        task = create_task("single_label", "custom", labels=found)
-        table = read_table(path, _COLUMNS, task.parse_label, skip_bad_rows=True)
-        assert {found[label] for label in table.labels} == set(found)
+    articles = json.loads(data)["data"]
+    expected = [paragraph for own in articles for paragraph in own["paragraphs"]]
+    assert [p.context for p in paragraphs] == [p["context"] for p in expected]
+    for paragraph, one in zip(paragraphs, expected, strict=True):
+        for question, qa in zip(paragraph.questions, one["qas"], strict=True):
+            answers = [] if qa.get("is_impossible") else qa.get("answers", [])
+            assert (question.id, question.text) == (qa["id"], qa["question"])
+            assert [(a.text, a.start) for a in question.answers] == [
+                (a["text"], a["answer_start"]) for a in answers
+            ]
+
+
+_TAGS = st.sampled_from(
+    ["O", "B-A", "I-A", "E-A", "S-A", "I-B", "B-", "X", "-DOCSTART-"]
+)
+_WORDS = st.sampled_from(["a", "北", "\u200b", "\u3000", "-DOCSTART-", "#", '"'])
+_LINES = st.lists(
+    st.tuples(_WORDS, st.sampled_from([" ", "\t", "  ", "\r"]), _TAGS).map("".join)
+    | st.sampled_from(["", " ", "\ufeff", "a"])
+)
+
+
+@given(lines=_LINES, skip=st.booleans())
+def test_tagged_words_are_those_of_the_file_or_refused(folder, lines, skip):
+    path = folder / "a.conll"
+    path.write_bytes("\n".join(lines).encode())
+    flags = TagFileFlags()
+    file = read_or_refused(lambda p: read_tag_file(p, flags, skip_bad_rows=skip), path)
+    for sentence in [] if file is None else file.sentences:
+        rows = [file.lines[place].split() for place in sentence.source]
+        assert sentence.words == [row[0] for row in rows]
+        tags = [row[-1] for row in rows]
+        assert sentence.in_words(sentence.entities) == entities_of(tags)
