@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import tensorflow as tf
 
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -26,3 +27,15 @@ def reconfigure(tmp_path):
         (tmp_path / "SHA256SUMS").unlink(missing_ok=True)
 
     return change
+
+
+def write_tf1(prefix, tensors):
+    """Writes a TF1 checkpoint of numpy arrays."""
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    slices = [""] * len(tensors)
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(tensors),
+        shape_and_slices=slices,
+        tensors=list(tensors.values()),
+    )

@@ -9,10 +9,10 @@ import json
 import numpy as np
 import pytest
 import safetensors.numpy
-import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
+from tests.checkpoints.conftest import write_tf1
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # The names of the official code that are not those of Hugging Face with slashes.
@@ -25,14 +25,13 @@ _OFFICIAL = {
 
 @pytest.fixture
 def golden(project):
-    return np.load(project / "tests" / "golden" / "bert.npz")
+    return dict(np.load(project / "tests" / "golden" / "bert.npz"))
 
 
 @pytest.fixture
 def tensors(golden):
-    prefix = "tensor/"
-    names = [name for name in golden.files if name.startswith(prefix)]
-    return {name.removeprefix(prefix): golden[name] for name in names}
+    parts = ((name.partition("/"), tensor) for name, tensor in golden.items())
+    return {name: tensor for (kind, _, name), tensor in parts if kind == "tensor"}
 
 
 @pytest.fixture
@@ -107,14 +106,7 @@ def test_the_encoder_alone(directory, tensors, golden):
 def test_googles_checkpoint(golden, tensors, tmp_path):
     official = _official(tensors)
     official["global_step"] = np.int64(7)
-    names, values = zip(*official.items(), strict=True)
-    prefix = str(tmp_path / "bert_model.ckpt")
-    tf.raw_ops.SaveV2(
-        prefix=prefix,
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=values,
-    )
+    write_tf1(tmp_path / "bert_model.ckpt", official)
     entries = json.loads(str(golden["config"]))
     known = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
     known += ("intermediate_size", "max_position_embeddings", "hidden_act")
@@ -126,10 +118,9 @@ def test_googles_checkpoint(golden, tensors, tmp_path):
 
 
 def test_a_classifier_keeps_its_head(directory, tensors):
-    generator = np.random.default_rng(1)
     head = {
-        "classifier.weight": generator.normal(size=(3, 16)).astype(np.float32),
-        "classifier.bias": generator.normal(size=3).astype(np.float32),
+        "classifier.weight": np.arange(48, dtype="float32").reshape(3, 16),
+        "classifier.bias": np.ones(3, "float32"),
     }
     encoder = {n: t for n, t in tensors.items() if n.startswith("bert.")}
     path = directory(
@@ -141,18 +132,15 @@ def test_a_classifier_keeps_its_head(directory, tensors):
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(path)
     assert model.labels == ("no", "yes", "so")
     assert model.classifier_dropout_prob == 0.25
-    np.testing.assert_array_equal(
-        model.classifier.output_weights, head["classifier.weight"]
-    )
+    weights = model.classifier.output_weights
+    np.testing.assert_array_equal(weights, head["classifier.weight"])
 
 
 def test_what_is_no_bert_of_ours(directory, tensors):
+    kinds = "to 't5', expected 'albert' or 'xlnet' or 'bert'"
     for changes, message in (
-        (
-            {"position_embedding_type": "relative_key"},
-            "sets position_embedding_type",
-        ),
-        ({"model_type": "t5"}, "to 't5', expected 'albert' or 'xlnet' or 'bert'"),
+        ({"position_embedding_type": "relative_key"}, "sets position_embedding_type"),
+        ({"model_type": "t5"}, kinds),
         ({"hidden_act": "mish"}, "sets hidden_act to 'mish', expected one of gelu, "),
     ):
         with pytest.raises(UserError, match=message):

@@ -41,16 +41,14 @@ def largest_file(size):
 def test_a_full_disk_is_named_and_nothing_is_lost(saved, tmp_path):
     before = contents(tmp_path / "model")
     saved.embeddings.word_embeddings.assign(saved.embeddings.word_embeddings + 1)
-    for name, form, size in (
-        ("model", "model_directory", 9000),
-        ("other", "model_directory", 9000),
-        ("tf1", "tf1", 2000),
+    for name, form, size, file in (
+        ("model", "model_directory", 9000, WEIGHTS),
+        ("other", "model_directory", 9000, WEIGHTS),
+        ("tf1", "tf1", 2000, "model.ckpt-best.tmp"),
     ):
-        folder = tmp_path / name
         with largest_file(size), pytest.raises(OSError, match="too large") as error:
-            saved.save_pretrained(folder, format=form)
-        named = f"{folder}/model.ckpt-best.tmp" if form == "tf1" else folder / WEIGHTS
-        assert str(named) in str(error.value)
+            saved.save_pretrained(tmp_path / name, format=form)
+        assert str(tmp_path / name / file) in str(error.value)
     assert contents(tmp_path / "model") == before
     assert contents(tmp_path / "other") == contents(tmp_path / "tf1") == {}
 
@@ -118,11 +116,6 @@ def damaged(data):
         yield bytes(changed)
 
 
-def header(entries, data=b""):
-    text = json.dumps(entries).encode()
-    return len(text).to_bytes(8, "little") + text + data
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "name"),
@@ -153,6 +146,7 @@ def test_safetensors_of_other_numbers(saved, tmp_path):
         {"shape": [2**62, 4]},
         {"dtype": "I64", "shape": [], "data_offsets": 3},
     ):
-        path.write_bytes(header({"pooler.weight": entry | changes}, b"\0" * 4))
+        header = json.dumps({"pooler.weight": entry | changes}).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
         with pytest.raises(UserError, match=r"model\.safetensors"):
             AlbertModel.from_pretrained(path.parent)

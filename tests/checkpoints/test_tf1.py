@@ -5,23 +5,12 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
-
-
-def write(prefix, tensors):
-    """Writes a TF1 checkpoint of numpy arrays."""
-    prefix.parent.mkdir(parents=True, exist_ok=True)
-    tf.raw_ops.SaveV2(
-        prefix=str(prefix),
-        tensor_names=list(tensors),
-        shape_and_slices=[""] * len(tensors),
-        tensors=list(tensors.values()),
-    )
+from tests.checkpoints.conftest import write_tf1
 
 
 def tensors_of(model):
@@ -90,7 +79,9 @@ def test_optimizer_slots_are_ignored(tiny_config, tmp_path):
     model = AlbertModel(tiny_config())
     tensors = tensors_of(model)
     slots = {f"{n}/{s}": t for n, t in tensors.items() for s in ("adam_m", "adam_v")}
-    write(tmp_path / "model.ckpt-5", {**tensors, **slots, "global_step": np.int64(5)})
+    write_tf1(
+        tmp_path / "model.ckpt-5", {**tensors, **slots, "global_step": np.int64(5)}
+    )
     report = albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-5")
     assert report.unexpected == ()
 
@@ -104,13 +95,12 @@ def test_hub_variables(scope, tiny_config, tmp_path):
         for name, tensor in tensors.items()
         if not name.startswith("cls/seq_relationship")
     }
-    write(tmp_path / "variables" / "variables", hub)
+    write_tf1(tmp_path / "variables" / "variables", hub)
     model = AlbertForPreTraining(tiny_config())
     with pytest.raises(UserError, match="lacks cls/seq_relationship/output_weights"):
         albert_tf.load_tfhub_variables(model, tmp_path)
-    report = albert_tf.load_tfhub_variables(
-        model, tmp_path, allow_missing=["cls/seq_relationship"]
-    )
+    missing = ["cls/seq_relationship"]
+    report = albert_tf.load_tfhub_variables(model, tmp_path, allow_missing=missing)
     assert len(report.loaded) == 30
     (tmp_path / "assets").mkdir()
     tiny_config().to_json_file(tmp_path / "assets" / "albert_config.json")
@@ -131,23 +121,6 @@ def test_a_named_step_of_several(tiny_config, tmp_path):
     save_tf1_checkpoint(models[1], tmp_path / "model.ckpt-best")
     best = AlbertModel.from_pretrained(tmp_path)
     np.testing.assert_array_equal(best.pooler.kernel, models[1].pooler.kernel)
-
-
-def test_a_checkpoint_file_that_names_another_directory(tiny_config, tmp_path):
-    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "other" / "model.ckpt-5")
-    folder = tmp_path / "model"
-    folder.mkdir()
-    state = folder / "checkpoint"
-    for name in (tmp_path / "other" / "model.ckpt-5", "../other/model.ckpt-5"):
-        state.write_text(f'model_checkpoint_path: "{name}"\n')
-        with pytest.raises(UserError, match="names .* which is in another folder"):
-            find_tf1_prefix(str(folder))
-    for content in (b'model_checkpoint_path: "\xff"', b"\0\xff"):
-        state.write_bytes(content)
-        with pytest.raises(UserError, match="checkpoint is damaged"):
-            find_tf1_prefix(str(folder))
-    state.write_text('model_checkpoint_path: "gone"\n')
-    assert find_tf1_prefix(str(folder)) is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +152,7 @@ def test_what_is_no_checkpoint_of_the_model(tiny_config, tmp_path):
             albert_tf.load_tf1_checkpoint(model, prefix, **options)
 
     refused("There is no checkpoint")
-    write(prefix, {"dense/kernel": np.zeros((2, 2), "float32")})
+    write_tf1(prefix, {"dense/kernel": np.zeros((2, 2), "float32")})
     refused("holds no tensor that fits", allow_missing=[""])
     save_tf1_checkpoint(model, prefix)
     (tmp_path / "albert_config.json").unlink()

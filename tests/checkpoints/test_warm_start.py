@@ -18,12 +18,8 @@ _TRANSFORMER = "bert/encoder/transformer"
 
 
 def groups(layers, groups, sharing="all"):
-    return AlbertConfig(
-        10,
-        num_hidden_layers=layers,
-        num_hidden_groups=groups,
-        parameter_sharing=sharing,
-    )
+    sizes = {"num_hidden_layers": layers, "num_hidden_groups": groups}
+    return AlbertConfig(10, parameter_sharing=sharing, **sizes)
 
 
 def moved(source, target, **options):
@@ -41,39 +37,31 @@ def moved(source, target, **options):
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "expected"),
+    ("source", "target", "rule", "expected"),
     [
-        (groups(6, 1), groups(12, 1), [0]),
-        (groups(6, 1), groups(12, 3), [0, 0, 0]),
-        (groups(4, 2), groups(8, 4), [0, 0, 1, 1]),
-        (groups(4, 4), groups(4, 2), [0, 2]),
-        (groups(3, 3), groups(6, 6), [0, 0, 1, 1, 2, 2]),
-        (groups(4, 2), groups(4, 1, "none"), [0, 0, 1, 1]),
+        (groups(6, 1), groups(12, 1), FIRST, [0]),
+        (groups(6, 1), groups(12, 3), FIRST, [0, 0, 0]),
+        (groups(4, 2), groups(8, 4), FIRST, [0, 0, 1, 1]),
+        (groups(4, 4), groups(4, 2), FIRST, [0, 2]),
+        (groups(3, 3), groups(6, 6), FIRST, [0, 0, 1, 1, 2, 2]),
+        (groups(4, 2), groups(4, 1, "none"), FIRST, [0, 0, 1, 1]),
+        # What is missing comes from group 0 by the official rule.
+        (groups(4, 2), groups(8, 4), GROUP0, [0, 1, 0, 0]),
+        (groups(4, 1, "none"), groups(4, 1), MEAN, [1.5]),
+        (groups(4, 4), groups(8, 1), MEAN, [1.5]),
+        (groups(4, 4), groups(2, 2), MEAN, [0.5, 2.5]),
+        (groups(3, 3), groups(2, 2), MEAN, [0, 1.5]),
+        (groups(4, 2), groups(4, 1), MEAN, [0.5]),
+        (groups(6, 1), groups(12, 1), MEAN, [0]),
     ],
 )
-def test_layers_come_from_the_same_share_of_the_depth(source, target, expected):
-    assert moved(source, target) == (expected, expected)
+def test_where_layers_come_from(source, target, rule, expected):
+    assert moved(source, target, rule=rule) == (expected, expected)
 
 
-def test_the_official_rule_takes_what_is_missing_from_group_0():
-    source, target = groups(4, 2), groups(8, 4)
-    expected = [0, 1, 0, 0]
-    assert moved(source, target, rule=GROUP0) == (expected, expected)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "expected"),
-    [
-        (groups(4, 1, "none"), groups(4, 1), [1.5]),
-        (groups(4, 4), groups(8, 1), [1.5]),
-        (groups(4, 4), groups(2, 2), [0.5, 2.5]),
-        (groups(3, 3), groups(2, 2), [0, 1.5]),
-        (groups(4, 2), groups(4, 1), [0.5]),
-        (groups(6, 1), groups(12, 1), [0]),
-    ],
-)
-def test_layers_take_the_mean_of_those_they_stand_for(source, target, expected):
-    assert moved(source, target, rule=MEAN) == (expected, expected)
+def test_sublayers_move_apart_where_only_one_is_shared():
+    source, target = groups(4, 1, "attention"), groups(4, 2)
+    assert moved(source, target) == ([0, 0], [0, 2])
 
 
 @pytest.mark.slow
@@ -93,27 +81,20 @@ def test_the_mean_of_equal_layers_is_each_of_them(tiny_config, tiny_features, tm
     np.testing.assert_array_equal(states, shared(tiny_features)["sequence_output"])
 
 
-def test_sublayers_move_apart_where_only_one_is_shared():
-    source, target = groups(4, 1, "attention"), groups(4, 2)
-    assert moved(source, target) == ([0, 0], [0, 2])
-
-
 @pytest.mark.slow
 def test_deeper_model_computes_with_the_weights_it_starts_from(
     tiny_config, tiny_features, tmp_path
 ):
     """All its layers are the first one's: 4 layers twice are 8 layers."""
-    shallow = AlbertForPreTraining(tiny_config())
-    shallow.save_pretrained(tmp_path)
-    deep, report = warm_start(
-        AlbertForPreTraining,
-        bundle.open(tmp_path),
+    shallow, config = (
+        AlbertForPreTraining(tiny_config()),
         tiny_config(num_hidden_layers=8),
-        FIRST,
-        (),
     )
+    shallow.save_pretrained(tmp_path)
+    files = bundle.open(tmp_path)
+    deep, report = warm_start(AlbertForPreTraining, files, config, FIRST, ())
     states = deep(tiny_features)["sequence_output"]
-    expected = AlbertForPreTraining(tiny_config(num_hidden_layers=8))
+    expected = AlbertForPreTraining(config)
     for variable, value in zip(expected.weights, shallow.weights, strict=True):
         variable.assign(value)
     np.testing.assert_array_equal(states, expected(tiny_features)["sequence_output"])

@@ -25,19 +25,15 @@ class Hub:
         repositories: {"owner/name": {revision: {file name: bytes}}}; every revision
             stands for the one commit of that content.
         files: {path: (bytes, headers)} served as they are.
-        requests: (method, path) of every request.
+        requests: (method, path) of every request, and `headers` its headers.
         private: names of the repositories that only their owner sees.
         large: names of files whose hash is a SHA-256, as in Git LFS.
     """
 
     def __init__(self):
-        self.repositories = {}
-        self.files = {}
-        self.requests = []
-        self.large = {"model.safetensors", "spiece.model"}
-        self.private = set()
-        self.damaged = {}
-        self.url = None
+        self.repositories, self.files, self.damaged = {}, {}, {}
+        self.requests, self.headers = [], []
+        self.large, self.private = {"model.safetensors", "spiece.model"}, set()
 
     def add(self, name, folder, revision="main"):
         """Publishes the files of a folder."""
@@ -51,11 +47,8 @@ class Hub:
 
     def downloads(self):
         """The names of the files that were downloaded, sorted."""
-        return sorted(
-            path.rsplit("/", 1)[-1]
-            for method, path in self.requests
-            if method == "GET" and "/resolve/" in path
-        )
+        paths = [path for method, path in self.requests if method == "GET"]
+        return sorted(p.rsplit("/", 1)[-1] for p in paths if "/resolve/" in p)
 
     def content(self, name, revision):
         """The commit and the files of a revision, or the error of the protocol."""
@@ -76,33 +69,29 @@ class Hub:
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_HEAD(self):
-        self._answer(with_body=False)
+    def _note(self):
+        hub, path = self.server.hub, urllib.parse.unquote(self.path)
+        hub.requests.append((self.command, path))
+        hub.headers.append(dict(self.headers))
+        return hub, path
 
     def do_GET(self):
-        self._answer(with_body=True)
-
-    def _answer(self, with_body):
-        hub = self.server.hub
-        path = urllib.parse.unquote(self.path)
-        hub.requests.append((self.command, path))
+        hub, path = self._note()
         try:
             data, headers = self._find(hub, path)
         except LookupError as error:
-            self._send(404, b"", {"X-Error-Code": str(error)}, with_body)
+            self._send(404, b"", {"X-Error-Code": str(error)})
         else:
-            self._send(200, data, headers, with_body)
+            self._send(302 if "Location" in headers else 200, data, headers)
+
+    do_HEAD = do_GET
 
     def do_POST(self):
-        self._change(self.server.hub)
-
-    def _change(self, hub):
         """Answers an upload, in which every file lies in the commit itself."""
-        path = urllib.parse.unquote(self.path)
-        hub.requests.append((self.command, path))
+        hub, path = self._note()
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         if self.headers["Authorization"] != "Bearer hf_writes":
-            self._send(401, b"{}", {}, with_body=True)
+            self._send(401, b"{}", {})
             return
         status, answer = 200, {}
         if path == "/api/repos/create":
@@ -113,9 +102,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             name, action = _CHANGE.fullmatch(path).groups()
             act = {"preupload": self._kinds, "commit": self._commit}[action]
             answer = act(hub, name, body)
-        data = json.dumps(answer).encode()
         headers = {"Content-Type": "application/json"}
-        self._send(status, data, headers, with_body=True)
+        self._send(status, json.dumps(answer).encode(), headers)
 
     def _create(self, hub, asked):
         name = f"{asked['organization']}/{asked['name']}"
@@ -128,16 +116,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return 200, answer
 
     def _kinds(self, hub, name, body):
-        kinds = [
-            {
-                "path": file["path"],
-                "uploadMode": "regular",
-                "shouldIgnore": False,
-                "oid": None,
-            }
-            for file in json.loads(body)["files"]
-        ]
-        return {"files": kinds}
+        kind = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
+        names = [file["path"] for file in json.loads(body)["files"]]
+        return {"files": [{"path": name, **kind} for name in names]}
 
     def _commit(self, hub, name, body):
         files = hub.repositories[name]["main"]
@@ -151,8 +132,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return {"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit}
 
     def _find(self, hub, path):
-        if path in hub.files:
-            return hub.files[path]
+        if served := hub.files.get(path.partition("?")[0]):
+            return served
         if match := _API.match(path):
             name, kind, revision = match.groups()
             commit, files = hub.content(name, revision)
@@ -178,14 +159,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             entry["lfs"] = {"oid": oid, "size": len(data), "pointerSize": 100}
         return entry
 
-    def _send(self, status, data, headers, with_body):
+    def _send(self, status, data, headers):
         self.send_response(status)
         for name, value in {"Content-Length": str(len(data)), **headers}.items():
             self.send_header(name, value)
         # Or a client waits for the rest of a file that is shorter than it was told.
         self.send_header("Connection", "close")
         self.end_headers()
-        if with_body:
+        if self.command != "HEAD":
             self.wfile.write(data)
 
     def log_message(self, *arguments):

@@ -57,17 +57,17 @@ def test_an_official_archive(official, cache, leftovers):
     assert not leftovers()
 
 
-@pytest.mark.parametrize("damage", [b"{}", b'{"sha256": ".."}'])
-def test_a_damaged_note_on_a_url_is_made_again(hub, official, cache, damage):
-    hub.files["/models/albert.tar.gz"] = (official[0].read_bytes(), {})
-    url = hub.address("/models/albert.tar.gz")
+def test_a_damaged_note_on_a_url_is_made_again(hub, archive, cache):
+    hub.files["/a.tar.gz"] = (archive({"a": b"1"}).read_bytes(), {})
+    url = hub.address("/a.tar.gz")
     folder = local_directory(url)
     (note,) = (cache / "urls").iterdir()
     whole = note.read_bytes()
-    note.write_bytes(damage)
-    assert local_directory(url) == folder
-    assert note.read_bytes() == whole
-    assert len(hub.requests) == 2
+    for asked, damage in enumerate((b"{}", b'{"sha256": ".."}'), start=2):
+        note.write_bytes(damage)
+        assert local_directory(url) == folder
+        assert note.read_bytes() == whole
+        assert len(hub.requests) == asked
 
 
 def test_the_hash_of_a_url(hub, archive, cache, leftovers):
@@ -85,24 +85,18 @@ def test_the_hash_of_a_url(hub, archive, cache, leftovers):
         local_directory(wrong)  # though it is in the cache
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("../outside", "not safe to unpack: .*outside the destination"),
-        ("link", "not safe to unpack: link is neither a file nor a folder"),
-    ],
-)
-def test_unsafe_archives(archive, cache, leftovers, tmp_path, name, message):
-    member = b"1"
-    if name == "link":
-        member = tarfile.TarInfo(name)
-        member.type, member.linkname = tarfile.SYMTYPE, "/etc"
-    path = archive({"first": b"1", name: member})
-    with pytest.raises(UserError, match=message):
-        local_directory(path)
-    assert not leftovers()
-    assert not list(tmp_path.rglob("outside"))
-    assert not (cache / "archives").exists()
+def test_unsafe_archives(archive, cache, leftovers, tmp_path):
+    link = tarfile.TarInfo("link")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc"
+    for name, member, message in (
+        ("../outside", b"1", "not safe to unpack: .*outside the destination"),
+        ("link", link, "not safe to unpack: link is neither a file nor a folder"),
+    ):
+        with pytest.raises(UserError, match=message):
+            local_directory(archive({"first": b"1", name: member}))
+        assert not leftovers()
+        assert not list(tmp_path.rglob("outside"))
+        assert not (cache / "archives").exists()
 
 
 def test_paths_from_the_root_stay_in_the_cache(archive, cache):
@@ -111,18 +105,70 @@ def test_paths_from_the_root_stay_in_the_cache(archive, cache):
     assert pathlib.Path(folder).parent == cache / "archives"
 
 
-@pytest.mark.parametrize("place", [30, -5])
-def test_damaged_archives(archive, leftovers, place):
-    path = archive({"a": os.urandom(50_000)})
-    data = bytearray(path.read_bytes())
-    data[place] ^= 255
-    path.write_bytes(data)
-    with pytest.raises(UserError, match=r"model\.tar\.gz is damaged or not a tar arch"):
-        local_directory(path)
-    path.write_bytes(data[:1000])
-    with pytest.raises(UserError, match=r"model\.tar\.gz is damaged or not a tar arch"):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:1024] + b"?" + data[1025:],  # the second header
+        lambda data: data[:1024] + bytes(512) + data[1536:],
+        lambda data: data[:1024] + bytes(1024) + data[2048:],
+        lambda data: data[:2048],  # without an end, between two files
+        lambda data: data[:1024] + data[1024:1300],
+        lambda data: data + data,
+    ],
+)
+def test_a_damaged_header_is_no_end(archive, leftovers, change):
+    path = archive(dict.fromkeys("abc", b"hello"), "model.tar")
+    assert sorted(os.listdir(local_directory(path))) == ["a", "b", "c"]
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(UserError, match=r"model\.tar is damaged or not a tar archive"):
         local_directory(path)
     assert not leftovers()
+
+
+def test_damaged_compression(archive, leftovers):
+    path = archive({"a": os.urandom(50_000)})
+    whole = path.read_bytes()
+    flipped = [bytes([*whole[:i], whole[i] ^ 255, *whole[i + 1 :]]) for i in (30, -5)]
+    for data in (*flipped, whole[:1000]):
+        path.write_bytes(data)
+        with pytest.raises(UserError, match=r"\.tar\.gz is damaged or not a tar arch"):
+            local_directory(path)
+        assert not leftovers()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"jello"),
+        lambda path: path.unlink(),
+        lambda path: path.with_name("more").write_bytes(b""),
+    ],
+    ids=["changed", "removed", "added"],
+)
+def test_what_is_damaged_in_the_cache_is_unpacked_again(
+    hub, archive, monkeypatch, damage
+):
+    path = archive(dict.fromkeys("ab", b"hello"), "model.tar")
+    hub.files["/m.tar"] = (path.read_bytes(), {})
+    for source in (path, hub.address("/m.tar")):
+        folder = pathlib.Path(local_directory(source))
+        damage(folder / "b")
+        assert local_directory(source) == str(folder)
+        assert sorted(os.listdir(folder)) == ["a", "b"]
+        assert (folder / "b").read_bytes() == b"hello"
+    damage(folder / "b")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UserError, match="or is damaged there, and HF_HUB_OFFLINE"):
+        local_directory(hub.address("/m.tar"))
+
+
+def test_what_an_earlier_version_unpacked_gets_a_list(archive):
+    path = archive(dict.fromkeys("ab", b"hello"), "model.tar")
+    folder = pathlib.Path(local_directory(path))
+    list_of_files = folder.with_name(f"{folder.name}.json")
+    list_of_files.unlink()
+    assert local_directory(path) == str(folder)
+    assert list_of_files.is_file()
 
 
 def test_too_large(archive, cache, leftovers, monkeypatch):

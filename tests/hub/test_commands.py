@@ -4,33 +4,27 @@ import dataclasses
 import json
 from unittest import mock
 
-import numpy as np
 import pytest
 
-import albert_tf
+from albert_tf.cli import command_line
 from albert_tf.errors import UserError
+from albert_tf.hub import names
 from albert_tf.hub.names import local_directory
+from albert_tf.hub.names import with_local_models
+from albert_tf.pretraining import run
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.settings import resolve
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.classification.run import check_flags
+from albert_tf.tasks.classification.run import read_tables
+from albert_tf.tasks.commands.flags import TaskOptions
+from albert_tf.tasks.multiple_choice import run as multiple_choice
+from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
 NAME = "hf://albert/tiny"
 
 
-def test_convert(published, tmp_path, capsys):
-    from albert_tf.commands import convert
-
-    convert.main(["convert", f"--from={NAME}", f"--to={tmp_path / 'ours'}"])
-    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "ours")
-    table = model.albert.embeddings.word_embeddings
-    theirs = albert_tf.AlbertModel.from_pretrained(published.folder)
-    np.testing.assert_array_equal(table, theirs.embeddings.word_embeddings)
-    assert albert_tf.load_tokenizer(tmp_path / "ours").vocab_size == 36
-
-
 def test_pretraining_starts_from_what_was_downloaded(published, flags, monkeypatch):
-    from albert_tf.cli import command_line
-    from albert_tf.pretraining import run
-    from albert_tf.pretraining.flags import PretrainingOptions
-    from albert_tf.pretraining.settings import resolve
-
     prepare = mock.Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr(run, "_prepare", prepare)
     argv = flags(init_checkpoint=NAME)
@@ -43,9 +37,6 @@ def test_pretraining_starts_from_what_was_downloaded(published, flags, monkeypat
 
 
 def test_what_a_task_starts_from_is_found_at_the_top(published):
-    from albert_tf.hub.names import with_local_models
-    from albert_tf.tasks.commands.flags import TaskOptions
-
     start = with_local_models(TaskOptions(output_dir="out", vocab_file=NAME))
     assert "model.safetensors" not in published.downloads()
     folder = local_directory(NAME, weights=False)
@@ -55,36 +46,37 @@ def test_what_a_task_starts_from_is_found_at_the_top(published):
     assert start == TaskOptions(output_dir="out", init_checkpoint=folder)
 
 
-def test_tables_by_name(hub, tmp_path):
-    from albert_tf.hub import names
-    from albert_tf.hub.names import with_local_models
-    from albert_tf.tasks.classification.flags import ClassifierOptions
-    from albert_tf.tasks.classification.run import check_flags
-    from albert_tf.tasks.classification.run import read_tables
-
+@pytest.fixture
+def tables(hub, tmp_path):
+    """Publishes texts by name of file as "someone/moods"; returns flags for them."""
     names._tables.cache_clear()
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name, rows in (("train", 2), ("dev", 1)):
-        (folder / f"{name}.jsonl").write_text('{"text": "a", "label": "x"}\n' * rows)
-    (folder / "train.parquet").write_bytes(b"not needed")
-    hub.add("someone/moods", folder, revision="v1")
+
+    def publish(name="someone/moods", revision="main", **files):
+        folder = tmp_path / name.replace("/", "-")
+        folder.mkdir()
+        for kind, text in files.items():
+            (folder / kind.replace("_", ".")).write_text(text)
+        hub.add(name, folder, revision)
+        return {"task_name": "custom", "output_dir": str(tmp_path / "out")}
+
+    return publish
+
+
+def test_tables_by_name(hub, tables):
+    row = '{"text": "a", "label": "x"}\n'
+    files = {"train_jsonl": row * 2, "dev_jsonl": row, "train_parquet": "not needed"}
     options = ClassifierOptions(
-        task_name="custom",
+        **tables(revision="v1", **files),
         data_dir="hf://someone/moods@v1",
         text_column="text",
         labels="x,y",
-        output_dir=str(tmp_path / "out"),
         do_train=True,
     )
     check_flags(options)
-    _, tables = read_tables(with_local_models(options), None, predict=False)
+    _, found = read_tables(with_local_models(options), None, predict=False)
     assert hub.downloads() == ["dev.jsonl", "train.jsonl"]
-    assert tables["train"].texts == ["a", "a"]
-
-    (parquet := tmp_path / "parquet").mkdir()
-    (parquet / "train.parquet").write_bytes(b"not needed")
-    hub.add("nyu-mll/glue", parquet)
+    assert found["train"].texts == ["a", "a"]
+    tables("nyu-mll/glue", train_parquet="not needed")
     other = dataclasses.replace(options, data_dir="hf://nyu-mll/glue", task_name="rte")
     message = (
         r"^hf://nyu-mll/glue holds no table that albert_tf reads \(\.tsv, \.csv, "
@@ -96,25 +88,12 @@ def test_tables_by_name(hub, tmp_path):
         with_local_models(dataclasses.replace(other, data_dir="hf://no/such"))
 
 
-def test_questions_by_name(hub, tmp_path):
-    from albert_tf.hub import names
-    from albert_tf.hub.names import with_local_models
-    from albert_tf.tasks.multiple_choice import run
-    from albert_tf.tasks.multiple_choice.flags import RaceOptions
-
-    names._tables.cache_clear()
-    (folder := tmp_path / "data").mkdir()
+def test_questions_by_name(tables):
     question = {"context": "a", "question": "b", "options": ["c", "d"], "label": 1}
-    (folder / "dev.jsonl").write_text(json.dumps(question))
-    hub.add("someone/questions", folder)
-    options = RaceOptions(
-        task_name="custom",
-        data_dir="hf://someone/questions",
-        output_dir=str(tmp_path / "out"),
-        do_eval=True,
-    )
-    run.check_flags(options)
-    _, questions = run._read_folder(with_local_models(options))
+    flags = tables(dev_jsonl=json.dumps(question))
+    options = RaceOptions(**flags, data_dir="hf://someone/moods", do_eval=True)
+    multiple_choice.check_flags(options)
+    _, questions = multiple_choice._read_folder(with_local_models(options))
     assert len(questions["dev"]) == 1
 
 

@@ -32,9 +32,6 @@ def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):
     assert local_directory(NAME) == str(shipped_models()[NAME])
     (tmp_path / NAME).mkdir()
     assert local_directory(NAME) == NAME
-
-
-def test_a_misspelt_name_is_answered_with_the_right_one():
     with pytest.raises(UserError, match="wikipedia_smal; did you mean wikipedia_small"):
         local_directory("wikipedia_smal")
 
@@ -47,16 +44,8 @@ def test_the_names_are_listed(capsys):
     model = albert_tf.AlbertModel.from_pretrained(name)
     assert int(parameters.replace(",", "")) == model.count_params()
     assert source == ["in", "this", "package"]
-    assert rows[1].split() == [
-        "hf://albert/albert-base-v1",
-        "11,683,584",
-        "to",
-        "download",
-        "[hub]",
-    ]
-
-
-def test_a_card_is_printed(capsys):
+    first = "hf://albert/albert-base-v1 11,683,584 to download [hub]"
+    assert " ".join(rows[1].split()) == first
     commands.main(["albert-tf", "models", f"--card={NAME}"])
     printed = capsys.readouterr().out
     assert printed == (shipped_models()[NAME] / "README.md").read_text("utf-8")
@@ -77,8 +66,6 @@ def test_halved_weights(saved_model, tmp_path):
     for name, value in albert_tf.bundle.open(source).tensors.items():
         np.testing.assert_array_equal(half[name], value.astype(np.float16))
     with h5py.File(tmp_path / "half" / "model.weights.h5") as file:
-        kinds = set()
-        file.visititems(
-            lambda _, item: kinds.add(item.dtype) if hasattr(item, "dtype") else None
-        )
-    assert kinds == {np.dtype(np.float16)}
+        kinds = []
+        file.visititems(lambda _, item: kinds.append(getattr(item, "dtype", None)))
+    assert {*kinds} == {None, np.dtype(np.float16)}

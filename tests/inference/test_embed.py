@@ -13,17 +13,16 @@ from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.tasks import metrics
 from albert_tf.text_embedder import TextEmbedder
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.wordpiece import WordPieceTokenizer
-from tests.inference.conftest import PIECES
 
+_NAN = {"similarity_file": "nan.tsv"}
 _TEXTS = ["the film is good .", "bad", "the long film is bad and long ."]
 
 
 @pytest.fixture
 def run(model_dir):
     def run_command(**flags):
-        given = [f"--{name}={value}" for name, value in flags.items()]
-        embed.main(["embed", f"--model_dir={model_dir}", *given])
+        given = {"model_dir": model_dir, **flags}.items()
+        embed.main(["embed", *(f"--{name}={value}" for name, value in given)])
 
     return run_command
 
@@ -51,9 +50,7 @@ def test_files(run, hidden, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-6)
     changes = {"pooling": "cls", "layer": 1, "normalize": True, "max_seq_length": 5}
     run(input_file=texts, output_file=tmp_path / "v.jsonl", **changes)
-    rows = [
-        json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()
-    ]
+    rows = [*map(json.loads, (tmp_path / "v.jsonl").read_text().splitlines())]
     first = [hidden(text, layer=0, max_length=5)[0] for text in _TEXTS]
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     np.testing.assert_allclose(rows, first, atol=1e-6)
@@ -87,9 +84,8 @@ def test_similarity(run, hidden, tmp_path, capsys):
     scores = [score for *_, score in rows]
     printed = dict(line.split(" = ") for line in capsys.readouterr().out.splitlines())
     assert float(printed["spearman"]) == metrics.spearman(scores, cosines)
-    assert float(printed["pearson"]) == pytest.approx(
-        metrics.pearson(scores, cosines), abs=1e-3
-    )
+    expected = metrics.pearson(scores, cosines)
+    assert float(printed["pearson"]) == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +94,8 @@ def test_similarity(run, hidden, tmp_path, capsys):
         ({}, "Give either --input_file or --similarity_file"),
         ({"input_file": "a.txt"}, "Give --input_file and --output_file together"),
         ({"input_file": "a.txt", "output_file": "v.csv"}, "v.csv: expected a name tha"),
-        (
-            {"similarity_file": "nan.tsv", "prompt": "a", "prompt_name": "b"},
-            "Give either --prompt_name or --prompt.",
-        ),
-        ({"similarity_file": "nan.tsv"}, "line 2: expected a number, not 'nan'"),
+        ({**_NAN, "prompt": "a", "prompt_name": "b"}, "Give either --prompt_name or"),
+        (_NAN, "line 2: expected a number, not 'nan'"),
     ],
 )
 def test_refused(run, flags, message, capsys, tmp_path, monkeypatch):
@@ -117,28 +110,22 @@ def test_refused(run, flags, message, capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_model_of_masked_words_has_no_pooler(tiny_config, tmp_path, capsys):
-    config = tiny_config(vocab_size=len(PIECES), num_hidden_layers=1)
-    model = AlbertForMaskedLM(config)
-    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode())
-    model.save_pretrained(tmp_path / "model", tokenizer, format="huggingface")
-    weights = tmp_path / "model" / "model.safetensors"
+def test_a_model_of_masked_words_has_no_pooler(run, model_dir, tmp_path, capsys):
+    folder = tmp_path / "model"
+    model = AlbertForMaskedLM.from_pretrained(model_dir)
+    model.save_pretrained(folder, load_tokenizer(model_dir), format="huggingface")
+    weights = folder / "model.safetensors"
     tensors = safetensors.numpy.load_file(weights)
     tensors = {name: t for name, t in tensors.items() if ".pooler." not in name}
     safetensors.numpy.save_file(tensors, weights)
-    (tmp_path / "model" / "SHA256SUMS").unlink()
+    (folder / "SHA256SUMS").unlink()
     (tmp_path / "texts.txt").write_text("the film is good\n")
     output = tmp_path / "vectors.npy"
-    flags = [
-        "embed",
-        f"--model_dir={tmp_path}/model",
-        f"--input_file={tmp_path}/texts.txt",
-        f"--output_file={output}",
-    ]
-    embed.main(flags)
-    assert np.load(output).shape == (1, config.hidden_size)
+    files = {"input_file": tmp_path / "texts.txt", "output_file": output}
+    run(model_dir=folder, **files)
+    assert np.load(output).shape == (1, model.config.hidden_size)
     with pytest.raises(SystemExit):
-        embed.main([*flags, "--pooling=pooler"])
+        run(model_dir=folder, **files, pooling="pooler")
     assert "bert/pooler" in capsys.readouterr().err
 
 

@@ -51,12 +51,10 @@ def test_masked_words_are_asked_by_permutation(
 ):
     texts = [text for text in _TEXTS if "<mask>" in text]
     (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
-    flags = [
-        f"--input_file={tmp_path / 'texts.txt'}",
-        f"--output_file={tmp_path / 'guesses.jsonl'}",
-    ]
+    answers = tmp_path / "guesses.jsonl"
+    flags = [f"--input_file={tmp_path / 'texts.txt'}", f"--output_file={answers}"]
     fill_mask.main(["fill_mask", f"--model_dir={folder}", *flags, "--top_k=3"])
-    lines = (tmp_path / "guesses.jsonl").read_text().splitlines()
+    lines = answers.read_text().splitlines()
     predictor = albert_tf.Predictor(folder)
     for line, text in zip(lines, texts, strict=True):
         expected = _shares(model, xlnet_tokenizer, text)
@@ -85,17 +83,14 @@ def _hidden(model, tokenizer, text, layer=-1):
 @pytest.mark.slow
 def test_vectors(folder, model, xlnet_tokenizer, tmp_path):
     (tmp_path / "texts.txt").write_text("\n".join(_TEXTS[:2]) + "\n")
-    files = [
-        f"--input_file={tmp_path / 'texts.txt'}",
-        f"--output_file={tmp_path / 'v.npy'}",
-    ]
-    texts = _TEXTS[:2]  # of two lengths
+    output, texts = tmp_path / "v.npy", _TEXTS[:2]  # of two lengths
+    files = [f"--input_file={tmp_path / 'texts.txt'}", f"--output_file={output}"]
     embed.main(["embed", f"--model_dir={folder}", *files])
     mean = [_hidden(model, xlnet_tokenizer, text).mean(axis=0) for text in texts]
-    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), mean, atol=1e-5)
+    np.testing.assert_allclose(np.load(output), mean, atol=1e-5)
     embed.main(["embed", f"--model_dir={folder}", *files, "--pooling=cls", "--layer=1"])
     last = [_hidden(model, xlnet_tokenizer, text, layer=0)[-1] for text in texts]
-    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), last, atol=1e-5)
+    np.testing.assert_allclose(np.load(output), last, atol=1e-5)
 
 
 @pytest.mark.pictures

@@ -73,22 +73,19 @@ def make(tiny_config):
     return build
 
 
-def test_ordinary_and_nearly_constant_rows(make):
-    rows = np.random.default_rng(0).normal(size=(3, 8)).astype("float32")
+def test_rows_of_any_variance(make):
+    rows = np.random.default_rng(0).normal(size=(4, 8)).astype("float32")
     # The variance of the second row, 1e-6, is far above epsilon but would be lost
     # in the usual x * scale + (shift - mean * scale).
     rows[1] = 100 + 1e-3 * rows[1]
     rows[2] = 5.0
+    # With variance 4e-12, epsilon 1e-12 shrinks the row by sqrt(4 / 5).
+    rows[3] = [2e-6, -2e-6] * 4
     outputs = keras.ops.convert_to_numpy(make()(rows))
     np.testing.assert_allclose(outputs[0], reference(rows[0]), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(outputs[1], reference(rows[1]), rtol=1e-2, atol=1e-2)
     np.testing.assert_array_equal(outputs[2], 0)
-
-
-def test_epsilon_is_that_of_the_official_code(make):
-    # With variance 4e-12, epsilon 1e-12 shrinks the row by sqrt(4 / 5).
-    row = np.array([[2e-6, -2e-6] * 4], "float32")
-    np.testing.assert_allclose(make()(row), row / 2e-6 * np.sqrt(0.8), rtol=1e-5)
+    np.testing.assert_allclose(outputs[3], rows[3] / 2e-6 * np.sqrt(0.8), rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])

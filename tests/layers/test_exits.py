@@ -32,18 +32,17 @@ def _patience(predictions, same, threshold):
     return found
 
 
+def _near(a, b):
+    return abs(a - b) < 1.5
+
+
 @pytest.mark.parametrize(
     ("kind", "rule", "predictions", "same"),
     [
         ("single_label", ("patience", 1), _LOGITS.argmax(-1), np.equal),
         ("single_label", ("patience", 2), _LOGITS.argmax(-1), np.equal),
         ("multi_label", ("patience", 1), _LOGITS > 0, np.array_equal),
-        (
-            "regression",
-            ("patience", 1, 1.5),
-            _LOGITS[..., :1],
-            lambda a, b: abs(a - b) < 1.5,
-        ),
+        ("regression", ("patience", 1, 1.5), _LOGITS[..., :1], _near),
     ],
 )
 def test_patience_counts_layers_of_one_answer(kind, rule, predictions, same):
@@ -51,21 +50,17 @@ def test_patience_counts_layers_of_one_answer(kind, rule, predictions, same):
     rule = ExitRule(*rule)
     expected = _patience(predictions, same, rule.threshold)
     np.testing.assert_array_equal(_left(logits, rule, kind), expected)
-    assert expected.any()
-    assert not expected.all()
-
-
-def _shares(logits):
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
+    assert expected.any() and not expected.all()
 
 
 @pytest.mark.parametrize("kind", ["single_label", "multi_label"])
 def test_confidence_is_of_the_probabilities(kind):
-    shares = _shares(_LOGITS)
     if kind == "multi_label":
         shares = 1 / (1 + np.exp(-_LOGITS))
         shares = np.stack([shares, 1 - shares], -1)  # [N, layers, labels, 2]
+    else:
+        powers = np.exp(_LOGITS)
+        shares = powers / powers.sum(-1, keepdims=True)
     entropies = -(shares * np.log(shares)).sum(-1)
     largest = shares.max(-1)
     if kind == "multi_label":  # the label of which the model is least sure decides
@@ -75,8 +70,7 @@ def test_confidence_is_of_the_probabilities(kind):
         (ExitRule("probability", 0.7), largest > 0.7),
     ):
         np.testing.assert_array_equal(_left(_LOGITS, rule, kind), expected.T)
-        assert expected.any()
-        assert not expected.all()
+        assert expected.any() and not expected.all()
 
 
 def test_a_rule_that_makes_no_sense_is_refused():

@@ -12,17 +12,16 @@ from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
 from albert_tf.layers.transformer_stack import TransformerStack
 
+_HEAD = {"num_labels": 3, "initializer_range": 0.1}
+_OF_CONFIG = (SelfAttention, Embeddings, FeedForward, LayerNorm, MaskedLMHead)
+
 
 @pytest.mark.parametrize(
     ("layer_class", "arguments"),
     [
-        (SelfAttention, {}),
-        (ClassificationHead, {"num_labels": 3, "initializer_range": 0.1}),
-        (Embeddings, {}),
-        (ExitClassifiers, {"num_labels": 3, "initializer_range": 0.1}),
-        (FeedForward, {}),
-        (LayerNorm, {}),
-        (MaskedLMHead, {}),
+        *((layer_class, {}) for layer_class in _OF_CONFIG),
+        (ClassificationHead, _HEAD),
+        (ExitClassifiers, _HEAD),
         (TransformerStack, {"depth_loop": True, "rematerialize": True}),
     ],
 )

@@ -7,13 +7,9 @@ from albert_tf.optimizers.flags import OptimizerFlags
 
 
 def test_each_flag_reaches_its_class():
-    flags = OptimizerFlags(
-        learning_rate=0.02,
-        optimizer="muon",
-        weight_decay=0.1,
-        lr_schedule="wsd",
-        optimizer_args="momentum=0.9, cooldown=0.5,nesterov=false",
-    )
+    changes = {"optimizer": "muon", "weight_decay": 0.1, "lr_schedule": "wsd"}
+    arguments = "momentum=0.9, cooldown=0.5,nesterov=false"
+    flags = OptimizerFlags(learning_rate=0.02, optimizer_args=arguments, **changes)
     optimizer = flags.create(100, 10, start_warmup_step=5)
     found = optimizer.get_config()
     assert (found["momentum"], found["nesterov"]) == (0.9, False)
@@ -26,25 +22,15 @@ def test_each_flag_reaches_its_class():
 
 
 @pytest.mark.parametrize(
-    "changes,message",
+    ("changes", "arguments", "message"),
     [
-        (
-            {"optimizer_args": "momentum=0.9"},
-            "no hyperparameter of lamb and polynomial",
-        ),
-        ({"optimizer_args": "beta_2=high"}, "'beta_2=high' is not name=value"),
-        (
-            {"optimizer_args": 'bias_correction="false"'},
-            "is not name=value with a number, true or false",
-        ),
-        ({"poly_power": 2.0, "lr_schedule": "cosine"}, "'power' is no hyperparameter"),
-        (
-            {"lr_schedule": "wsd", "optimizer_args": "cooldown=2"},
-            "cooldown=2: expected a share",
-        ),
+        ({}, "momentum=0.9", "no hyperparameter of lamb and polynomial"),
+        ({}, "beta_2=high", "'beta_2=high' is not name=value"),
+        ({}, 'bias_correction="false"', "is not name=value with a number, true or"),
+        ({"poly_power": 2.0, "lr_schedule": "cosine"}, "", "'power' is no hyperpar"),
+        ({"lr_schedule": "wsd"}, "cooldown=2", "cooldown=2: expected a share"),
     ],
 )
-def test_hyperparameters_that_do_not_fit(changes, message):
-    with pytest.raises(UserError, match=message) as error:
-        OptimizerFlags(**changes).create(10, 0)
-    assert "\n" not in str(error.value)
+def test_hyperparameters_that_do_not_fit(changes, arguments, message):
+    with pytest.raises(UserError, match=message):
+        OptimizerFlags(**changes, optimizer_args=arguments).create(10, 0)

@@ -14,52 +14,27 @@ from albert_tf.optimizers.rules import official_factors
 
 # The top set of parameters is the first power.
 _INNER = {"0_0": 4, "0_1": 3, "1_0": 2, "1_1": 1}
-_EMBEDDINGS = ("embeddings", "embedding_mapping")
+_UNSHARED = {"parameter_sharing": "none", "num_hidden_layers": 2}
+_SOME_SHARED = {"parameter_sharing": "attention", "num_hidden_layers": 2}
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("changes", "attention", "feed_forward"),
     [
-        (
-            {},
-            {
-                "attention_0_0": 1,
-                "feed_forward_0_0": 1,
-                **dict.fromkeys(_EMBEDDINGS, 2),
-            },
-        ),
-        (
-            {"num_hidden_groups": 2, "inner_group_num": 2},
-            {
-                **{f"attention_{name}": power for name, power in _INNER.items()},
-                **{f"feed_forward_{name}": power for name, power in _INNER.items()},
-                **dict.fromkeys(_EMBEDDINGS, 5),
-            },
-        ),
-        (
-            {"parameter_sharing": "none", "num_hidden_layers": 2},
-            {
-                "attention_0_0": 2,
-                "feed_forward_0_0": 2,
-                "attention_1_0": 1,
-                "feed_forward_1_0": 1,
-                **dict.fromkeys(_EMBEDDINGS, 3),
-            },
-        ),
-        (
-            {"parameter_sharing": "attention", "num_hidden_layers": 2},
-            {
-                "attention_0_0": 1,  # the second layer uses it, too
-                "feed_forward_0_0": 2,
-                "feed_forward_1_0": 1,
-                **dict.fromkeys(_EMBEDDINGS, 3),
-            },
-        ),
+        ({}, {"0_0": 1}, {"0_0": 1}),
+        ({"num_hidden_groups": 2, "inner_group_num": 2}, _INNER, _INNER),
+        (_UNSHARED, {"0_0": 2, "1_0": 1}, {"0_0": 2, "1_0": 1}),
+        # The second layer uses the attention of the first, too.
+        (_SOME_SHARED, {"0_0": 1}, {"0_0": 2, "1_0": 1}),
     ],
 )
-def test_factors_are_powers_by_depth(tiny_config, changes, expected):
+def test_factors_are_powers_by_depth(tiny_config, changes, attention, feed_forward):
+    powers = {f"attention_{name}": power for name, power in attention.items()}
+    powers |= {f"feed_forward_{name}": power for name, power in feed_forward.items()}
+    first = max(powers.values()) + 1
+    powers |= {"embeddings": first, "embedding_mapping": first}
     factors = layer_factors(tiny_config(**changes), 0.5)
-    assert factors == {name: 0.5**power for name, power in expected.items()}
+    assert factors == {name: 0.5**power for name, power in powers.items()}
 
 
 @pytest.mark.parametrize("optimizer_class", [LAMB, AdamW])

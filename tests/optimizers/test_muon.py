@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from albert_tf.optimizers import Muon
 from albert_tf.optimizers.muon import orthogonalised
+from tests.optimizers.conftest import drawn_gradients
+from tests.optimizers.conftest import take_steps
 
 RATE, RATIO, DECAY = 0.02, 0.1, 0.01
 
@@ -72,13 +74,8 @@ def variables():
 
 
 def test_ten_steps_equal_the_formulas(variables):
-    random = np.random.default_rng(1)
-    gradients = [random.normal(size=(10, *v.shape)) for v in variables]
-    starts = [v.numpy() for v in variables]
-    optimizer = Muon(learning_rate=RATE)
-    for step in range(10):
-        of_step = [tf.constant(g[step], tf.float32) for g in gradients]
-        optimizer.apply(of_step, variables)
+    gradients, starts = drawn_gradients(variables, 10), [v.numpy() for v in variables]
+    take_steps(Muon(learning_rate=RATE), gradients, variables)
     for i, variable in enumerate(variables):
         expected = (
             muon_steps(starts[i], gradients[i])
@@ -88,41 +85,26 @@ def test_ten_steps_equal_the_formulas(variables):
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("shape", [(6, 6), (12, 4), (4, 12)])
-def test_singular_values_come_near_one(shape):
-    matrix = np.random.default_rng(0).normal(size=shape).astype("float32")
-    found = np.linalg.svd(orthogonalised(tf.constant(matrix), 5), compute_uv=False)
-    assert 0.6 < found.min() <= found.max() < 1.2
-
-
-def test_a_gradient_of_zero_moves_nothing():
+def test_singular_values_come_near_one():
+    for shape in ((6, 6), (12, 4), (4, 12)):
+        matrix = np.random.default_rng(0).normal(size=shape).astype("float32")
+        found = np.linalg.svd(orthogonalised(tf.constant(matrix), 5), compute_uv=False)
+        assert 0.6 < found.min() <= found.max() < 1.2
     assert not np.any(orthogonalised(tf.zeros([3, 2]), 5))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"momentum": 0.5},
-        {"nesterov": False},
-        {"ns_steps": 2},
-        {"adam_lr_ratio": 0.5},
-        {"bias_correction": False},
-        {"weight_decay_rate": 0.0},
-    ],
-)
-def test_every_argument_counts_and_survives_its_config(variables, change):
-    random = np.random.default_rng(1)
-    gradients = [random.normal(size=(2, *v.shape)) for v in variables]
-    starts = [v.numpy() for v in variables]
-    changed = Muon(RATE, **change)
-    ways = [Muon(RATE), changed, Muon.from_config(changed.get_config())]
-    found = []
-    for optimizer in ways:
+_CHANGES = {"momentum": 0.5, "nesterov": False, "ns_steps": 2, "adam_lr_ratio": 0.5}
+_CHANGES |= {"bias_correction": False, "weight_decay_rate": 0.0}
+
+
+@pytest.mark.parametrize("name", _CHANGES)
+def test_every_argument_counts_and_survives_its_config(variables, name):
+    gradients, starts = drawn_gradients(variables, 2), [v.numpy() for v in variables]
+    changed, found = Muon(RATE, **{name: _CHANGES[name]}), []
+    for optimizer in (Muon(RATE), changed, Muon.from_config(changed.get_config())):
         for variable, start in zip(variables, starts, strict=True):
             variable.assign(start)
-        for step in range(2):
-            of_step = [tf.constant(g[step], tf.float32) for g in gradients]
-            optimizer.apply(of_step, variables)
+        take_steps(optimizer, gradients, variables)
         found.append(np.concatenate([v.numpy().ravel() for v in variables]))
     assert np.abs(found[0] - found[1]).max() > 1e-5
     np.testing.assert_array_equal(found[1], found[2])

@@ -13,6 +13,8 @@ from albert_tf.optimizers import WarmupStableDecay
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.rules import rule_of
+from tests.optimizers.conftest import drawn_gradients
+from tests.optimizers.conftest import take_steps
 
 LEARNING_RATE = 0.01
 
@@ -44,17 +46,12 @@ def dense():
 
 @pytest.mark.parametrize("optimizer_class", [LAMB, AdamW])
 def test_ten_steps_equal_the_formulas(optimizer_class, dense):
-    random = np.random.default_rng(0)
-    gradients = [random.normal(size=(10, *v.shape)) for v in dense.weights]
+    gradients = drawn_gradients(dense.weights, 10)
     starts = [v.numpy() for v in dense.weights]
-    optimizer = optimizer_class(learning_rate=LEARNING_RATE)
-    for step in range(10):
-        step_gradients = [tf.constant(g[step], tf.float32) for g in gradients]
-        optimizer.apply(step_gradients, dense.weights)
+    take_steps(optimizer_class(LEARNING_RATE), gradients, dense.weights)
     for i, variable in enumerate(dense.weights):
-        expected = reference_steps(
-            starts[i], gradients[i], optimizer_class is LAMB, excluded=i == 1
-        )
+        options = {"adapt": optimizer_class is LAMB, "excluded": i == 1}
+        expected = reference_steps(starts[i], gradients[i], **options)
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-6)
 
 
@@ -101,11 +98,9 @@ def test_the_trust_ratio_is_the_one_applied(dense):
         weight, gradient, m = random.normal(size=(3, *variable.shape)).astype("float32")
         moments = {"first_moments": m, "second_moments": np.square(m)}
         slot = (index, gradient, weight, moments)
-        changes = [
-            optimizer.new_values(*slot, LEARNING_RATE, 0)[0] - weight
-            for optimizer in optimizers
-        ]
-        ratios = [optimizer.applied_trust_ratio(*slot, 0) for optimizer in optimizers]
+        new = [own.new_values(*slot, LEARNING_RATE, 0)[0] for own in optimizers]
+        changes = [value - weight for value in new]
+        ratios = [own.applied_trust_ratio(*slot, 0) for own in optimizers]
         np.testing.assert_allclose(changes[0], ratios[0] * changes[1], rtol=1e-4)
         assert (ratios[0] == 1.0) == (index == 1)  # the bias
         assert ratios[1] == 1.0
@@ -122,38 +117,41 @@ def test_trust_ratio_is_one_where_a_norm_is_zero(weight, gradient):
 
 
 @pytest.mark.parametrize(
-    "path,excluded",
+    ("excluded", "paths"),
     [
-        ("albert/embeddings/layer_norm/gamma", True),
-        ("albert/transformer/group_0/attention/query/bias", True),
-        ("masked_lm_head/output_bias", True),
-        ("bert/encoder/transformer/group_0/inner_group_0/LayerNorm_1/beta", True),
-        ("albert/transformer/group_0/attention/query/kernel", False),
-        ("albert/embeddings/word_embeddings", False),
-        ("classifier/output_weights", False),
-        ("layer_norm/bias", True),
-        ("unbiased_head/kernel", False),
-        ("head/temperature", False),
+        (True, "albert/embeddings/layer_norm/gamma masked_lm_head/output_bias"),
+        (True, "albert/transformer/group_0/attention/query/bias layer_norm/bias"),
+        (True, "bert/encoder/transformer/group_0/inner_group_0/LayerNorm_1/beta"),
+        (False, "albert/transformer/group_0/attention/query/kernel"),
+        (False, "albert/embeddings/word_embeddings classifier/output_weights"),
+        (False, "unbiased_head/kernel head/temperature"),
     ],
 )
-def test_exclusions_hold_for_keras_and_official_paths(path, excluded):
-    assert rule_of(path).excluded == excluded
+def test_exclusions_hold_for_keras_and_official_paths(excluded, paths):
+    assert {rule_of(path).excluded for path in paths.split()} == {excluded}
+
+
+def rates(schedule, *steps):
+    return np.array([float(schedule(step)) for step in steps])
 
 
 def test_schedule_of_the_official_code():
     optimizer = create_optimizer("lamb", 2.0, 100, 10, hyperparameters={"power": 2.0})
     schedule = optimizer._learning_rate
-    steps = [0, 9, 10, 50, 100, 1000]
     expected = [0.0, 1.8, 2 * 0.9**2, 0.5, 0.0, 0.0]
-    rates = [float(schedule(step)) for step in steps]
-    np.testing.assert_allclose(rates, expected, rtol=1e-6, atol=0)
+    found = rates(schedule, 0, 9, 10, 50, 100, 1000)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=0)
     assert schedule.from_config(schedule.get_config()).get_config()["power"] == 2.0
     assert float(create_optimizer("adamw", 2.0, 100)._learning_rate(0)) == 2.0
     assert float(LAMB(0.03).learning_rate_after(7)) == pytest.approx(0.03)
+    late = create_optimizer("lamb", 1.0, 100, 10, start_warmup_step=20)
+    found = rates(late._learning_rate, 0, 19, 20, 25, 30)
+    np.testing.assert_allclose(found, [0.0, 0.0, 0.0, 0.5, 0.7], rtol=1e-6)
+    assert scaled_learning_rate(0.00176, 4096) == 0.00176
+    assert scaled_learning_rate(0.00176, 1024) == pytest.approx(0.00088)
 
 
 def test_schedules_share_the_warmup_and_differ_in_the_decay():
-    steps = [0, 5, 9, 20, 60, 100, 1000]
     warmed = {
         "polynomial": [0.8, 0.4, 0.0, 0.0],
         "cosine": [0.5 + 0.5 * np.cos(np.pi * t / 100) for t in (20, 60, 100, 100)],
@@ -163,25 +161,16 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay():
     for name, expected in warmed.items():
         schedule = create_optimizer("lamb", 2.0, 100, 10, lr_schedule=name)
         schedule = schedule._learning_rate
-        rates = np.array([float(schedule(step)) for step in steps])
+        found = rates(schedule, 0, 5, 9, 20, 60, 100, 1000)
         expected = 2.0 * np.array([0.0, 0.5, 0.9, *expected])
-        np.testing.assert_allclose(rates, expected, rtol=1e-5, atol=1e-9)
-        assert rates.min() >= 0
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+        assert found.min() >= 0
         again = schedule.from_config(schedule.get_config())
-        assert float(again(60)) == rates[4]
-
-
-def test_a_stable_rate_cools_down_by_the_root_of_what_is_done():
-    schedule = WarmupStableDecay(2.0, 100, cooldown=0.4)
-    rates = [float(schedule(step)) for step in (64, 70, 90)]
+        assert float(again(60)) == found[4]
+    # A stable rate cools down by the root of what is done.
+    found = rates(WarmupStableDecay(2.0, 100, cooldown=0.4), 64, 70, 90)
     expected = [2.0 * (1 - ((t - 60) / 40) ** 0.5) for t in (64, 70, 90)]
-    np.testing.assert_allclose(rates, expected, rtol=1e-5)
-
-
-def test_the_rate_is_zero_before_a_late_warmup():
-    schedule = create_optimizer("lamb", 1.0, 100, 10, start_warmup_step=20)
-    rates = [float(schedule._learning_rate(step)) for step in (0, 19, 20, 25, 30)]
-    np.testing.assert_allclose(rates, [0.0, 0.0, 0.0, 0.5, 0.7], rtol=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +189,6 @@ def test_a_jump_after_a_long_warmup_is_told(name, warmup, message, caplog):
     assert (message in caplog.text) if message else not caplog.text
 
 
-def test_rate_scales_with_the_root_of_the_batch():
-    assert scaled_learning_rate(0.00176, 4096) == 0.00176
-    assert scaled_learning_rate(0.00176, 1024) == pytest.approx(0.00088)
-
-
 def test_one_rule_claims_each_variable_of_the_model(tiny_config):
     model = AlbertForPreTraining(tiny_config(num_hidden_groups=2))
     optimizer = LAMB(weight_decay_rate=0.01)
@@ -212,27 +196,18 @@ def test_one_rule_claims_each_variable_of_the_model(tiny_config):
     optimizer.build(variables)
     lines = [line.split() for line in optimizer.rules_table(variables)]
     # 2 groups of 6 kernels; 3 tables, mapping, pooler and the two heads.
-    assert [line[:2] for line in lines] == [
-        ["12", "normalizations"],
-        ["17", "biases"],
-        ["19", "weights"],
-    ]
+    kinds = [["12", "normalizations"], ["17", "biases"], ["19", "weights"]]
+    assert [line[:2] for line in lines] == kinds
     counts = [int(line[2].replace(",", "")) for line in lines]
     assert sum(counts) == model.count_params()
     assert "own trust ratio" in optimizer.rules_table(variables)[2]
     assert "trust" not in "".join(AdamW().rules_table(variables))
-
-
-def test_two_rules_for_a_variable_are_an_error():
-    kernel = keras.layers.Dense(2, name="layer_norm_projection")
-    kernel.build((None, 2))
-    with pytest.raises(UserError, match="normalizations and weights.*rename it"):
-        LAMB().build([kernel.kernel])
-
-
-def test_a_variable_of_no_known_kind_is_named_in_the_table():
     (line,) = LAMB().rules_table([keras.Variable([1.0], name="temperature")])
     assert "others" in line and "temperature" in line
+    layer = keras.layers.Dense(2, name="layer_norm_projection")
+    layer.build((None, 2))
+    with pytest.raises(UserError, match="normalizations and weights.*rename it"):
+        LAMB().build([layer.kernel])
 
 
 def test_moments_are_float32_under_mixed_precision(tiny_config):

@@ -82,36 +82,32 @@ def overwrite(folder, other):
         shutil.copyfile(path, folder / path.relative_to(other))
 
 
-def remove(folder, other):
+def remove(folder, _):
     shutil.rmtree(folder)
 
 
-def truncate(folder, other):
+def truncate(folder, _):
     for path in files_of(folder):
         os.truncate(path, 0)
 
 
+_NIGHT = pytest.mark.nightly
 _FORMS = ("onnx", "tflite", "saved_model", "model_directory", "huggingface")
 _CHANGES = (replace, overwrite, remove, truncate)
-# A mapped file would end the process with two of these changes.
-_BY_DAY = {
-    *itertools.product(("onnx", "tflite"), (overwrite, truncate)),
-    ("onnx", replace),
-    ("onnx", remove),
-    ("saved_model", overwrite),
-    ("model_directory", truncate),
-}
+# A mapped file would end the process with overwriting and truncating.
+_BY_DAY = [("onnx", change) for change in _CHANGES]
+_BY_DAY += [("tflite", overwrite), ("tflite", truncate)]
+_BY_DAY += [("saved_model", overwrite), ("model_directory", truncate)]
+_AT_NIGHT = [
+    pytest.param(*case, marks=_NIGHT)
+    for case in itertools.product(_FORMS, _CHANGES)
+    if case not in _BY_DAY
+]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-@pytest.mark.parametrize(
-    ("form", "change"),
-    [
-        pytest.param(*case, marks=() if case in _BY_DAY else pytest.mark.nightly)
-        for case in itertools.product(_FORMS, _CHANGES)
-    ],
-)
+@pytest.mark.parametrize(("form", "change"), [*_BY_DAY, *_AT_NIGHT])
 def test_files_that_change_after_loading(form, change, model_as, tmp_path):
     own = model_as(form)
     other = spoilt(own, tmp_path / "other")
@@ -129,6 +125,7 @@ def test_files_that_change_after_loading(form, change, model_as, tmp_path):
     np.testing.assert_allclose(found, before * _ROUNDS, rtol=0, atol=1e-6)
 
 
+_ASKED = ["onnx:float32", "onnx:float16", "tflite:float32", "saved_model:float32"]
 _EXPORT = """
 import sys
 from albert_tf.serving.export import ExportOptions
@@ -142,17 +139,7 @@ for form in forms:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ["onnx:int8"],
-        pytest.param(
-            ["onnx:float32", "onnx:float16", "tflite:float32", "saved_model:float32"],
-            marks=pytest.mark.nightly,
-        ),
-    ],
-    ids=["one", "all"],
-)
+@pytest.mark.parametrize("asked", [["onnx:int8"], pytest.param(_ASKED, marks=_NIGHT)])
 def test_a_model_has_the_same_bytes_in_every_process(asked, models, tmp_path):
     running = [
         subprocess.Popen(

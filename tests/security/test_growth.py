@@ -60,32 +60,21 @@ _CHINESE = "".join(_draw.choices("日本三藏中文字", k=_TIMES * _SHORT))
 _MARKS = "\u0301\u0316\u093c\u0951\u05b0\u0651\u0f73\U0001d165\u302e\uff9e\u20dd"
 
 UNITS = {
-    "full stops": ".",
     "full stops, spaced": ". ",
     "full stops, closed": '.)"',
     "abbreviations": "Mr. A. ",
     "Chinese full stops": "。",
-    "ellipses": "…",
     "spaces": " ",
-    "tabs": "\t",
-    "lines": "\n",
     "lines of Windows": "a\r\n",
     "no-break spaces": "\xa0\u3000",
     "a letter": "a",
     "a letter behind another": lambda length: "b" + "a" * (length - 1),
-    "a word": lambda length: _WORD[:length],
     "a run and a word": lambda length: "b" + "a" * (length // 2) + _WORD[: length // 2],
     "words": "ab cd, ",
-    "digits": "1234567890",
     "numbers": "2000, 1,",
-    "brackets": "(",
     "brackets of both kinds": "([)]",
-    "quotes": '"',
-    "apostrophes": "'",
-    "grave accents": "`",
-    "contractions": "'s'll",
-    "colons": ":a",
-    "marks": "\u0301\u0316",
+    "quotes": "``'\"",
+    "contractions": "'s'll:a",
     "marks of a letter": "a\u0316\u0301",
     "marks of many scripts": _MARKS,
     "ligatures and sigmas": "\ufb03Σ\u0130",
@@ -96,9 +85,7 @@ UNITS = {
     "spaces before added tokens": " " * 99 + "<mask>",
     "spaces within almost a token": lambda length: "<e\u0301" + " " * (length - 3),
     "special pieces": "[MASK] [SEP]",
-    "null characters": "\0",
     "from PDFs": "\0\f\xad\ufb01\ue000\u200b\ufeff",
-    "emoji": "\U0001f468\u200d\U0001f469",
 }
 
 
@@ -174,7 +161,6 @@ def _wordpiece(**arguments):
 
 
 TOKENIZERS = {
-    "sentencepiece": lambda: SentencePieceTokenizer(tie_pieces()),
     "sentencepiece cased": lambda: SentencePieceTokenizer(
         tie_pieces(), False, rules=TextRules(keep_accents=True, joins_quotes=True)
     ),
@@ -182,14 +168,11 @@ TOKENIZERS = {
     "wordpiece cased": lambda: _wordpiece(
         do_lower_case=False, rules=TextRules(as_tokenizers=True)
     ),
-    "byte_bpe": byte_bpe,
     "sentencepiece with tokens": lambda: with_tokens(
         SentencePieceTokenizer(tie_pieces()), "[MASK]"
     ),
     "byte_bpe with tokens": lambda: with_tokens(byte_bpe(), "<mask>"),
 }
-
-
 _BY_DAY = ("sentencepiece cased", "wordpiece", "byte_bpe with tokens")
 
 
@@ -221,13 +204,9 @@ def test_tokenizers_in_a_graph(tokenizer, units):
     check_growth(compiled(InGraphTokenizer(tokenizer).with_offsets), units)
 
 
-_LONG = ("a word", "a letter behind another", "a run and a word")
-
-
-@pytest.mark.parametrize("name", some_at_night(_LONG, "a run and a word"))
-def test_long_words_of_byte_bpe_in_a_graph(name):
-    read = compiled(InGraphTokenizer(byte_bpe()))
-    check_growth(read, {name: UNITS[name]}, _LONG_WORD)
+def test_long_words_of_byte_bpe_in_a_graph():
+    units = {"a run and a word": UNITS["a run and a word"]}
+    check_growth(compiled(InGraphTokenizer(byte_bpe())), units, _LONG_WORD)
 
 
 def test_features_in_a_graph(units):

@@ -76,8 +76,7 @@ def test_names_that_lead_elsewhere_are_refused(act, name, tmp_path_factory):
 
 @given(name=_NAMES)
 def test_hostile_names_are_none(name):
-    assert not storage.is_inside(name)
-    assert not storage.is_name(name)
+    assert not storage.is_inside(name) and not storage.is_name(name)
 
 
 @given(
@@ -122,21 +121,22 @@ def moved(tiny_config, tmp_path):
 @pytest.mark.slow
 def test_the_state_of_a_checkpoint_is_read_relative_to_its_folder(moved, tmp_path):
     state, own = moved / "checkpoint", str(moved / "model.ckpt-5")
-    for name in (
-        "model.ckpt-5",
-        "/gone/model.ckpt-5",
-        f"{tmp_path}/other/model.ckpt-5",
-    ):
+    other = f"{tmp_path}/other/model.ckpt-"
+    for name in ("model.ckpt-5", "/gone/model.ckpt-5", f"{other}5"):
         state.write_text(f'model_checkpoint_path: "{name}"\n')
         assert find_tf1_prefix(str(moved)) == own
-    save_tf1_checkpoint(
-        albert_tf.AlbertModel.from_pretrained(moved),
-        tmp_path / "other" / "model.ckpt-6",
-    )
-    for name in (f"{tmp_path}/other/model.ckpt-6", "../other/model.ckpt-6"):
+    save_tf1_checkpoint(albert_tf.AlbertModel.from_pretrained(moved), f"{other}6")
+    for name in (f"{other}6", "../other/model.ckpt-6"):
         state.write_text(f'model_checkpoint_path: "{name}"\n')
         with pytest.raises(UserError, match="which is in another folder; name the"):
             find_tf1_prefix(str(moved))
+    for content in (b'model_checkpoint_path: "\xff"', b"\0\xff"):
+        state.write_bytes(content)
+        with pytest.raises(UserError, match="checkpoint is damaged"):
+            find_tf1_prefix(str(moved))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "checkpoint").write_text('model_checkpoint_path: "gone"\n')
+    assert find_tf1_prefix(str(tmp_path / "empty")) is None
 
 
 @pytest.mark.parametrize("kind", ["link", "dataset"])
@@ -148,22 +148,18 @@ def test_weights_of_another_file(kind, tiny_config, tmp_path):
     with h5py.File(tmp_path / "secret.h5", "w") as secret:
         secret["a"] = np.zeros(12, np.float32)
     (tmp_path / "secret").write_bytes(bytes(48))
-    path, found = tmp_path / "model.weights.h5", []
-    with h5py.File(path, "r+") as weights:
+    outside = [(str(tmp_path / "secret"), 0, 48)]
+    found = []
+    with h5py.File(tmp_path / "model.weights.h5", "r+") as weights:
         weights.visititems(
-            lambda name, item: (
-                found.append(name)
-                if isinstance(item, h5py.Dataset) and item.shape == (12,)
-                else None
-            )
+            lambda name, item: found.append((getattr(item, "shape", None), name))
         )
-        del weights[found[0]]
+        name = dict(found)[12,]
+        del weights[name]
         if kind == "link":
-            weights[found[0]] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "a")
+            weights[name] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "a")
         else:
-            weights.create_dataset(
-                found[0], (12,), "f4", external=[(str(tmp_path / "secret"), 0, 48)]
-            )
+            weights.create_dataset(name, (12,), "f4", external=outside)
     with pytest.raises(UserError, match="names other files to read weights from"):
         albert_tf.AlbertModel.from_pretrained(tmp_path)
 

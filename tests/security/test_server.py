@@ -16,7 +16,6 @@ from absl import logging as absl_logging
 
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
-from albert_tf.serving.inputs import Inputs
 from tests.serving.served import Lengths
 from tests.serving.served import ask
 from tests.serving.served import running
@@ -24,6 +23,7 @@ from tests.serving.served import running
 PATH = b"/v1/models/m:predict"
 HEAD = b"POST " + PATH + b" HTTP/1.1\r\nHost: m\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+ANY_VERSION = b"GET /v1/models/m/versions/%s HTTP/1.1\r\nHost: m\r\n\r\n"
 ONE = b'{"inputs": ["abc"]}'
 ANSWER = {"outputs": {"length": [3], "first": ["a"]}}
 
@@ -60,21 +60,11 @@ def statuses(answer):
     return [int(a.split(b" ", 1)[0]) for a in answer.split(b"HTTP/1.1 ")[1:]]
 
 
-class Told(logging.Handler):
-    """The errors that servers log."""
-
-    def __init__(self):
-        super().__init__(logging.ERROR)
-        self.records = []
-
-    def emit(self, record):
-        self.records.append(record)
-
-
 @pytest.fixture(autouse=True)
 def told(monkeypatch):
     """Lists the errors that are logged; a test that expects one takes it out."""
-    told = Told()
+    records, told = [], logging.Handler(logging.ERROR)
+    told.emit = records.append
     loggers = [logging.getLogger(name) for name in ("uvicorn", "asyncio")]
     loggers += [absl_logging.get_absl_logger()]
     configure = logging.config.dictConfig
@@ -86,10 +76,10 @@ def told(monkeypatch):
     monkeypatch.setattr(logging.config, "dictConfig", dict_config)
     for logger in loggers[1:]:
         logger.addHandler(told)
-    yield told.records
+    yield records
     for logger in loggers:
         logger.removeHandler(told)
-    assert [record.getMessage() for record in told.records] == []
+    assert [record.getMessage() for record in records] == []
 
 
 @pytest.fixture(scope="module")
@@ -186,24 +176,15 @@ def test_an_answered_request_holds_nothing(server):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (
-            b"[" + b"[]," * 1_000_000 + b"[]]",
-            413,
-            "The request has 1000001 texts for text; the",
-        ),
+        (b"[" + b"[]," * 1_000_000 + b"[]]", 413, "request has 1000001 texts for text"),
         (b"[" * 900 + b"]" * 900, 400, "text[0] must be a str, got list."),
         (b"[" * 100_000 + b"]" * 100_000, 400, "it is nested too deeply"),
         (b'["' + b"\\ud800" * 9 + b'"]', 200, ""),
         (b'{"\\ud800": ["a"]}', 400, "but got \ud800"),
-        (b'{"self": ["a"]}', 400, "but got self"),
         (b'{"' + b"x" * 9_000 + b'": ["a"]}', 400, "but got xxx"),
         (b"1" * 9_000, 400, "The request is no JSON"),
         (b'[{"b64": {"b64": "YQ=="}}]', 400, 'The value of "b64" is not in base 64.'),
-        (
-            b'["' + b'","' * 50 + b'"]',
-            413,
-            "51 texts for text; the server takes 50 at most (--max_",
-        ),
+        (b'["' + b'","' * 50 + b'"]', 413, "51 texts for text; the server takes 50 at"),
         (b'["' + b'","' * 49 + b'"]', 200, ""),
     ],
 )
@@ -242,11 +223,7 @@ def test_hostile_bodies(server, body, status, message):
         (b"GET /\xff HTTP/1.1\r\nHost: m\r\n\r\n", 400, b"Invalid HTTP"),
         (b"GET /%ff%00 HTTP/1.1\r\nHost: m\r\n\r\n", 404, b"Not Found"),
         (b"CONNECT m:1 HTTP/1.1\r\nHost: m\r\n\r\n", 404, b"Not Found"),
-        (
-            b"GET /v1/models/m/versions/%s HTTP/1.1\r\nHost: m\r\n\r\n" % (b"9" * 5000),
-            404,
-            b"m has no version 999",
-        ),
+        (ANY_VERSION % (b"9" * 5000), 404, b"m has no version 999"),
     ],
     ids=range(12),
 )
@@ -269,8 +246,7 @@ def test_pipelined_requests_are_answered_in_order(server):
         connection.sendall(b"".join(map(with_body, bodies)))
         answer = received(connection, 5)
     assert statuses(answer) == [200] * 5
-    places = [answer.index(b'"length":[%d]' % i) for i in range(5)]
-    assert places == sorted(places)
+    assert re.findall(rb'"length":.(\d)', answer) == [*map(b"%d".__mod__, range(5))]
 
 
 def test_expect_continue(server):
@@ -385,25 +361,6 @@ def test_fewer_files_than_connections(monkeypatch):
     assert set_to == [(2000 + 4 * 128 + 256, 100_000), (1024, 1024)]
 
 
-class Options(Lengths):
-    """A model of multiple choice."""
-
-    inputs = ("text",)
-
-    def columns(self, /, *texts, **named):
-        return Inputs({"text": 2}, ("text",)).columns(texts, named)
-
-    def outputs(self, columns, batch_size):
-        return {"length": np.array([len(texts) for texts in columns["text"]])}
-
-
-def test_too_many_texts_in_a_row():
-    with running(Options(), max_rows=3) as server:
-        for count, status in ((3, 200), (4, 413)):
-            body = {"inputs": [["a"] * count]}
-            assert ask(server.port, body=body)[0] == status
-
-
 # Without the time, which would be another in each worker's names of tests.
 PACKED = gzip.compress(ONE, mtime=0)
 PACKED_IN_TWO = b"".join(gzip.compress(part, mtime=0) for part in (ONE[:5], ONE[5:]))
@@ -414,28 +371,13 @@ BOMB = gzip.compress(b" " * (1 << 22) + ONE, mtime=0)
     ("raw", "coding", "status", "message"),
     [
         (PACKED, "gzip", 200, ""),
-        (
-            PACKED_IN_TWO,
-            "GZIP",
-            200,
-            "",
-        ),
+        (PACKED_IN_TWO, "GZIP", 200, ""),
         (ONE, "identity", 200, ""),
-        (
-            BOMB,
-            "gzip",
-            413,
-            "more than 4194304 bytes",
-        ),
+        (BOMB, "gzip", 413, "more than 4194304 bytes"),
         (PACKED[:-9], "gzip", 400, "The request is no gzip: "),
         (ONE, "gzip", 400, "The request is no gzip: "),
         (b"x", "br", 415, "Content-Encoding is br: send gzip"),
-        (
-            PACKED,
-            "gzip, gzip",
-            415,
-            "Content-Encoding is",
-        ),
+        (PACKED, "gzip, gzip", 415, "Content-Encoding is"),
     ],
 )
 def test_compressed_bodies(server, raw, coding, status, message):

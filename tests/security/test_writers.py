@@ -1,5 +1,6 @@
 """Several writers of a file: readers see one of them whole, and links lead nowhere."""
 
+import concurrent.futures
 import fcntl
 import os
 import subprocess
@@ -35,15 +36,6 @@ def test_readers_see_whole_files_of_two_writers(tmp_path, project):
     assert os.listdir(tmp_path) == ["a.bin"]
 
 
-def test_each_writer_has_a_file_of_its_own(tmp_path):
-    path = tmp_path / "a"
-    with replacing_file(path) as outer:
-        outer.write(b"outer")
-        write_atomically(path, b"inner")
-        assert path.read_bytes() == b"inner"
-    assert path.read_bytes() == b"outer"
-
-
 def test_planted_links_are_not_followed(tmp_path):
     victim, path = tmp_path / "victim", tmp_path / "a"
     victim.write_text("precious")
@@ -55,21 +47,21 @@ def test_planted_links_are_not_followed(tmp_path):
     assert not path.is_symlink()
 
 
-def test_files_have_the_rights_that_the_user_gives_new_ones(tmp_path):
-    (tmp_path / "usual").write_text("")
-    write_atomically(tmp_path / "a", b"")
-    expected = (tmp_path / "usual").stat().st_mode
-    assert (tmp_path / "a").stat().st_mode == expected
+def test_each_writer_has_a_file_of_its_own_with_the_users_rights(tmp_path):
+    path, usual = tmp_path / "a", tmp_path / "usual"
+    usual.write_text("")
+    with replacing_file(path) as outer:
+        outer.write(b"outer")
+        write_atomically(path, b"inner")
+        assert path.read_bytes() == b"inner"
+    assert path.read_bytes() == b"outer"
+    assert path.stat().st_mode == usual.stat().st_mode
 
 
 def test_what_killed_writers_left_is_removed(tmp_path):
     path = tmp_path / "a[1]"
-    names = [
-        "a[1].01234567.tmp",
-        "a[1].89abcdef.tmp",
-        "a[1].mine.tmp",
-        "b.01234567.tmp",
-    ]
+    left = ["a[1].01234567", "a[1].89abcdef", "a[1].mine", "b.01234567"]
+    names = [f"{name}.tmp" for name in left]
     for name in names:
         (tmp_path / name).write_text("half")
     with open(tmp_path / names[1], "rb") as in_use:
@@ -79,20 +71,17 @@ def test_what_killed_writers_left_is_removed(tmp_path):
 
 
 def test_two_workers_fill_one_cache(tmp_path):
-    both, made = threading.Barrier(2), []
+    both = threading.Barrier(2)
 
-    def make():
-        both.wait()
-        return {"a": np.arange(5)}
+    def fill(_):
+        def make():
+            both.wait()
+            return {"a": np.arange(5)}
 
-    def work():
-        made.append(cached(tmp_path, ["facts"], lambda a: a, make))
+        return cached(tmp_path, ["facts"], lambda a: a, make)
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        made = [*pool.map(fill, range(2))]
     again = cached(tmp_path, ["facts"], lambda a: a, None)
     for array in (*made, again):
         np.testing.assert_array_equal(array, np.arange(5))

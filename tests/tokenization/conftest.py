@@ -5,7 +5,9 @@ import io
 import pytest
 import sentencepiece
 
+from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from tests.vocabularies import byte_bpe
 
 TEXT = [
     "the cat sat on the mat, and the dog barked at the cat in 2000, or 1999.",
@@ -43,3 +45,15 @@ def train_model():
 def small(train_model):
     """A SentencePiece tokenizer that needs no reference material."""
     return SentencePieceTokenizer(train_model())
+
+
+@pytest.fixture(scope="session")
+def small_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("byte_bpe")
+    byte_bpe(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_bpe(small_files):
+    return load_tokenizer(small_files)

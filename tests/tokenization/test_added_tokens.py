@@ -1,17 +1,13 @@
 """Tokens that the user of a Hugging Face tokenizer added to it."""
 
 import json
-import pickle
 
 import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
-from albert_tf.tokenization.loading import tokenizer_of
 from tests.tokenization.in_graph.graphs import check
 from tests.vocabularies import wordpiece as vocabulary
 
@@ -73,26 +69,6 @@ def test_they_are_found_and_in_the_graph_too(directory):
     assert places[directory[1]] == (2, 6)
 
 
-def test_added_tokens_stay_with_a_model(directory, tmp_path):
-    tokenizer = load_tokenizer(directory[0])
-    tokenizer.save(tmp_path / "ours")
-    save_for_others(tokenizer, tmp_path / "for_others", "huggingface")
-    (tmp_path / "for_others" / "config.json").write_text("{}")
-    file = tmp_path / "ours" / tokenizer.file_name
-    for other in (
-        load_tokenizer(tmp_path / "ours"),
-        load_tokenizer(tmp_path / "for_others"),
-        tokenizer_of(tmp_path / "ours", file, tokenizer.do_lower_case),
-        pickle.loads(pickle.dumps(tokenizer)),
-        tokenizer.laid_out(CLS_LAST),
-    ):
-        assert other.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
-        assert other.fingerprint() == tokenizer.fingerprint()
-        assert other.vocab_size == directory[1] + len(NORMALIZED) + len(LITERAL)
-    plain = load_tokenizer(file, tokenizer.do_lower_case)
-    assert plain.fingerprint() != tokenizer.fingerprint()
-
-
 def test_ids_of_added_tokens_become_text_again(directory):
     tokenizer, first = load_tokenizer(directory[0]), directory[1]
     ids = tokenizer("the [E1]cat")["input_ids"][0]
@@ -101,6 +77,10 @@ def test_ids_of_added_tokens_become_text_again(directory):
     assert tokenizer.convert_tokens_to_ids("[E1]") == first
     assert tokenizer.word_starts()[first:].all()
     assert len(tokenizer.word_starts()) == tokenizer.vocab_size
+    assert tokenizer.vocab_size == first + len(NORMALIZED) + len(LITERAL)
+    file = directory[0] / tokenizer.file_name
+    plain = load_tokenizer(file, tokenizer.do_lower_case)
+    assert plain.fingerprint() != tokenizer.fingerprint()
 
 
 _WHOLE_WORD = {"content": "b", "id": 6, "single_word": True}

@@ -127,14 +127,11 @@ def test_bad_input_is_one_sentence(tokenizer, arguments, message):
 
 def test_decode(tokenizer):
     ids = tokenizer(["The cats sat, on.", "中文。the"])["input_ids"]
-    assert tokenizer.decode(ids) == [
-        "[CLS] the cats sat, on. [SEP]",
-        "[CLS] 中文。the [SEP] [PAD] [PAD] [PAD]",
-    ]  # noqa: E501
-    assert tokenizer.decode(ids.tolist(), skip_special_tokens=True) == [
-        "the cats sat, on.",
-        "中文。the",
-    ]
+    whole = ["the cats sat, on.", "中文。the"]
+    padding = "[PAD] [PAD] [PAD]"
+    framed = [f"[CLS] {whole[0]} [SEP]", f"[CLS] {whole[1]} [SEP] {padding}"]
+    assert tokenizer.decode(ids) == framed
+    assert tokenizer.decode(ids.tolist(), skip_special_tokens=True) == whole
     assert tokenizer.decode([UNK, MASK, CAT], skip_special_tokens=True) == "[UNK] cat"
     assert tokenizer.decode(CAT) == "cat"
     assert tokenizer.decode([]) == ""
@@ -154,16 +151,13 @@ def test_tokens(either):
     assert either.convert_ids_to_tokens([]) == []
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
+def test_ids_that_are_none(either):
+    for bad, message in (
         ([3, -1], "The id -1 is not in the vocabulary"),
         ([3, 2**40], f"The id {2**40} is not in the vocabulary"),
         ([1.0], "ids must be an int or a list of int"),
         ([True], "ids must be an int or a list of int"),
-    ],
-)
-def test_ids_that_are_none(either, bad, message):
-    for method in (either.decode, either.convert_ids_to_tokens):
-        with pytest.raises(UserError, match=message):
-            method(bad)
+    ):
+        for method in (either.decode, either.convert_ids_to_tokens):
+            with pytest.raises(UserError, match=message):
+                method(bad)

@@ -1,24 +1,31 @@
-"""`tokenizer.json` as it is written: the package tokenizers gives the same ids."""
+"""tokenizers and transformers give the same ids, by our files and by theirs."""
 
 import itertools
 import json
 import random
+import shutil
 import unicodedata
 
 import pytest
 import tokenizers
 import transformers
+from hypothesis import given
+from hypothesis import strategies as st
 
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.for_tokenizers import whole_file
 from albert_tf.tokenization.huggingface import save_for_others
+from albert_tf.tokenization.normalization import is_chinese
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 from tests.vocabularies import byte_bpe
 from tests.vocabularies import wordpiece as vocabulary
+from tools.fuzz.inputs import CHARACTERS
+from tools.fuzz.inputs import TEXTS
 
 LINES = [
     "The cat sat on the mat in 2000, and on May 7, 1,304 dogs barked...",
@@ -43,7 +50,6 @@ KNOWN = [
 
 
 def hostile_texts(number, seed=0):
-    """Draws texts of words, odd characters and any characters."""
     rng = random.Random(seed)
     words = " ".join(LINES).split()
     draws = (TRICKY, TRICKY, [f"{word} " for word in words], KNOWN)
@@ -68,7 +74,6 @@ def _is_in_order(text):
 
 @pytest.fixture(scope="module")
 def tokenizer_of(tmp_path_factory):
-    """Trains, or makes, a tokenizer of a kind."""
 
     def make(kind, **flags):
         if kind == "wordpiece":
@@ -87,8 +92,25 @@ def tokenizer_of(tmp_path_factory):
     return make
 
 
-def check(ours, number):
-    """Compares ids and places in hostile texts with those of the package."""
+VOCABULARIES = [
+    ("unigram", {}),
+    ("unigram", {"do_lower_case": False, "keep_accents": False}),
+    ("bpe", {}),
+    ("bpe", {"user_defined_symbols": "official"}),
+    ("char", {"normalization": "nmt_nfkc"}),
+    ("wordpiece", {"do_lower_case": True}),
+    ("wordpiece", {"do_lower_case": False}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number", [300, pytest.param(20_000, marks=pytest.mark.nightly)]
+)
+@pytest.mark.parametrize(("kind", "flags"), VOCABULARIES)
+def test_hostile_texts(kind, flags, number, tokenizer_of):
+    """Ids and places are those of the package."""
+    ours = tokenizer_of(kind, **flags)
     theirs = tokenizers.Tokenizer.from_str(whole_file(ours).decode())
     drops_accents = not getattr(ours, "keep_accents", True)
     for text in hostile_texts(number):
@@ -102,29 +124,6 @@ def check(ours, number):
                 assert stop == end, ascii(text)
 
 
-VOCABULARIES = [
-    ("unigram", {}),
-    ("unigram", {"do_lower_case": False, "keep_accents": False}),
-    ("bpe", {}),
-    ("bpe", {"user_defined_symbols": "official"}),
-    ("char", {"normalization": "nmt_nfkc"}),
-    ("wordpiece", {"do_lower_case": True}),
-    ("wordpiece", {"do_lower_case": False}),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "flags"), VOCABULARIES)
-def test_hostile_texts(kind, flags, tokenizer_of):
-    check(tokenizer_of(kind, **flags), 300)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("kind", "flags"), VOCABULARIES)
-def test_many_hostile_texts(kind, flags, tokenizer_of):
-    check(tokenizer_of(kind, **flags), 20_000)
-
-
 def test_byte_level_texts(tmp_path):
     byte_bpe(tmp_path)
     ours = load_tokenizer(tmp_path)
@@ -133,27 +132,101 @@ def test_byte_level_texts(tmp_path):
         assert theirs.encode(text, add_special_tokens=False).ids == ours.encode(text)
 
 
-@pytest.mark.parametrize("model_type", ["albert", "bert", "xlnet"])
-def test_transformers_reads_the_whole_file(
-    model_type, tokenizer_of, train_model, tmp_path
-):
-    if model_type == "albert":
-        ours = tokenizer_of("unigram")
-    elif model_type == "bert":
-        ours = tokenizer_of("wordpiece")
-    else:
-        special = ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"]
-        changes = {"pad_id": -1, "unk_id": 0, "control_symbols": special}
-        ours = SentencePieceTokenizer(train_model(vocab_size=60, **changes))
-    save_for_others(ours, tmp_path, "huggingface")
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    texts = ["the cat ''sat''", *LINES]
-    expected = theirs(texts, texts[::-1])
-    found = ours(texts, texts[::-1], padding=False)
-    assert found["input_ids"] == expected["input_ids"]
-    assert found["segment_ids"] == expected["token_type_ids"]
-    assert (theirs.mask_token_id, theirs.pad_token_id) == (ours.mask_id, ours.pad_id)
-    again = load_tokenizer(tmp_path)
-    assert again.fingerprint() == ours.fingerprint()
-    assert again(texts, padding=False)["input_ids"] == theirs(texts)["input_ids"]
+NAUGHTY = [
+    "The cat sat on the mat",
+    "a ``quick'' fox, isn't it? $3",
+    "caf\u00e9 re\u0301sum\u00e9 \ufb01ne \u216b",
+    "\u4e2d\u56fd the \u3042 \U0001f600 dog\u00a0barked\u2028now",
+    " \t spaces\u3000everywhere \n",
+    "",
+    "\u0130stanbul \u1e9e \ufb03",
+]
+PIECES = "the cat sat on a fox ##s ##t c ##a ##f ##e do ##g , ' ` ? $ 3 \u4e2d \u56fd"
+
+
+def _tokenizer(kind, train_model):
+    if kind == "wordpiece":
+        pieces = [*PIECES.split(), "T", "##h", "a", "", "fox"]
+        return WordPieceTokenizer(vocabulary(pieces).encode(), True)
+    special = {"control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>"]}
+    changes = {"pad_id": -1, "unk_id": 0, **special} if kind == "xlnet" else {}
+    model = train_model(model_type="unigram", vocab_size=70, **changes)
+    return SentencePieceTokenizer(model, kind == "xlnet")
+
+
+def _is_read_alike(character):
+    """Returns whether official WordPiece and theirs agree, by the tables of both.
+
+    Theirs drops characters that are unassigned or private, lowers letters one by one
+    (a sigma has two forms), and has other borders of the newest Chinese block.
+    """
+    is_newest = is_chinese(character) and character >= "\U0002b740"
+    is_other = unicodedata.category(character) in ("Co", "Cn", "Cs")
+    return not (is_newest or is_other or character in "Σ\0")
+
+
+STEMS = st.text(st.sampled_from([*"aeéiσ20日本,\u0301\u093f"]), min_size=1, max_size=3)
+
+
+@given(
+    text=TEXTS.map(lambda text: "".join(filter(_is_read_alike, text))),
+    pieces=st.lists(STEMS | STEMS.map("##{}".format) | CHARACTERS, max_size=12),
+    do_lower_case=st.booleans(),
+    strips=st.sampled_from([None, True, False]),
+)
+def test_any_words_are_those_of_tokenizers(text, pieces, do_lower_case, strips):
+    rules = TextRules(strip_accents=strips)
+    ours = WordPieceTokenizer(vocabulary(pieces).encode(), do_lower_case, rules=rules)
+    ids = {piece: index for index, piece in enumerate(ours.pieces)}
+    model = tokenizers.models.WordPiece(
+        ids, unk_token="[UNK]", max_input_chars_per_word=200
+    )
+    theirs = tokenizers.Tokenizer(model)
+    theirs.normalizer = tokenizers.normalizers.BertNormalizer(
+        strip_accents=strips, lowercase=do_lower_case
+    )
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    assert ours.encode(text) == theirs.encode(text).ids
+
+
+ADDED = [
+    transformers.AddedToken("[E1]", special=True, normalized=False),
+    transformers.AddedToken("[/E1]", special=True, normalized=False),
+    transformers.AddedToken("Covid", normalized=True),
+    transformers.AddedToken("new york", normalized=True),
+    transformers.AddedToken("\u4e2d\u56fd", normalized=False),
+]
+WITH_ADDED = [
+    "the [E1] cat[/E1][E1]sat on COVID",
+    "a covid\u0301 new york\u4e2d\u56fd\u4e2d",
+    *NAUGHTY,
+]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "albert", "xlnet"])
+def test_added_tokens_travel_both_ways(kind, train_model, tmp_path):
+    save_for_others(_tokenizer(kind, train_model), tmp_path / "1", "huggingface")
+    config = json.dumps({"model_type": "xlnet" if kind == "xlnet" else "albert"})
+    (tmp_path / "1" / "config.json").write_text(config)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "1")
+    theirs.add_tokens(ADDED)
+    theirs.save_pretrained(tmp_path / "2")
+    vocabulary_file = {"wordpiece": "vocab.txt"}.get(kind, "spiece.model")
+    shutil.copy(tmp_path / "1" / vocabulary_file, tmp_path / "2")
+    ours = load_tokenizer(tmp_path / "2")
+    expected = theirs(WITH_ADDED)["input_ids"]
+    assert ours(WITH_ADDED, padding=False)["input_ids"] == expected
+    save_for_others(ours, tmp_path / "3", "huggingface")
+    shutil.copy(tmp_path / "1" / "config.json", tmp_path / "3")
+    again = transformers.AutoTokenizer.from_pretrained(tmp_path / "3")
+    assert again(WITH_ADDED)["input_ids"] == expected
+
+
+def test_symbols_of_a_sentencepiece_model_are_no_added_tokens(train_model, tmp_path):
+    model = train_model(model_type="unigram", user_defined_symbols=["(", "-"])
+    (tmp_path / "spiece.model").write_bytes(model)
+    official = load_tokenizer(tmp_path / "spiece.model")
+    transformers.AlbertTokenizer.from_pretrained(tmp_path).save_pretrained(tmp_path)
+    ours = load_tokenizer(tmp_path)
+    assert ours.encode("(the cat-cat") == official.encode("(the cat-cat")
+    assert not ours.added_ids

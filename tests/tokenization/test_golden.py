@@ -21,11 +21,6 @@ def test_pieces_and_ids(golden):
     assert [tokenizer.encode_with_offsets(text)[0] for text in texts] == expected
 
 
-def test_readme_example_of_the_official_code(english):
-    ids = english.encode("I was born in 92000, and this is falsé.")
-    assert ids == [31, 23, 386, 19, 561, 3050, 15, 17, 48, 25, 4997, 9]
-
-
 def test_special_ids(english, chinese):
     names = ("pad_id", "unk_id", "cls_id", "sep_id", "mask_id", "vocab_size")
     assert [getattr(english, n) for n in names] == [0, 1, 2, 3, 4, 30000]

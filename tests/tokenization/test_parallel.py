@@ -9,14 +9,14 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import parallel
-from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 
 _TEXTS = ["the cat", "", "sat in 2000, or 1999", "caf\u00e9 " * 9, "dog"]
 
 
-@pytest.fixture
-def tokenizer(train_model):
-    return SentencePieceTokenizer(train_model())
+@pytest.fixture(autouse=True)
+def _small_shares(monkeypatch):
+    monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1, 2})
 
 
 class Counting:
@@ -32,8 +32,6 @@ def test_workers_do_not_import_the_main_program(tmp_path, monkeypatch):
     main.__file__ = str(tmp_path / "run.py")
     (tmp_path / "run.py").write_text(f"open({str(imported)!r}, 'w')")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 10)
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1})
     processes, _ = parallel.encode_flat_in_parallel(Counting(), _TEXTS)
     assert len(processes) == len(_TEXTS)
     assert os.getpid() not in processes
@@ -43,11 +41,9 @@ def test_workers_do_not_import_the_main_program(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("texts", [_TEXTS, _TEXTS[:1], []])
-def test_equals_one_process(tokenizer, texts, monkeypatch):
-    monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1, 2})
-    found = parallel.encode_flat_in_parallel(tokenizer, texts)
-    for ours, expected in zip(found, tokenizer.encode_flat(texts), strict=True):
+def test_equals_one_process(small, texts):
+    found = parallel.encode_flat_in_parallel(small, texts)
+    for ours, expected in zip(found, small.encode_flat(texts), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 
@@ -57,8 +53,6 @@ class Dying:
 
 
 @pytest.mark.slow
-def test_a_dead_worker_is_an_error(monkeypatch):
-    monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1})
+def test_a_dead_worker_is_an_error():
     with pytest.raises(UserError, match="A worker process was killed"):
         parallel.encode_flat_in_parallel(Dying(), _TEXTS)

@@ -1,7 +1,6 @@
 """Rows of XLNet's layout: made by calls, for training, and inside a graph."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -63,13 +62,9 @@ def test_the_same_rows_everywhere(xlnet_tokenizer):
     xlnet = xlnet_tokenizer
     a_pair = xlnet(_TEXTS, _PAIRS, max_length=8)
     words = xlnet.convert_ids_to_tokens(a_pair["input_ids"][0])
-    assert words == [
-        *("<pad>", "▁good", "▁film", "<sep>", "▁it", "▁is", "<sep>", "<cls>")
-    ]
-    assert a_pair["segment_ids"].tolist() == [
-        [3, 0, 0, 0, 1, 1, 1, 2],
-        [0, 0, 0, 0, 1, 1, 1, 2],
-    ]
+    assert words == ["<pad>", "▁good", "▁film", "<sep>", "▁it", "▁is", "<sep>", "<cls>"]
+    segments = [[3, 0, 0, 0, 1, 1, 1, 2], [0, 0, 0, 0, 1, 1, 1, 2]]
+    assert a_pair["segment_ids"].tolist() == segments
     assert a_pair["input_mask"].tolist() == [[0, *[1] * 7], [1] * 8]
     for pairs in (None, _PAIRS):
         expected = xlnet(_TEXTS, pairs, max_length=8)
@@ -106,12 +101,8 @@ def test_the_rows_of_the_official_code(shared):
 def test_a_layout_that_the_vocabulary_does_not_tell_is_kept(small, tmp_path):
     small.save(tmp_path / "plain")
     assert "row_layout" not in (tmp_path / "plain/tokenizer_config.json").read_text()
-    last = small.laid_out(CLS_LAST)
-    assert last is last.laid_out(CLS_LAST) is not small
-    last.save(tmp_path)
-    for again in (load_tokenizer(tmp_path), pickle.loads(pickle.dumps(last))):
-        assert again.layout == CLS_LAST
-        assert again("the")["input_ids"][0, -1] == small.cls_id
+    small.laid_out(CLS_LAST).save(tmp_path)
+    assert load_tokenizer(tmp_path)("the")["input_ids"][0, -1] == small.cls_id
     path = tmp_path / "tokenizer_config.json"
     path.write_text(path.read_text().replace("cls_last", "cls_end"))
     (tmp_path / "SHA256SUMS").unlink()

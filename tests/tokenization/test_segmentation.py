@@ -36,7 +36,6 @@ GOLDEN = {
 
 
 def texts_with_ties(seed):
-    """Repeated letters and digits, DNA and hashes."""
     rng = random.Random(seed)
     kinds = (
         lambda: rng.choice("0123456789abcdefgrst") * rng.randint(2, 14),
@@ -130,7 +129,6 @@ def test_unused_pieces_of_other_models_are_refused(train_model):
 
 
 def odd_model(seed):
-    """Makes a model of pieces of every type, and texts that it cuts."""
     rng = random.Random(seed)
     model = file.ModelProto()
     model.trainer_spec.byte_fallback = seed % 3 == 0
@@ -187,19 +185,3 @@ def test_fingerprints_record_the_segmentation_where_there_are_ties(train_model):
     ):
         assert other.segmentation is None
         assert other.fingerprint() == other.earlier_fingerprint()
-
-
-@pytest.mark.parametrize("model_type", ["bpe", "char"])
-def test_places_of_other_models_are_those_of_the_library(train_model, model_type):
-    data = train_model(model_type=model_type)
-    cutter = segmentation.cutter(*file.load(data, "other"), "other")
-    theirs = tensorflow_text.SentencepieceTokenizer(data)
-    for text in ("", "a", "eee é日本\U0001f600 eé", "\u3000\u00a0x"):
-        found = (part.numpy().tolist() for part in theirs.tokenize_with_offsets(text))
-        expected = list(zip(*found, strict=True))
-        in_bytes = [
-            (index, len(text[:start].encode()), len(text[:end].encode()))
-            for index, start, end in cutter.places(text)
-        ]
-        assert in_bytes == expected
-        assert cutter.rows([text]) == [[index for index, _, _ in expected]]

@@ -13,21 +13,13 @@ from tests.vocabularies import tie_pieces
 
 
 def test_raw_text_never_gives_special_ids(small, train_model):
-    defined = train_model(
-        control_symbols=[],
-        user_defined_symbols=["[CLS]", "[SEP]", "[MASK]", "<pad>x"],
-    )
+    symbols = ["[CLS]", "[SEP]", "[MASK]", "<pad>x"]
+    defined = train_model(control_symbols=[], user_defined_symbols=symbols)
     text = "[CLS] a [SEP] b [MASK] <pad> <unk>"
-    for tokenizer in (small, SentencePieceTokenizer(defined, do_lower_case=False)):
-        special = {
-            tokenizer.pad_id,
-            tokenizer.cls_id,
-            tokenizer.sep_id,
-            tokenizer.mask_id,
-        }
-        ids = tokenizer.encode(text)
-        assert not special & set(ids)
-        assert ids == tokenizer.encode_with_offsets(text)[0]
+    for own in (small, SentencePieceTokenizer(defined, do_lower_case=False)):
+        ids = own.encode(text)
+        assert not {own.pad_id, own.cls_id, own.sep_id, own.mask_id} & set(ids)
+        assert ids == own.encode_with_offsets(text)[0]
 
 
 def test_garbage_is_refused():

@@ -12,7 +12,6 @@ from albert_tf.tokenization import sentencepiece_file
 from tests.tokenization.in_graph.graphs import check
 from tests.vocabularies import wordpiece as vocabulary
 
-FILE = "tokenizer.json"
 HOSTILE = [
     "The cat's \u039f\u03a3 \u039f\u03a3\u039f\u03a3 \u03a3",
     "caf\u00e9 re\u0301sume\u0301 \ufb01ne \u216b \u0130stanbul \u1e9e \ufb03",
@@ -80,7 +79,6 @@ SYMBOLS = ["(", ")", "-", ".", "–"]
 
 
 def _charsmap(train_model):
-    """The table of the released models."""
     model = sentencepiece_file.ModelProto.FromString(train_model())
     return model.normalizer_spec.precompiled_charsmap
 
@@ -137,58 +135,52 @@ def test_xlnet(train_model, tmp_path):
     assert ours.layout == CLS_LAST
 
 
+def _albert(folder):
+    return _unigram("AlbertTokenizer", folder, SPECIAL, None)
+
+
 def test_a_vocabulary_without_a_table(tmp_path):
-    theirs = _unigram("AlbertTokenizer", tmp_path / "x", SPECIAL, None)
-    _compare(
-        theirs, tmp_path / "x", ["the cat (1974, x)\u00a0 now.", "a e\u0301 \u0915"]
-    )
+    texts = ["the cat (1974, x)\u00a0 now.", "a e\u0301 \u0915"]
+    _compare(_albert(tmp_path / "x"), tmp_path / "x", texts)
 
 
-def _change(folder, change):
-    content = json.loads((folder / FILE).read_text())
+def _set(part, **entries):
+    return lambda content: content[part].update(entries)
+
+
+def _two_lines(content):
+    vocabulary = content["model"]["vocab"]
+    vocabulary["a\nb"] = len(vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("write", "change", "message"),
+    [
+        (_bert, _set("model", type="WordLevel"), 'the model "WordLevel"'),
+        (_bert, _set("model", unk_token="?"), "the model .*put the vocab.txt"),
+        (_bert, _set("normalizer", handle_chinese_chars=False), "put the vocab.txt"),
+        (_bert, _set("pre_tokenizer", type="Whitespace"), "the pre_tokenizer"),
+        (_bert, lambda c: c["model"]["vocab"].update(z=999), "gaps between its ids"),
+        (_bert, _two_lines, "of two lines"),
+        (_bert, lambda c: c.update(normalizer=None), "holds a damaged tokenizer"),
+        (_bert, _set("model", vocab=[]), "holds a damaged tokenizer"),
+        (_bert, _set("normalizer", lowercase=False), "=true was asked for"),
+        (_albert, _set("model", byte_fallback=True), "byte_fallback true"),
+        (_albert, _set("model", unk_id=0), 'the unknown piece "<pad>"'),
+        (_albert, lambda c: c["model"]["vocab"].append(["", -1.0]), "empty or twice"),
+        (_albert, lambda c: c["pre_tokenizer"]["pretokenizers"].pop(0), "the pre_tok"),
+        (
+            _albert,
+            lambda c: c["normalizer"]["normalizers"].reverse(),
+            "the normalizers",
+        ),
+    ],
+)
+def test_what_is_refused(write, change, message, tmp_path):
+    write(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text())
     change(content)
-    (folder / FILE).write_text(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c["model"].update(type="WordLevel"), 'the model "WordLevel"'),
-        (lambda c: c["model"].update(unk_token="?"), "the model .*put the vocab.txt"),
-        (
-            lambda c: c["normalizer"].update(handle_chinese_chars=False),
-            "the normalizers .*put the vocab.txt",
-        ),
-        (lambda c: c["pre_tokenizer"].update(type="Whitespace"), "the pre_tokenizer"),
-        (lambda c: c["model"]["vocab"].update(z=999), "gaps between its ids"),
-        (
-            lambda c: c["model"]["vocab"].update({"a\nb": len(c["model"]["vocab"])}),
-            "of two lines",
-        ),
-        (lambda c: c.update(normalizer=None), "holds a damaged tokenizer"),
-        (lambda c: c["model"].update(vocab=[]), "holds a damaged tokenizer"),
-        (lambda c: c["normalizer"].update(lowercase=False), "=true was asked for"),
-    ],
-)
-def test_what_is_refused(change, message, tmp_path):
-    _bert(tmp_path)
-    _change(tmp_path, change)
-    with pytest.raises(UserError, match=message):
-        load_tokenizer(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c["model"].update(byte_fallback=True), "byte_fallback true"),
-        (lambda c: c["model"].update(unk_id=0), 'the unknown piece "<pad>"'),
-        (lambda c: c["model"]["vocab"].append(["", -1.0]), "pieces, empty or twice"),
-        (lambda c: c["pre_tokenizer"]["pretokenizers"].pop(0), "the pre_tokenizer"),
-        (lambda c: c["normalizer"]["normalizers"].reverse(), "the normalizers"),
-    ],
-)
-def test_what_is_refused_of_unigram(change, message, tmp_path):
-    _unigram("AlbertTokenizer", tmp_path, SPECIAL, None)
-    _change(tmp_path, change)
+    path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=message):
         load_tokenizer(tmp_path)

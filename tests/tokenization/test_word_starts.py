@@ -15,9 +15,7 @@ def test_english_rule():
         for piece in pieces.split():
             assert starts_officially(piece, False) == starts
             assert starts_word(piece, False) == starts
-
-
-def test_officially_all_but_english_starts_a_word():
+    # Officially, all but English starts a word.
     assert all(
         starts_officially(p, False) for p in ["é", "я", "日本", "ß", "…", "<0xD1>"]
     )
@@ -39,15 +37,11 @@ def test_scripts_with_and_without_spaces(is_xlnet):
     assert [p for p in STARTING.split() if not starts_word(p, is_xlnet)] == []
 
 
-def test_a_vowel_sign_never_starts_a_word():
-    assert not starts_word("ั้ง", False)
+def test_signs_and_digits():
+    assert not starts_word("ั้ง", False)  # a vowel sign
     assert not starts_word("\u3099", False)
-
-
-def test_digits_and_signs_start_a_word_as_in_english():
-    pieces = ["2000", "'s", "٣", "₤"]
-    assert all(starts_word(piece, False) for piece in pieces)
-    assert not any(starts_word(piece, True) for piece in pieces)  # XLNet's rule
+    for piece in ("2000", "'s", "٣", "₤"):  # as in English, but by XLNet's rule
+        assert starts_word(piece, False) and not starts_word(piece, True)
 
 
 def test_xlnet_rule_is_the_recorded_one(shared, english):

@@ -37,12 +37,6 @@ def test_pieces(text, pieces):
     assert tokenizer().tokenize(text) == pieces
 
 
-def test_longest_words():
-    wide = tokenizer(VOCABULARY + " ##e")
-    assert len(wide.encode("e" * 200)) == 200
-    assert wide.tokenize("e" * 201) == ["[UNK]"]
-
-
 def test_pieces_that_start_a_word():
     found = tokenizer()
     starts = dict(zip(found.pieces, found.word_starts(), strict=True))

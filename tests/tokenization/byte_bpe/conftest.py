@@ -1,4 +1,4 @@
-"""A byte-level BPE that is trained in a second, and the one that RoBERTa came with."""
+"""The byte-level BPE that RoBERTa came with, and a peer of any."""
 
 import json
 
@@ -6,20 +6,6 @@ import pytest
 import tokenizers
 
 from albert_tf.tokenization import load_tokenizer
-from tests.vocabularies import byte_bpe
-
-
-@pytest.fixture(scope="session")
-def small_files(tmp_path_factory):
-    """A folder of `vocab.json` and `merges.txt`, of 400 pieces."""
-    folder = tmp_path_factory.mktemp("byte_bpe")
-    byte_bpe(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def small_bpe(small_files):
-    return load_tokenizer(small_files)
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +14,6 @@ def roberta(shared):
 
 
 def peer(tokenizer, add_prefix_space=False):
-    """The same tokenizer in the package tokenizers."""
     model = json.loads(tokenizer.file_bytes)["model"]
     merges = [tuple(pair) for pair in model["merges"]]
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE(model["vocab"], merges))

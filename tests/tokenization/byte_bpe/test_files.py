@@ -16,42 +16,16 @@ TEXT = "The cat  <mask> didn't bark, at  all."
 
 @pytest.fixture
 def folder(small_files, tmp_path):
-    """A copy of both files, to damage."""
     for name in ("vocab.json", "merges.txt"):
         shutil.copy(small_files / name, tmp_path)
     return tmp_path
 
 
-def test_saving(folder, small_bpe, tmp_path):
-    assert load_tokenizer(folder / "vocab.json").encode(TEXT) == small_bpe.encode(TEXT)
+def test_saving(small_bpe, tmp_path):
     small_bpe.save(tmp_path / "saved")
     config = json.loads((tmp_path / "saved/tokenizer_config.json").read_text())
     assert (config["kind"], config["file"]) == ("byte_bpe", "tokenizer.json")
-    loaded = load_tokenizer(tmp_path / "saved")
-    assert loaded.encode(TEXT) == small_bpe.encode(TEXT)
-    assert loaded.fingerprint() == small_bpe.fingerprint()
-
-
-def test_a_saved_rule_stays(folder, tmp_path):
-    (folder / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
-    ours = load_tokenizer(folder)
-    ours.save(tmp_path / "saved")
-    loaded = load_tokenizer(tmp_path / "saved")
-    assert loaded.encode("the cat") == ours.encode("the cat") == ours.encode(" the cat")
-    assert loaded.fingerprint() == ours.fingerprint()
-
-
-@pytest.mark.parametrize("prefix", [True, False])
-def test_transformers_reads_what_is_written(prefix, folder, tmp_path):
-    settings = {"add_prefix_space": prefix}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    ours = load_tokenizer(folder)
-    save_for_others(ours, tmp_path / "theirs", "huggingface")
-    (tmp_path / "theirs" / "config.json").write_text('{"model_type": "roberta"}')
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
-    texts, pairs = [TEXT, "<s> 2000\u3000<mask>"], ["a dog", "x"]
-    expected = theirs(texts, pairs)["input_ids"]
-    assert ours(texts, pairs, padding=False)["input_ids"] == expected
+    save_for_others(small_bpe, tmp_path / "theirs", "huggingface")
     names = {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"}
     assert saved_files(tmp_path / "theirs") == names
 
@@ -97,30 +71,23 @@ def test_what_a_tokenizer_json_cannot_have(change, message, small_bpe, tmp_path)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("merges.txt", "#version: 0.2\nt h e\n", "holds a damaged tokenizer"),
-        ("merges.txt", "q zzz\n", r"damaged tokenizer \(KeyError\('.?zzz'"),
+        ("merges.txt", b"#version: 0.2\nt h e\n", "holds a damaged tokenizer"),
+        ("merges.txt", b"q zzz\n", r"damaged tokenizer \(KeyError\('.?zzz'"),
         ("merges.txt", b"\xff", "is not UTF-8"),
-        ("vocab.json", "[]", "holds a damaged tokenizer"),
-        ("vocab.json", '{"a": 1}', "the ids 0 to 0"),
-        ("vocab.json", '{"<s>": 0}', "no pieces for 256 of the 256 bytes"),
+        ("merges.txt", None, r"merges\.txt"),
+        ("vocab.json", b"[]", "holds a damaged tokenizer"),
+        ("vocab.json", b'{"a": 1}', "the ids 0 to 0"),
+        ("vocab.json", b'{"<s>": 0}', "no pieces for 256 of the 256 bytes"),
+        ("vocab.json", "[MASK]", "has no piece '<mask>'; RoBERTa needs <pad>"),
     ],
 )
 def test_damaged_files(name, content, message, folder):
-    data = content if isinstance(content, bytes) else content.encode()
-    (folder / name).write_bytes(data)
+    path = folder / name
+    if content is None:
+        path.unlink()
+    elif isinstance(content, str):
+        path.write_text(path.read_text("utf-8").replace("<mask>", content), "utf-8")
+    else:
+        path.write_bytes(content)
     with pytest.raises(UserError, match=message):
-        load_tokenizer(folder)
-
-
-def test_a_missing_half(folder):
-    (folder / "merges.txt").unlink()
-    with pytest.raises(UserError, match=r"merges\.txt"):
-        load_tokenizer(folder)
-
-
-def test_a_missing_special_piece(folder):
-    pieces = json.loads((folder / "vocab.json").read_text("utf-8"))
-    pieces["[MASK]"] = pieces.pop("<mask>")
-    (folder / "vocab.json").write_text(json.dumps(pieces))
-    with pytest.raises(UserError, match="has no piece '<mask>'; RoBERTa needs <pad>"):
         load_tokenizer(folder)

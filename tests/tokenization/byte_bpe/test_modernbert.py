@@ -4,13 +4,11 @@ import json
 import random
 
 import pytest
-import transformers
 from hypothesis import given
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.huggingface import save_for_others
 from tests.tokenization.in_graph.graphs import check
 from tests.tokenization.in_graph.graphs import traced
 from tests.tokenization.in_graph.graphs import twin
@@ -79,35 +77,13 @@ def test_rows(ours, theirs):
     assert ours.layout == ONE_SEGMENT
     features = ours(["the cat", "a"], ["a dog", "the mat [MASK]"], padding=False)
     pairs = [("the cat", "a dog"), ("a", "the mat [MASK]")]
-    expected = [theirs.encode(*pair).ids for pair in pairs]
-    assert features["input_ids"] == expected
+    assert features["input_ids"] == [theirs.encode(*pair).ids for pair in pairs]
     assert not any(map(any, features["segment_ids"]))
 
 
-def test_saved_and_written(ours, theirs, tmp_path):
-    text = "the cafe\u0301    [MASK] |||IP_ADDRESS||| [unused0]  x"
-    ours.save(tmp_path / "saved")
-    again = load_tokenizer(tmp_path / "saved")
-    assert again.encode(text) == ours.encode(text)
-    assert again.fingerprint() == ours.fingerprint()
-    save_for_others(ours, tmp_path / "theirs", "huggingface")
-    (tmp_path / "theirs/config.json").write_text('{"model_type": "modernbert"}')
-    written = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
-    assert written(text)["input_ids"] == theirs.encode(text).ids
-    assert (written.mask_token, written.pad_token_id) == ("[MASK]", ours.pad_id)
-    assert load_tokenizer(tmp_path / "theirs").encode(text) == ours.encode(text)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.update(normalizer={"type": "NFKC"}), "the normalizer .*NFKC"),
-        (lambda c: c["post_processor"]["pair"].pop(), "the post_processor"),
-    ],
-)
-def test_other_forms_are_refused(change, message, ours, folder, tmp_path):
+def test_another_form_is_refused(ours, folder, tmp_path):
     content = json.loads((folder / "tokenizer.json").read_text())
-    change(content)
+    content["post_processor"]["pair"].pop()
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="the post_processor"):
         load_tokenizer(tmp_path)

@@ -18,15 +18,15 @@ from tests.vocabularies import wordpiece as vocabulary
 @pytest.mark.parametrize("name", ["english", "chinese"])
 def test_every_character(name, request):
     tokenizer = request.getfixturevalue(name)
-    codes = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
-    # Unassigned ones, to this Python, may have decompositions in TensorFlow.
-    characters = [c for c in map(chr, codes) if unicodedata.category(c) != "Cn"]
-    # Private-use characters are alike, and many.
-    characters = [c for c in characters if unicodedata.category(c) != "Co"]
+    # Unassigned ones, to this Python, may have decompositions in TensorFlow; those of
+    # private use are alike, and many; halves of pairs are none.
+    skipped = ("Cn", "Co", "Cs")
+    characters = [
+        c for c in map(chr, range(0x110000)) if unicodedata.category(c) not in skipped
+    ]
     texts = [f"a{c}b{c.upper()} {c}" for c in characters]
     ids = traced(InGraphTokenizer(tokenizer))(tf.constant(texts)).to_list()
-    expected = tokenizer.encode_batch(texts)
-    pairs = zip(characters, ids, expected, strict=True)
+    pairs = zip(characters, ids, tokenizer.encode_batch(texts), strict=True)
     assert [f"U+{ord(c):04X}" for c, a, b in pairs if a != b] == []
 
 
@@ -38,22 +38,22 @@ def test_small_wordpiece():
         check(WordPieceTokenizer(pieces, do_lower_case), texts)
 
 
-def test_invalid_utf8_counts_as_replacement_characters(small):
-    ids = InGraphTokenizer(small)(tf.constant([b"the\xff cat"]))
-    assert ids.to_list() == [small.encode("the\ufffd cat")]
+@pytest.fixture(params=["small", "small_bpe", "words"])
+def tokenizer(request):
+    if request.param != "words":
+        return request.getfixturevalue(request.param)
+    return WordPieceTokenizer(vocabulary(["the", "cat", "##s"]).encode())
 
 
-@pytest.mark.parametrize("kind", ["small", "words"])
-def test_halves_of_surrogate_pairs_count_as_replacement_characters(kind, request):
-    tokenizer = WordPieceTokenizer(vocabulary(["the", "cat", "##s"]).encode())
-    if kind == "small":
-        tokenizer = request.getfixturevalue("small")
-    for damaged in ("the\ud83d cat", "\udfffthe cat\ud800"):
-        text = re.sub("[\ud800-\udfff]", "\ufffd", damaged)
+def test_what_is_no_text_counts_as_replacement_characters(tokenizer):
+    ids = InGraphTokenizer(tokenizer)(tf.constant([b"the\xff cat"]))
+    assert ids.to_list() == [tokenizer.encode("the\ufffd cat")]
+    for halved in ("the\ud83d cat", "\udfffthe cat\ud800", "a\ud83db"):
+        text = re.sub("[\ud800-\udfff]", "\ufffd", halved)
         expected = tokenizer.encode_with_offsets(text)
-        assert tokenizer.encode(damaged) == expected[0]
-        assert tokenizer.tokenize(damaged) == [tokenizer.pieces[i] for i in expected[0]]
-        assert tokenizer.encode_with_offsets(damaged) == expected
+        assert tokenizer.encode(halved) == expected[0]
+        assert tokenizer.tokenize(halved) == [tokenizer.pieces[i] for i in expected[0]]
+        assert tokenizer.encode_with_offsets(halved) == expected
 
 
 @pytest.mark.parametrize("is_cased", [True, False])

@@ -12,7 +12,7 @@ from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 
 pytestmark = pytest.mark.slow
-TEXTS = ["aabb eee", "acgt"]
+TEXTS = ["aabb <mask> eee\0" + "the" * 99, "acgt"]
 
 
 def clear():
@@ -20,8 +20,10 @@ def clear():
     keras.utils.clear_session()
 
 
-@pytest.fixture(params=["sentencepiece", "wordpiece"])
-def tokenizer(request):
+@pytest.fixture(params=["sentencepiece", "wordpiece", "byte_bpe"])
+def tokenizer(request, small_bpe):
+    if request.param == "byte_bpe":
+        return small_bpe
     if request.param == "sentencepiece":
         return SentencePieceTokenizer(tie_pieces())
     return WordPieceTokenizer(wordpiece(["a", "##a", "##b", "e"]).encode())

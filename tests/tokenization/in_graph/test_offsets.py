@@ -52,32 +52,28 @@ PIECES = STEMS | STEMS.map("##{}".format) | CHARACTERS
     params=[*KINDS, *(pytest.param(k, marks=pytest.mark.nightly) for k in MORE_KINDS)],
 )
 def both(request, train_model):
-    """A tokenizer and its twin."""
-    if "word" in request.param:
-        letters = "abcdefghijklmnopqrstuvwxyzσςı0123456789,日本三藏éİ\u0301\u0307ÉS"
-        pieces = [*letters, "##fe", *map("##{}".format, letters)]
-        strips = {"marked words": False, "stripped words": True}.get(request.param)
-        tokenizer = WordPieceTokenizer(
-            vocabulary(pieces).encode(),
-            do_lower_case=request.param != "stripped words",
-            rules=TextRules(strip_accents=strips),
-        )
-    elif request.param == "ties":
+    kind, _, cased = request.param.partition(" ")
+    if request.param == "ties":
         tokenizer = SentencePieceTokenizer(tie_pieces())
-    elif "accents" in request.param:
-        is_cased = request.param.endswith("cased")
+    elif kind == "accents":
         model = train_model(
             sentence_iterator=iter(TRICKY),
-            normalization_rule_name="identity" if is_cased else "nmt_nfkc",
+            normalization_rule_name="identity" if cased else "nmt_nfkc",
             vocab_size=200,
             character_coverage=1.0,
         )
         rules = TextRules(keep_accents=True, joins_quotes=True)
-        tokenizer = SentencePieceTokenizer(model, not is_cased, rules=rules)
-    else:
-        kind, _, cased = request.param.partition(" ")
+        tokenizer = SentencePieceTokenizer(model, not cased, rules=rules)
+    elif kind in ("char", "bpe"):
         model = train_model(model_type=kind, vocab_size=60 if kind == "char" else 80)
         tokenizer = SentencePieceTokenizer(model, do_lower_case=not cased)
+    else:
+        letters = "abcdefghijklmnopqrstuvwxyzσςı0123456789,日本三藏éİ\u0301\u0307ÉS"
+        pieces = vocabulary([*letters, "##fe", *map("##{}".format, letters)])
+        strips = {"marked": False, "stripped": True}.get(kind)
+        tokenizer = WordPieceTokenizer(
+            pieces.encode(), kind != "stripped", rules=TextRules(strip_accents=strips)
+        )
     return tokenizer, traced(twin(tokenizer))
 
 
