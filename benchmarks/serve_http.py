@@ -61,10 +61,11 @@ def _show(clients, turns):
     """Prints the rates of some turns, and their ratios."""
     for name in _SERVERS:
         rate = statistics.median(turn[name][0] for turn in turns)
-        last = 1000 * np.percentile([turn[name][1] for turn in turns], 99)
+        seconds = np.concatenate([turn[name][1] for turn in turns])
+        half, last = 1000 * np.percentile(seconds, [50, 99])
         print(
             f"{name:<11} {clients:3} clients: {rate:7.1f} requests a second, "
-            f"99th percentile {last:7.1f} ms",
+            f"median {half:7.1f} ms, 99th percentile {last:7.1f} ms",
             flush=True,
         )
     ratios = [turn["gathered"][0] / turn["one by one"][0] for turn in turns]

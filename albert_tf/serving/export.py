@@ -73,6 +73,13 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
         SAVED_MODEL,
         (SAVED_MODEL, *TOKEN_FORMATS),
     )
+    input_names: str = option(
+        "Inputs of an onnx file. official: input_ids, input_mask and segment_ids, in "
+        "int32; huggingface: input_ids, attention_mask and token_type_ids, in int64, "
+        "for clients of Hugging Face's exports.",
+        "official",
+        ("official", "huggingface"),
+    )
     eval_file: str | None = option(
         "Labelled .tsv, .csv or .jsonl table on which to compare the export with the "
         "original, where --compute_dtype or --format changes answers.",

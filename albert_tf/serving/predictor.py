@@ -28,6 +28,7 @@ from albert_tf.serving.loading import task_served
 from albert_tf.serving.serving_module import PROMPT
 from albert_tf.serving.serving_module import PROMPTED
 from albert_tf.serving.versions import numbered_versions
+from albert_tf.token_files import TOKEN_FILES
 from albert_tf.token_files import token_file_in
 from albert_tf.tokenization.in_graph.texts import tensorflow_text
 from albert_tf.tokenization.normalization import repaired
@@ -87,11 +88,12 @@ class Predictor:
             self._directory = os.path.abspath(version or path)
             listed = checksums.read(self._directory)
             self._files = listed or checksums.stamps(self._directory)
-            self._served, facts = _open(path, version, tokenizer, task, exit_rule)
+            opened = _open(path, version, tokenizer, task, exit_rule)
             checksums.check_unchanged(self._directory, listed)
             model = model if is_remote(model) else self._directory
         else:
-            self._served, facts = _take(model, tokenizer, task, exit_rule)
+            opened = _take(model, tokenizer, task, exit_rule)
+        self._served, self._count, facts = opened
         signature = self._served()
         self._inputs = _inputs(signature, facts)
         names = frozenset(spec.name for spec in _specs(signature))
@@ -214,6 +216,18 @@ class Predictor:
         check_process()
         return outputs_of(self._signature(columns), columns, batch_size)
 
+    def count_tokens(self, columns: dict[str, Any]) -> int:
+        """Counts the tokens that the model reads of the result of `columns`.
+
+        Returns 0 for a SavedModel, which does not say.
+        """
+        return 0 if self._count is None else int(self._count(columns))
+
+    @property
+    def normalizes(self) -> bool:
+        """Whether vectors have length 1."""
+        return getattr(self._task, "normalize", True)
+
     @property
     def signature(self) -> Any:
         """The concrete function that takes strings."""
@@ -244,7 +258,8 @@ def _open(path, version, tokenizer, task, exit_rule):
 
     Returns:
         A function that maps names of strings, or nothing, to the signature that takes
-        them; and a dict of metadata, as in `signature.json`.
+        them; one that counts the tokens of strings, None if none does; and a dict of
+        metadata, as in `signature.json`.
     """
     if version is not None:
         if tokenizer is not None or task != "auto" or exit_rule is not None:
@@ -261,7 +276,12 @@ def _open(path, version, tokenizer, task, exit_rule):
     module, served, facts = build_module(
         [bundle.open(path)], task, tokenizer=tokenizer, exit_rule=exit_rule
     )
-    return module.text_signature, {**facts, _OPTIONAL: served.task.optional_inputs}
+    return _of_module(module, served, facts)
+
+
+def _of_module(module, served, facts):
+    facts = {**facts, _OPTIONAL: served.task.optional_inputs}
+    return module.text_signature, module.count_tokens, facts
 
 
 def _exported(version):
@@ -270,7 +290,8 @@ def _exported(version):
     description, path = version / _DESCRIPTION, token_file_in(version)
     if path is not None:
         facts = read_json_object(description)
-        return build_module_of_file(path, facts).text_signature, facts
+        module = build_module_of_file(path, facts)
+        return module.text_signature, module.count_tokens, facts
     facts = read_json_object(description) if description.exists() else {}
     checksums.check_folder(version)
     try:
@@ -299,7 +320,7 @@ def _exported(version):
             )
         return loaded.signatures[PROMPTED]
 
-    return signature_for, facts
+    return signature_for, None, facts
 
 
 def _take(model, tokenizer, task, exit_rule):
@@ -314,15 +335,17 @@ def _take(model, tokenizer, task, exit_rule):
             "A model in memory needs its tokenizer: Predictor(model, tokenizer)."
         )
     module, served, facts = build_module_of(model, tokenizer, task, exit_rule)
-    return module.text_signature, {**facts, _OPTIONAL: served.task.optional_inputs}
+    return _of_module(module, served, facts)
 
 
 def exported_version(path):
-    """Finds the version of an export: the path itself or its highest version.
+    """Finds the version of an export: the path, its folder, or its highest version.
 
     Returns:
         A `pathlib.Path`; None if the path is no export.
     """
+    if path.name in TOKEN_FILES and path.is_file():
+        path = path.parent
     if token_file_in(path):
         return path
     if (path / _SAVED_MODEL).exists():

@@ -1,6 +1,7 @@
 """An HTTP server for a `Predictor`, with the REST API of TensorFlow Serving.
 
-https://www.tensorflow.org/tfx/serving/api_rest describes requests and responses.
+https://www.tensorflow.org/tfx/serving/api_rest describes requests and responses; of
+models of vectors, `vector_requests` describes others.
 """
 
 import asyncio
@@ -29,8 +30,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import parse_json
+from albert_tf.serving import vector_requests
 from albert_tf.serving.dynamic_batching import Busy
 from albert_tf.serving.dynamic_batching import DynamicBatcher
+from albert_tf.serving.vector_requests import VectorRequest
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tokenization.parallel import available_cores
 
@@ -118,8 +121,10 @@ class Server:
         model = "/v1/models/{name}"
         routes = [
             Route("/metrics", self._metrics),
+            Route("/health", self._health),
             Route("/healthz", self._health),
             Route("/v1/models", self._models),
+            Route(vector_requests.PATH, self._embed, methods=["POST"]),
         ]
         for path in (model, f"{model}/versions/{{version}}"):
             routes += [
@@ -151,11 +156,16 @@ class Server:
         return self._predictor.outputs(columns, batch_size=self._limits.max_rows)
 
     async def _predict(self, request):
+        return await self._answered(request, self._values)
+
+    async def _embed(self, request):
+        return await self._answered(request, self._vectors)
+
+    async def _answered(self, request, answer):
+        """Answers a request with a coroutine that maps it to the content."""
         start = time.perf_counter()
         try:
-            self._check_path(request)
-            columns, by_row = await self._body(request)
-            content = await _unless_gone(request, self._predicted(columns, by_row))
+            content = await answer(request)
         except asyncio.CancelledError as error:  # The request outlasts the shutdown.
             raise HTTPException(503, "The server ends.", _LATER) from error
         finally:
@@ -181,18 +191,47 @@ class Server:
         # uvicorn closes the connection after its own errors; the body may never arrive.
         if status == 500 or "expect" in request.headers:
             headers["connection"] = "close"
-        return Response(_error(message), status, headers, "application/json")
+        content = _error(message)
+        if request.scope["path"] == vector_requests.PATH:
+            shown = message[:_LONGEST_SENTENCE]
+            content = json.dumps(vector_requests.error(status, shown)).encode()
+        return Response(content, status, headers, "application/json")
 
-    async def _predicted(self, columns, by_row):
+    async def _values(self, request):
+        self._check_path(request)
+        columns, by_row = await self._body(request, self._columns)
+        outputs = await _unless_gone(request, self._found(columns))
+        return await self._aside(_size(outputs), _rendered, outputs, by_row)
+
+    async def _vectors(self, request):
+        if vector_requests.VECTORS not in self._predictor.signature.structured_outputs:
+            message = (
+                f"{self._name} has no vectors: ask /v1/models/{self._name}:predict."
+            )
+            raise HTTPException(404, message)
+        columns, asked = await self._body(request, self._columns_of_vectors)
+        outputs = await _unless_gone(request, self._found(columns))
+        return await self._aside(
+            _size(outputs), self._rendered_vectors, outputs, columns, asked
+        )
+
+    def _rendered_vectors(self, outputs, columns, asked):
+        return asked.answer(
+            outputs[vector_requests.VECTORS],
+            self._predictor.normalizes,
+            self._name,
+            self._predictor.count_tokens(columns),
+        )
+
+    async def _found(self, columns):
         outputs = await self._batcher(columns)
         for layer in outputs[EXIT_LAYER] if self._layers else ():
             self._layers.observe(layer)
         self._rows.inc(len(next(iter(columns.values()))))
-        size = sum(values.size for values in outputs.values())
-        return await self._aside(size, _rendered, outputs, by_row)
+        return outputs
 
-    async def _body(self, request):
-        """Reads a request: lists by input name, and whether it has the row format."""
+    async def _body(self, request, read):
+        """Reads a request's JSON object and returns what `read` makes of it."""
         most, headers = self._limits.max_request_bytes, request.headers
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "gzip"):
@@ -206,7 +245,7 @@ class Server:
             if len(content) > most:
                 raise _too_large(most)
         size = len(content) if coding == "identity" else most
-        return await self._aside(size, self._parsed, content, coding)
+        return await self._aside(size, self._parsed, content, coding, read)
 
     async def _aside(self, size, function, *arguments):
         """Calls a function, in a thread if it may take long."""
@@ -215,7 +254,7 @@ class Server:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, function, *arguments)
 
-    def _parsed(self, content, coding):
+    def _parsed(self, content, coding, read):
         if coding == "gzip":
             content = _unpacked(content, self._limits.max_request_bytes)
         try:
@@ -226,7 +265,22 @@ class Server:
             raise UserError(f"The request is no JSON: {error}.") from error
         if not isinstance(body, dict):
             raise UserError("The request is no JSON object.")
+        return read(body)
+
+    def _columns(self, body):
+        """Returns lists by input name, and whether a request has the row format."""
         given, by_row = _inputs(body, self._predictor.inputs)
+        return self._checked(given, body), by_row
+
+    def _columns_of_vectors(self, body):
+        """Returns lists by input name, and the `VectorRequest`."""
+        if (model := body.get("model", self._name)) != self._name:
+            raise HTTPException(404, f"There is no model {model}.")
+        asked = VectorRequest.read(body)
+        return self._checked({self._predictor.inputs[0]: asked.texts}, body), asked
+
+    def _checked(self, given, body):
+        """Returns the columns of given strings, within the limits."""
         limits = self._limits
         for name, column in given.items():
             count = sum(map(_texts, column)) if isinstance(column, list) else 1
@@ -236,7 +290,7 @@ class Server:
         for name, column in columns.items():
             count = max(map(_texts, column), default=0)
             _check_number("A row has", count, name, limits, "max_rows")
-        return columns, by_row
+        return columns
 
     def _check_path(self, request):
         asked = request.path_params
@@ -522,6 +576,11 @@ def _decoded(values):
         return base64.b64decode(values["b64"].encode(), validate=True)
     except (ValueError, AttributeError) as error:
         raise UserError('The value of "b64" is not in base 64.') from error
+
+
+def _size(outputs):
+    """Counts the values of all outputs."""
+    return sum(values.size for values in outputs.values())
 
 
 def _rendered(outputs, by_row):

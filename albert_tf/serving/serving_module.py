@@ -90,6 +90,12 @@ class ServingModule(tf.Module):
         strings = self._served.text_specs(names)
         return _concrete(self._from_strings, **strings)
 
+    def count_tokens(self, columns):
+        """Counts the tokens that the model reads of columns of strings."""
+        strings = {name: tf.constant(values) for name, values in columns.items()}
+        features = self.text_features(**strings)
+        return tf.math.count_nonzero(features["input_mask"])
+
     def signatures(self):
         """Makes concrete functions by signature name."""
         tokens = self._served.feature_specs()

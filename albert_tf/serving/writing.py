@@ -32,6 +32,9 @@ from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import round_onnx
+from albert_tf.token_files.input_names import HUGGINGFACE
+from albert_tf.token_files.input_names import check_features
+from albert_tf.token_files.input_names import rename_inputs
 from albert_tf.tokenization.for_tokenizers import write_whole_file
 
 SAVED_MODEL = "saved_model"
@@ -123,6 +126,10 @@ def _check(options):
             "--compute_dtype=bfloat16, or --format=tflite or onnx, or leave "
             "--eval_file out."
         )
+    if options.input_names == HUGGINGFACE and form != "onnx":
+        raise UserError(
+            f"--input_names={HUGGINGFACE} is for --format=onnx, not --format={form}."
+        )
     for name, usual, alone in (
         ("optimize_for", (None, "throughput"), "compiles with XLA, which lacks these"),
         ("variables_dtype", ("float32",), "is decided by that"),
@@ -187,6 +194,10 @@ def _compared_with_float32(options, bundles, module, served, facts):
 
 def _write_token_file(options, module, served, facts, directory):
     """Writes the model and its tokenizer, and reports the loss by the conversion."""
+    names = list(served.task.features)
+    is_renamed = options.input_names == HUGGINGFACE
+    if is_renamed:
+        check_features(names)
     if options.eval_file is not None:  # read early: the conversion takes longer
         comparison = _comparison(options, served, facts)
     path = WRITERS[options.format](module, served, directory)
@@ -197,10 +208,12 @@ def _write_token_file(options, module, served, facts, directory):
         # Detects a wrong graph before rounding can hide it.
         check_token_file(path, *request)
         round_onnx(path, dtype)
+    if is_renamed:
+        names = rename_inputs(path, served.config.type_vocab_size > 1)
     opened = check_token_file(path, *request, dtype)
     facts |= {
         "file": path.name,
-        "inputs": list(served.task.features),
+        "inputs": names,
         "compute_dtype": dtype,
     }
     facts |= opened

@@ -22,6 +22,7 @@ from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
+from albert_tf.token_files.input_names import OWN_NAMES
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
@@ -133,12 +134,20 @@ def _onnx(content):
             # Concurrent calls take one core each, which wastes less than sharing.
             chosen = session(1 if running else _ALL_CORES)
             running.append(None)
+        given = {
+            name: features[OWN_NAMES.get(name, name)].astype(dtype, copy=False)
+            for name, dtype in inputs.items()
+        }
         try:
-            found = chosen.run(None, features)
+            found = chosen.run(None, given)
         finally:
             running.pop()
         return dict(zip(outputs, found, strict=True))
 
+    inputs = {
+        value.name: _onnx_dtype(value.type)
+        for value in session(_ALL_CORES).get_inputs()
+    }
     outputs = {
         output.name: _spec(len(output.shape), _onnx_dtype(output.type))
         for output in session(_ALL_CORES).get_outputs()

@@ -61,6 +61,12 @@ def refuse(folder, target, message, **options):
     assert not list(target.iterdir())
 
 
+def test_features_without_a_name_of_hugging_face(saved_model, tmp_path):
+    options = {"format": "onnx", "task": "masked_lm", "input_names": "huggingface"}
+    message = "also takes masked_lm_positions; leave it out"
+    refuse(saved_model("pretraining"), tmp_path, message, **options)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -76,6 +82,7 @@ def refuse(folder, target, message, **options):
             },
             "--variables_dtype=float16 is for --format=saved_model",
         ),
+        ({"input_names": "huggingface"}, "for --format=onnx, not --format=saved_model"),
     ],
 )
 def test_options_that_do_not_go_together(saved_model, tmp_path, options, message):

@@ -75,6 +75,33 @@ def test_onnx(export_of, classifier):
     assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "segments"), [("albert", True), ("roberta", False)])
+def test_inputs_of_hugging_face(family, segments, export_of):
+    """A client of their files gives what their tokenizer makes, as int64."""
+    options = {"format": "onnx", "input_names": "huggingface"}
+    version = export_of("pairs", family, **options)
+    theirs = tokenizers.Tokenizer.from_file(str(version / "tokenizer.json"))
+    theirs.enable_padding()
+    pairs = [("it is good", "a bad plot"), ("not", "the film was bad")]
+    rows = theirs.encode_batch(pairs)
+    features = {
+        "input_ids": [row.ids for row in rows],
+        "attention_mask": [row.attention_mask for row in rows],
+        **({"token_type_ids": [row.type_ids for row in rows]} if segments else {}),
+    }
+    session = onnxruntime.InferenceSession(version / "model.onnx")
+    assert [value.name for value in session.get_inputs()] == [*features]
+    features = {name: np.array(rows, "int64") for name, rows in features.items()}
+    (found,) = session.run(["probabilities"], features)
+    texts = [*map(list, zip(*pairs, strict=True))]
+    expected = Predictor(export_of("pairs", family)).arrays(*texts)
+    np.testing.assert_allclose(found, expected["probabilities"], atol=1e-5)
+    assert_same(Predictor(version).arrays(*texts), expected)
+    described = json.loads((version / "signature.json").read_text())
+    assert described["inputs"] == [*features]
+
+
 def other_answers(module, served, directory):
     """Writes the ONNX file of a model whose answers are a little larger."""
 
@@ -128,6 +155,9 @@ def test_calls_at_the_same_time_take_a_core_each(tmp_path, monkeypatch):
 
         def get_outputs(self):
             return [types.SimpleNamespace(name="a", shape=[2], type="tensor(float)")]
+
+        def get_inputs(self):
+            return []
 
         def run(self, names, features):
             both.wait(timeout=30)
