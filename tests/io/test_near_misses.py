@@ -51,6 +51,14 @@ def tokenizer():
     ("name", "meant"),
     [
         ("AutoTokenizer", "use albert_tf.load_tokenizer(path)"),
+        (
+            "AutoModelForTokenClassification",
+            "use albert_tf.AlbertForTokenClassification.from_pretrained(path)",
+        ),
+        (
+            "DebertaV2ForMaskedLM",
+            "use albert_tf.AlbertForMaskedLM.from_pretrained(path)",
+        ),
         ("pipeline", "use albert_tf.Predictor(path)"),
         ("nonsense", "has no attribute 'nonsense'"),
     ],

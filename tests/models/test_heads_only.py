@@ -8,6 +8,7 @@ import tensorflow as tf
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
+from tests.models.block_reference import DISENTANGLED
 from tests.models.block_reference import MODERN
 
 SEED = tf.constant([5, 17], tf.int32)
@@ -24,6 +25,7 @@ _OTHERS = [
 CASES = [
     ({}, {"depth_loop": True, "rematerialize": True}),
     (_MODERN, {}),
+    (DISENTANGLED, {}),
     *(pytest.param(*case, marks=pytest.mark.nightly) for case in _OTHERS),
 ]
 

@@ -8,6 +8,7 @@ from albert_tf.errors import UserError
 from albert_tf.layers.attention_mask import attention_mask_of
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
+from tests.models.block_reference import DISENTANGLED
 from tests.models.block_reference import MODERN
 from tests.models.block_reference import encoder_states
 from tests.models.block_reference import make
@@ -15,6 +16,8 @@ from tests.models.block_reference import weights_of
 
 BLOCKS = [
     {},
+    DISENTANGLED,
+    {"position_embedding_type": "disentangled", "norm": "pre"},
     {"position_embedding_type": "rotary"},
     {"norm": "pre"},
     {"norm": "pre", "use_bias": False},
@@ -33,6 +36,7 @@ ADAPTED = [
     {**MODERN, "depth_adapter_rank": 3, "parameter_sharing": "attention"},
     {**MODERN, "depth_adapter_rank": 1, "parameter_sharing": "ffn"},
     {"depth_adapter_rank": 2, "num_hidden_layers": 4, "num_hidden_groups": 2},
+    {**DISENTANGLED, "depth_adapter_rank": 2},
 ]
 WAYS = [
     {"depth_loop": True},
@@ -102,10 +106,12 @@ def test_rotary_positions_start_again_with_each_text(config, packed):
     [
         (MODERN, WAYS[2]),
         (BLOCKS[-4], WAYS[1]),
+        (ADAPTED[4], WAYS[2]),
         (ADAPTED[3], WAYS[0]),  # whose second group begins later
         *(
             pytest.param(*case, marks=pytest.mark.nightly)
             for case in (
+                (DISENTANGLED, WAYS[1]),
                 (MODERN, WAYS[0]),
                 (MODERN, WAYS[1]),
                 (BLOCKS[-3], WAYS[0]),
@@ -194,7 +200,7 @@ def test_the_generator_has_the_positions_of_the_discriminator(config, features):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("changes", [BLOCKS[0], BLOCKS[5], MODERN, *ADAPTED[:3]])
+@pytest.mark.parametrize("changes", [BLOCKS[0], BLOCKS[7], MODERN, *ADAPTED[:3]])
 def test_gradients_equal_differences(changes, config, packed):
     """Along a random direction of each variable, against the reference in float64."""
     model = make(config(**changes))
