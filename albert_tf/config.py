@@ -81,6 +81,7 @@ class ModelConfig:
     # Where blocks normalise; see `AlbertConfig`.
     norm = "post"
     is_gated = False
+    is_disentangled = False
     norms_first_input = True
     depth_adapter_rank = 0
     layer_norm_eps = LAYER_NORM_EPS

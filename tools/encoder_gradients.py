@@ -101,6 +101,7 @@ def _record(prefix, settings, head):
             weight += 0.1 * torch.randn(weight.shape)
             weight.copy_(weight.half())
     model.double()
+    model.config.architectures = [model_class.__name__]
     batch = _batch(head, model.config.pad_token_id or 0)
     loss = model(**{name: torch.tensor(value) for name, value in batch.items()}).loss
     loss.backward()
