@@ -36,7 +36,7 @@ ACTIVATIONS = (
     *("gelu", "relu", "linear", "tanh", "gelu_erf", "silu"),
     *GATED_ACTIVATIONS,
 )
-POSITIONS = ("learned", "rotary")
+POSITIONS = ("learned", "rotary", "disentangled")
 NORMS = ("post", "pre")
 BIASED_PARTS = ("attention", "feed_forward", "norm", "head", "decoder")
 """Parts of a network whose biases `AlbertConfig.unbiased` can leave out."""
@@ -81,6 +81,7 @@ class ModelConfig:
     # Where blocks normalise; see `AlbertConfig`.
     norm = "post"
     is_gated = False
+    is_disentangled = False
     norms_first_input = True
     depth_adapter_rank = 0
     layer_norm_eps = LAYER_NORM_EPS
@@ -337,7 +338,10 @@ class AlbertConfig(ModelConfig):
         always_map_embeddings: map the embeddings even if E = H, as Hugging Face's
             models do.
         position_embedding_type: "learned", a table of positions; "rotary", attention
-            rotates queries and keys (arXiv 2104.09864).
+            rotates queries and keys (arXiv 2104.09864); "disentangled", attention
+            scores distances, too (arXiv 2006.03654).
+        position_buckets: with disentangled positions, vectors on each side, half of
+            them of single distances; None: a vector for each distance.
         norm: layer norm after each sum ("post"), or on each function's input and at the
             end ("pre"), with smaller initial output projections (arXiv 2002.04745).
         use_bias: biases in the projections and norms of the blocks.
@@ -403,7 +407,12 @@ class AlbertConfig(ModelConfig):
         "pooler_act": tuple(a for a in ACTIVATIONS if a not in GATED_ACTIVATIONS),
         "position_embedding_type": POSITIONS,
     }
-    smallest = {"depth_adapter_rank": 0, "padding_idx": 0, "type_vocab_size": 0}
+    smallest = {
+        "depth_adapter_rank": 0,
+        "padding_idx": 0,
+        "position_buckets": 2,
+        "type_vocab_size": 0,
+    }
     dropout_fields = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     costs = costs
 
@@ -424,6 +433,7 @@ class AlbertConfig(ModelConfig):
     parameter_sharing: str = "all"
     always_map_embeddings: bool = False
     position_embedding_type: str = "learned"
+    position_buckets: int | None = None
     norm: str = "post"
     use_bias: bool = True
     unbiased: tuple[str, ...] = ()
@@ -519,7 +529,8 @@ class AlbertConfig(ModelConfig):
         if self.is_roberta:
             return "gelu_erf"
         # ModernBERT's and ELECTRA's heads have one activation.
-        if self.pooler_norm or self.pooler_act == "gelu_erf":
+        is_of_pooler = self.pooler_act == "gelu_erf" and not self.is_disentangled
+        if self.pooler_norm or is_of_pooler:
             return self.pooler_act
         return self.block_act
 
@@ -554,9 +565,20 @@ class AlbertConfig(ModelConfig):
         return self.padding_idx is not None
 
     @property
+    def is_disentangled(self) -> bool:
+        """True if attention scores distances, like DeBERTa's."""
+        return self.position_embedding_type == "disentangled"
+
+    @property
+    def distances(self) -> int:
+        """Number of vectors of distances."""
+        half = self.position_buckets or self.max_position_embeddings
+        return 2 * half * self.is_disentangled
+
+    @property
     def pooler_is_of_head(self) -> bool:
         """True if checkpoints hold the pooler only together with a classifier."""
-        return self.pooler_norm or self.pooler_act != "tanh"
+        return self.pooler_norm or self.pooler_act != "tanh" or self.is_disentangled
 
     @property
     def row_layout(self) -> RowLayout:

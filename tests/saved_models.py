@@ -10,6 +10,7 @@ import types
 import pytest
 
 from tests.vocabularies import byte_bpe
+from tests.vocabularies import deberta_pieces
 from tests.vocabularies import modern_bpe
 from tests.vocabularies import xlm_pieces
 
@@ -97,6 +98,14 @@ _FAMILIES = {
         "padding_idx": 1,
         "is_xlm": True,
     },
+    "deberta-v2": {
+        **_UNSHARED,
+        "type_vocab_size": 0,
+        "layer_norm_eps": 1e-7,
+        "position_embedding_type": "disentangled",
+        "position_buckets": 8,
+        "pooler_act": "gelu_erf",
+    },
 }
 
 
@@ -133,6 +142,8 @@ def family_tokenizer(tmp_path_factory, vocabulary, request):
             modern_bpe(folder)
         elif family == "xlm-roberta":
             xlm_pieces(folder)
+        elif family == "deberta-v2":
+            deberta_pieces(folder)
         else:
             (folder / "vocab.txt").write_text(vocabulary(_WORDS.split()))
         return load_tokenizer(folder)

@@ -133,3 +133,23 @@ def xlm_pieces(folder, texts=(*_BYTE_BPE_TEXT, "ἄνθρωπος हिन्�
             normalization_rule_name="nmt_nfkc",
             minloglevel=2,
         )
+
+
+def deberta_pieces(folder, texts=_BYTE_BPE_TEXT):
+    """Writes a small `spm.model` like DeBERTa-v3's into a folder."""
+    import sentencepiece
+
+    special = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
+    roles = {f"{role}_piece": piece for role, piece in special.items()}
+    roles |= {f"{role}_id": index for index, role in enumerate(special)}
+    lines = [line for text in texts for line in text.splitlines()]
+    with open(folder / "spm.model", "wb") as file:
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(lines * 3),
+            model_writer=file,
+            vocab_size=100,
+            hard_vocab_limit=False,
+            normalization_rule_name="nmt_nfkc",
+            minloglevel=2,
+            **roles,
+        )

@@ -29,6 +29,9 @@ def encoder_parameters(config):
         parameters["attention"] -= _norm(config, hidden)
     if config.pooler_norm:
         parameters["pooler"] += _norm(config, hidden, in_block=False)
+    if config.is_disentangled:
+        vectors = config.distances * hidden
+        parameters["relative positions"] = vectors + _norm(config, hidden)
     if config.norm == "pre":
         parameters["final norm"] = _norm(config, hidden)
     return parameters
@@ -89,7 +92,9 @@ def forward_flops(config, length, predictions):
     share = predictions / length
     needed = min(share + 1 / length, 1)
     projection = 2 * hidden**2
-    scores = 4 * length * hidden
+    # Of tokens with tokens and with the vectors of distances, of which both
+    # projections are computed once for a batch, and do not count.
+    scores = 4 * (length + config.distances) * hidden
     products = 3 if config.is_gated else 2
     feed_forward = products * 2 * hidden * config.intermediate_size
     mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
@@ -154,7 +159,7 @@ def block_values(config, length):
     each adapter, as wide as its rank.
     """
     inner = (2 if config.is_gated else 1) * config.intermediate_size
-    probabilities = config.num_attention_heads * length
+    probabilities = config.num_attention_heads * (length + 2 * config.distances)
     products = sum(map(len, config.adapted_products().values()))
     adapters = products * config.depth_adapter_rank
     return 8 * config.hidden_size + inner + probabilities + adapters

@@ -67,6 +67,11 @@ def encoder_variables(albert):
             variables |= _sublayer_variables(key, kind, sublayer)
     if transformer.adapters is not None:
         variables |= _adapter_variables(transformer.adapters)
+    if transformer.relative_positions is not None:
+        distances = transformer.relative_positions
+        variables["bert/encoder/relative_embeddings"] = distances.embeddings
+        scope = "bert/encoder/relative_LayerNorm"
+        variables |= _variables_of(scope, distances.layer_norm)
     variables |= _variables_of(_FINAL_NORM, transformer.final_norm)
     variables |= _variables_of("bert/pooler/dense", albert.pooler)
     return variables | _variables_of("bert/pooler/LayerNorm", albert.pooler_norm)

@@ -40,6 +40,7 @@ _AUTO_MAP = {
 }
 OF_OTHERS = {
     "is_xlm",
+    "position_buckets",
     "unbiased",
     "norms_first_input",
     "rotary_base",

@@ -12,13 +12,18 @@ from albert_tf.families.base import layer_names
 from albert_tf.families.bert import BertFamily
 from albert_tf.families.bert import bert_config
 from albert_tf.families.bert import encoder_names
+from albert_tf.io.foreign import check_settings
 
 _DEFAULTS = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
 _DEFAULTS |= {"embedding_size": 128, "vocab_size": 30522}
-# Of a head of multiple choice that is not read.
-_HARMLESS = """
-    summary_activation summary_last_dropout summary_type summary_use_proj
-"""
+# The settings of the head of multiple choice, whose summary is the pooler here.
+_SUMMARY = {
+    "summary_activation": ("gelu",),
+    "summary_proj_to_labels": (False,),
+    "summary_type": ("first",),
+    "summary_use_proj": (True,),
+}
+_DROPOUTS = ("summary_first_dropout", "summary_last_dropout")
 _DISCRIMINATOR = "discriminator_predictions"
 _NAMES = [
     *encoder_names("electra"),
@@ -55,11 +60,12 @@ class ElectraFamily(BertFamily):
             "generator_predictions.LayerNorm.": "predictions.LayerNorm.",
             "generator_lm_head.weight": "predictions.decoder.weight",
             "generator_lm_head.bias": "predictions.bias",
+            "sequence_summary.summary.": "electra.pooler.dense.",
             "classifier.dense.": "electra.pooler.dense.",
             "classifier.out_proj.": "classifier.",
         }
     )
-    pooled = ("AlbertForSequenceClassification",)
+    pooled = ("AlbertForSequenceClassification", "AlbertForMultipleChoice")
     unpooled = (
         *("AlbertModel", "AlbertForMaskedLM", _REPLACED),
         *("AlbertForTokenClassification", "AlbertForQuestionAnswering"),
@@ -71,7 +77,10 @@ class ElectraFamily(BertFamily):
 
     def config_from_huggingface(self, entries, path):
         entries = {**_DEFAULTS, **entries}
-        known = {*_HARMLESS.split(), "embedding_size"}
+        known = {*_SUMMARY, *_DROPOUTS, "embedding_size"}
+        if "ElectraForMultipleChoice" in (entries.get("architectures") or ()):
+            settings = {key: entries[key] for key in _SUMMARY if key in entries}
+            check_settings(settings, path, (), _SUMMARY)
         ours = {name: value for name, value in entries.items() if name not in known}
         return bert_config(
             ours, path, **self.fixed, embedding_size=entries["embedding_size"]

@@ -6,6 +6,7 @@ from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
 from albert_tf.families.bert import XLM_ROBERTA
+from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
 from albert_tf.families.electra import ELECTRA
 from albert_tf.families.modernbert import MODERNBERT
@@ -13,7 +14,16 @@ from albert_tf.families.modernbert import MODERNBERT
 
 def readable_families():
     """Lists the families whose checkpoints can be read, starting with the models'."""
-    others = [BERT, ROBERTA, XLM_ROBERTA, MODERNBERT, DISTILBERT, ELECTRA, ALBERT_TF]
+    others = [
+        BERT,
+        ROBERTA,
+        XLM_ROBERTA,
+        MODERNBERT,
+        DISTILBERT,
+        ELECTRA,
+        DEBERTA,
+        ALBERT_TF,
+    ]
     return [*registry.families(), *others]
 
 
@@ -26,6 +36,7 @@ def family_that_writes(model):
         XLM_ROBERTA: config.is_roberta and config.is_xlm,
         ROBERTA: config.is_roberta,
         MODERNBERT: config.pooler_norm,
+        DEBERTA: config.is_disentangled,
         DISTILBERT: not config.type_vocab_size,
         ELECTRA: config.pooler_act == ELECTRA.fixed["pooler_act"],
     }

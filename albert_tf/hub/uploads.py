@@ -19,7 +19,7 @@ from albert_tf.io import checksums
 _REPLACED = (
     *MODEL_FILES,
     *(name for name in TOKENIZER_FILES if name != "*.model"),  # a "*" spans folders
-    *("30k-clean.model", "sentencepiece.bpe.model", "spiece.model"),
+    *("30k-clean.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"),
     *("merges.txt", "vocab.json"),
     *ALBERT_TF.program_files,
     checksums.NAME,

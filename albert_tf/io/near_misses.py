@@ -4,6 +4,7 @@ import difflib
 import functools
 import inspect
 import os
+import re
 
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -15,13 +16,18 @@ _MODELS_OF_RUNS = ("model", "run_0/model")
 _OF_OTHERS = {
     "AutoTokenizer": "albert_tf.load_tokenizer(path)",
     "AutoModel": "albert_tf.AlbertModel.from_pretrained(path)",
-    "AutoModelForSequenceClassification": (
-        "albert_tf.AlbertForSequenceClassification.from_pretrained(path)"
-    ),
     "pipeline": "albert_tf.Predictor(path)",
     "Trainer": "albert_tf.TextClassifier(path)",
-    "id2label": 'labels=["sad", "glad"], in the order of their ids',
+    **dict.fromkeys(
+        ("id2label", "label2id"), 'labels=["sad", "glad"], in the order of their ids'
+    ),
+    "problem_type": 'label_kind="multi_label" or label_kind="regression"',
 }
+# Such as TFAutoModelForMaskedLM and DebertaV2ForMaskedLM.
+_HEAD_OF_OTHERS = re.compile(
+    r"\w+?(?:Model)?(For(?:MaskedLM|MultipleChoice|QuestionAnswering"
+    r"|SequenceClassification|TokenClassification))"
+)
 
 
 def close_name(name, names):
@@ -71,6 +77,8 @@ def _names_in(folder):
 def unknown_attribute(owner, name):
     """Returns the message of the `AttributeError` for a name that `owner` lacks."""
     meant = _OF_OTHERS.get(name)
+    if head := _HEAD_OF_OTHERS.fullmatch(name):
+        meant = f"albert_tf.Albert{head[1]}.from_pretrained(path)"
     return f"{owner} has no attribute {name!r}{f'; use {meant}' if meant else ''}"
 
 

@@ -5,6 +5,8 @@ import typing
 
 from keras import ops
 
+from albert_tf.layers.relative_positions import rows_of_distances
+
 # Large enough to zero a padded key, small enough for float16.
 _MASKED_SCORE = -10000.0
 
@@ -27,6 +29,8 @@ class AttentionMask:
             `[batch or 1, tokens or Q, head size]`; None for learned positions.
         local_key_turns, local_query_turns: the same in local blocks; None if they do
             not differ.
+        rows: the `rows_of_distances`, int32 `[batch or 1, Q, tokens]`, and vectors, of
+            these distances, `[distances, hidden]`; None without disentangled positions.
         pick: the argument of `of_rows`; None if all tokens attend.
     """
 
@@ -38,6 +42,8 @@ class AttentionMask:
     query_turns: typing.Any = None
     local_key_turns: typing.Any = None
     local_query_turns: typing.Any = None
+    rows: typing.Any = None
+    vectors: typing.Any = None
     pick: typing.Any = None
 
     def of_rows(self, pick):
@@ -52,6 +58,7 @@ class AttentionMask:
             local_bias=_picked(self.local_bias, pick),
             query_turns=None if turns is None else pick(turns),
             local_query_turns=None if local is None else pick(local),
+            rows=None if self.rows is None else pick(self.rows),
             pick=pick,
         )
 
@@ -115,6 +122,7 @@ def attention_mask_of(config, input_mask, pair_ids=None):
         query_turns=turns,
         local_key_turns=local_turns,
         local_query_turns=local_turns,
+        rows=rows_of_distances(config, tokens) if config.is_disentangled else None,
     )
 
 

@@ -12,11 +12,13 @@ from albert_tf.layers.attention_mask import rotated
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.relative_positions import scores_of_distances
 
 # Dropout sites in a block.
 _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
+_DISTANCES_SITE = 3
 
 _LARGEST_KERNEL_HEAD = 128  # of cuDNN's attention
 
@@ -131,8 +133,10 @@ class SelfAttention(Sublayer):
         query, key = self._query_and_key(hidden, attending, attention_mask, adapters)
         value = self.value(hidden, adapter=adapters.get("value"))
         value = self._split_heads(value, hidden)
-        attend = functools.partial(self._attend, bias=attention_mask.bias, seed=seed)
-        if recompute is not None:
+        bias = self._bias(query, key, attention_mask, adapters, seed)
+        attend = functools.partial(self._attend, bias=bias, seed=seed)
+        # Recomputed attention passes no gradient to its bias.
+        if recompute is not None and not self.config.is_disentangled:
             config = self.config
             # Dropout draws one mask for all heads; a bias by head needs all heads, too.
             drops = seed is not None and config.attention_probs_dropout_prob > 0
@@ -150,15 +154,37 @@ class SelfAttention(Sublayer):
             float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
         inputs = self._inputs(hidden)
-        query, key = self._query_and_key(inputs, inputs, attention_mask, adapters or {})
-        return _softmax(query, key, attention_mask.bias)
+        adapters = adapters or {}
+        query, key = self._query_and_key(inputs, inputs, attention_mask, adapters)
+        bias = self._bias(query, key, attention_mask, adapters)
+        return _softmax(query, key, bias)
+
+    @property
+    def _scale(self):
+        """The factor of scores, of which disentangled ones are sums of three."""
+        return (self.config.head_size * (1 + 2 * self.config.is_disentangled)) ** -0.5
+
+    def _bias(self, query, key, attention_mask, adapters, seed=None):
+        """Returns what is added to scores, `[batch, heads or 1, 1 or Q, tokens]`."""
+        if attention_mask.rows is None:
+            return attention_mask.bias
+        vectors, config = attention_mask.vectors, self.config
+        vectors = dropout(vectors, config.hidden_dropout_prob, seed, _DISTANCES_SITE)
+        shape = (config.distances, config.num_attention_heads, config.head_size)
+        query_of, key_of = (
+            ops.reshape(layer(vectors, adapter=adapters.get(layer.name)), shape)
+            for layer in (self.query, self.key)
+        )
+        query_of = query_of * self._scale
+        scores = scores_of_distances(query, key, query_of, key_of, attention_mask.rows)
+        return attention_mask.bias + ops.cast(scores, "float32")
 
     def _query_and_key(self, hidden, attending, attention_mask, adapters):
         """Returns query and key, `[B, T, N, D]`, rotated for rotary positions."""
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
         query = self.query(attending, adapter=adapters.get("query"))
-        query = self._split_heads(query * self.config.head_size**-0.5, attending)
+        query = self._split_heads(query * self._scale, attending)
         key = self.key(hidden, adapter=adapters.get("key"))
         key = self._split_heads(key, hidden)
         if attention_mask.key_turns is None:

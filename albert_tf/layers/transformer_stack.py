@@ -1,5 +1,6 @@
 """The stack of transformer blocks, with their shared parameters."""
 
+import dataclasses
 import itertools
 
 import keras
@@ -9,6 +10,7 @@ from albert_tf.layers.base import SITES_PER_BLOCK
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import DepthAdapters
 from albert_tf.layers.base import fold_seed
+from albert_tf.layers.relative_positions import RelativePositions
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
 
@@ -77,6 +79,11 @@ class TransformerStack(ConfiguredLayer):
             self.adapters = DepthAdapters(
                 config, dtype=self.dtype_policy, name="depth_adapters"
             )
+        self.relative_positions = None
+        if config.is_disentangled:
+            self.relative_positions = RelativePositions(
+                config, dtype=self.dtype_policy, name="relative_positions"
+            )
         self.final_norm = None
         if config.norm == "pre":
             self.final_norm = self._block_norm("final_layer_norm")
@@ -89,8 +96,9 @@ class TransformerStack(ConfiguredLayer):
     def build(self, input_shape=None):
         for layer in (*self.attention.values(), *self.feed_forward.values()):
             layer.build()
-        if self.adapters is not None:
-            self.adapters.build()
+        for layer in (self.adapters, self.relative_positions):
+            if layer is not None:
+                layer.build()
         if self.final_norm is not None:
             self.final_norm.build((None, None, self.config.hidden_size))
 
@@ -154,7 +162,7 @@ class TransformerStack(ConfiguredLayer):
     def _probabilities(self, key, hidden, attention_mask, index):
         adapters = self._adapters(index).get("attention")
         return self.attention[key].probabilities(
-            hidden, attention_mask.of_block(index), adapters
+            hidden, self._mask(attention_mask, index), adapters
         )
 
     def _layers_between(self, first, last):
@@ -210,9 +218,19 @@ class TransformerStack(ConfiguredLayer):
                 self.feed_forward[feed_forward_key],
             )
         ]
-        if self.adapters is not None:
-            layers.append(self.adapters)
+        layers += [x for x in (self.adapters, self.relative_positions) if x is not None]
         return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
+
+    def _mask(self, attention_mask, index):
+        """Returns the `AttentionMask` of block `index`, with the vectors of distances.
+
+        A block computes them itself, so that rematerialisation finds their gradient.
+        """
+        attention_mask = attention_mask.of_block(index)
+        if self.relative_positions is None:
+            return attention_mask
+        vectors = self.relative_positions.vectors()
+        return dataclasses.replace(attention_mask, vectors=vectors)
 
     def _adapters(self, index):
         """Returns the adapters of block `index` by sublayer; {} without adapters."""
@@ -226,7 +244,10 @@ class TransformerStack(ConfiguredLayer):
         if self.rematerialize:
             from albert_tf.layers.rematerialization import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        attention_mask, adapters = attention_mask.of_block(index), self._adapters(index)
+        attention_mask, adapters = (
+            self._mask(attention_mask, index),
+            self._adapters(index),
+        )
         hidden = attention(
             hidden,
             attention_mask=attention_mask,

@@ -103,6 +103,7 @@ def layer_factors(config, decay):
     factors = _by_depth(sets, [decay ** (len(sets) - i) for i in range(len(sets))])
     if config.depth_adapter_rank:
         factors["depth_adapters"] = decay
-    for name in ("embeddings", "embedding_mapping"):
+    distances = ("relative_positions",) if config.is_disentangled else ()
+    for name in ("embeddings", "embedding_mapping", *distances):
         factors[name] = decay ** (len(sets) + 1)
     return factors

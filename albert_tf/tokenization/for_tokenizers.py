@@ -10,6 +10,7 @@ import unicodedata
 
 from absl import logging
 
+from albert_tf.tokenization import deberta
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization import xlm_roberta
@@ -32,6 +33,21 @@ _METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "alway
 _METASPACE |= {"split": True}
 
 
+_OWN_FILES = {
+    "XLM-R": (xlm_roberta.FILE, xlm_roberta.without_fairseq_ids),
+    "DeBERTa": (deberta.FILE, deberta.without_mask),
+}
+
+
+def own_file(tokenizer):
+    """Returns the SentencePiece file that the class in other libraries reads as we do.
+
+    It is a pair of name and content; None for tokenizers without such a class.
+    """
+    name, revert = _OWN_FILES.get(tokenizer.model_type, (None, None))
+    return name and (name, revert(tokenizer.file_bytes))
+
+
 def write_whole_file(tokenizer, folder):
     """Writes `tokenizer.json` and says for which texts its ids may differ.
 
@@ -40,13 +56,11 @@ def write_whole_file(tokenizer, folder):
         folder: an open `ChecksummedFolder`.
 
     Returns:
-        Whether there is such a file: SentencePiece models of words and XLM-R's have
-        none.
+        Whether there is such a file: SentencePiece models of words, XLM-R's and
+        DeBERTa's have none.
     """
-    if tokenizer.model_type == "XLM-R":
-        # Its class in other libraries reads this file as we do.
-        own = xlm_roberta.without_fairseq_ids(tokenizer.file_bytes)
-        folder.write(xlm_roberta.FILE, own)
+    if own := own_file(tokenizer):
+        folder.write(*own)
         return False
     is_modern = tokenizer.model_type == "ModernBERT"
     content = tokenizer.one_file() if is_modern else whole_file(tokenizer)

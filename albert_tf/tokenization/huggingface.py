@@ -17,9 +17,9 @@ from albert_tf.row_layout import CLS_LAST
 from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.row_layout import TWO_SEPARATORS
 from albert_tf.tokenization import sentencepiece_file
-from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import tokenizer_json
+from albert_tf.tokenization.for_tokenizers import own_file
 from albert_tf.tokenization.for_tokenizers import write_whole_file
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.tokenizer import TextRules
@@ -44,8 +44,10 @@ _FIXED = {
     **dict.fromkeys(_ON.split(), (True,)),
     "never_split": ([],),
     "sp_model_kwargs": ({}, {"enable_sampling": False}),
+    "split_by_punct": (False,),
     "split_special_tokens": (False,),
     "subword_tokenizer_type": ("wordpiece",),
+    "vocab_type": ("spm",),
     "word_tokenizer_type": ("basic",),
     "wordpieces_prefix": ("##",),
 }
@@ -67,8 +69,8 @@ _KNOWN = """
 """
 # Classes with BERT's rules, RoBERTa's, or the rules in `tokenizer.json`.
 _CLASSES = """
-    Albert Bert ConvBert DistilBert Electra LayoutLM Longformer Lxmert MobileBert
-    Roberta SqueezeBert XLMRoberta XLNet
+    Albert Bert ConvBert DebertaV2 DistilBert Electra LayoutLM Longformer Lxmert
+    MobileBert Roberta SqueezeBert XLMRoberta XLNet
 """
 _GENERAL_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 # Where other programs look for a SentencePiece model.
@@ -78,6 +80,7 @@ _THEIR_CLASSES = {
     ("sentencepiece", "ALBERT"): "AlbertTokenizer",
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
     ("sentencepiece", "XLM-R"): "XLMRobertaTokenizer",
+    ("sentencepiece", "DeBERTa"): "DebertaV2Tokenizer",
 }
 # The class that follows a `tokenizer.json`; others apply rules of their own.
 _FAITHFUL_CLASS = "PreTrainedTokenizerFast"
@@ -514,9 +517,8 @@ def save_for_others(tokenizer, directory, form):
     files = {tokenizer.file_name: tokenizer.file_bytes}
     if tokenizer.kind == "sentencepiece":
         files = {_SENTENCEPIECE_NAMES[form]: tokenizer.file_bytes}
-        if tokenizer.model_type == "XLM-R":
-            own = xlm_roberta.without_fairseq_ids(tokenizer.file_bytes)
-            files = {xlm_roberta.FILE: own}
+        if own := own_file(tokenizer):
+            files = dict([own])
     settings = tokenizer.settings()
     if form == "huggingface":
         settings = _their_settings(tokenizer)

@@ -13,6 +13,7 @@ from albert_tf.io.files import read_json_if_there
 from albert_tf.io.text_files import decoded
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
+from albert_tf.tokenization import deberta
 from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.byte_bpe import MERGES
 from albert_tf.tokenization.byte_bpe import VOCABULARY
@@ -109,7 +110,8 @@ def read_saved_config(directory):
 def saved_files(directory):
     """Returns the set of tokenizer files that `SHA256SUMS` in a directory names."""
     listed = checksums.read(directory)
-    names = CONFIG_NAME, *_KNOWN_NAMES, MERGES, HUGGINGFACE_FILE, xlm_roberta.FILE
+    names = CONFIG_NAME, *_KNOWN_NAMES, MERGES, HUGGINGFACE_FILE
+    names = *names, xlm_roberta.FILE, deberta.FILE
     return listed.keys() & {*names} if CONFIG_NAME in listed else set()
 
 
@@ -201,6 +203,8 @@ def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
             file_bytes = tokenizer_json(json.loads(file_bytes), pairs)
         elif os.path.basename(path) == xlm_roberta.FILE:
             file_bytes = xlm_roberta.with_fairseq_ids(file_bytes, path)
+        elif os.path.basename(path) == deberta.FILE:
+            file_bytes = deberta.with_mask(file_bytes, path)
         elif path.endswith(".txt"):
             file_bytes = decoded(path, file_bytes).encode()
         rules = read_rules(config, where)

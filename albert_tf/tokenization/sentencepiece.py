@@ -1,4 +1,4 @@
-"""SentencePiece with the official preprocessing: English ALBERT, XLNet, and XLM-R."""
+"""SentencePiece with the official preprocessing: ALBERT, XLNet, XLM-R and DeBERTa."""
 
 import dataclasses
 import functools
@@ -8,6 +8,7 @@ import numpy as np
 
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.row_layout import TWO_SEPARATORS
+from albert_tf.tokenization import deberta
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import segmentation
 from albert_tf.tokenization import sentencepiece_file
@@ -22,6 +23,7 @@ from albert_tf.tokenization.word_starts import starts_word
 
 _XLNET_PIECES = by_role("<pad>", "<unk>", "<cls>", "<sep>", "<mask>")
 _XLM_PIECES = by_role("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+_DEBERTA_PIECES = by_role("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
 """A mark at the end of a model file whose vocabulary is for texts with accents. It is a
 field in ModelProto's extension range, which other programs skip."""
@@ -31,18 +33,18 @@ _NONE = np.zeros(0, np.int32)
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """The tokenizer of the released English models, of XLNet and of XLM-R.
+    """The tokenizer of the released English models, of XLNet, XLM-R and DeBERTa.
 
     Unlike plain SentencePiece, it first collapses white space, strips accents (unless
     its file or its rules keep them) and lowers letters, and it splits a piece such as
     "2000," into "2000" and ",". The special pieces in the vocabulary select the row
-    layout: `[CLS]` is ALBERT's, `<cls>` XLNet's, whose rows end with it, and `<s>`
-    XLM-R's, which keeps accents and numbers.
+    layout: `[CLS]` is ALBERT's, `<cls>` XLNet's, whose rows end with it, `<s>` XLM-R's
+    and `[PAD]` DeBERTa's, which keep accents and numbers.
 
     Args:
         file_bytes: a serialized SentencePiece model.
         do_lower_case: whether to lower letters; None follows the released models, which
-            do, except XLNet's and XLM-R's.
+            do, except XLNet's, XLM-R's and DeBERTa's.
         source: the file's name in error messages.
         rules: its `TextRules`.
 
@@ -71,12 +73,17 @@ class SentencePieceTokenizer(Tokenizer):
         if is_xlm:
             self.special_pieces, self.model_type = _XLM_PIECES, "XLM-R"
             self.usual_layout = TWO_SEPARATORS
+        is_deberta = (*pieces[: len(deberta.PIECES)],) == deberta.PIECES
+        if is_deberta:
+            self.special_pieces, self.model_type = _DEBERTA_PIECES, "DeBERTa"
+        is_plain = is_xlm or is_deberta
+        if is_plain:
             rules = dataclasses.replace(rules, as_tokenizers=True, joins_quotes=None)
         is_xlnet = self.model_type == "XLNet"  # whose official code joins quotes
-        lowers = not (is_xlnet or is_xlm)
+        lowers = not (is_xlnet or is_plain)
         do_lower_case = lowers if do_lower_case is None else do_lower_case
         joins, keeps = rules.joins_quotes, rules.keep_accents
-        usually_keeps = is_xlm or file_bytes.endswith(KEEPS_ACCENTS)
+        usually_keeps = is_plain or file_bytes.endswith(KEEPS_ACCENTS)
         self.joins_quotes = is_xlnet if joins is None else joins
         self.keep_accents = usually_keeps if keeps is None else keeps
         # The defaults of `TextRules` are the behaviour of older versions.

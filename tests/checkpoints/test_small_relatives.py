@@ -1,6 +1,7 @@
-"""The differences of DistilBERT, ELECTRA and XLM-R from BERT and RoBERTa."""
+"""The differences of DistilBERT, ELECTRA, XLM-R and DeBERTa from BERT and RoBERTa."""
 
 import json
+import re
 
 import keras
 import numpy as np
@@ -10,6 +11,7 @@ from safetensors import numpy as safetensors
 import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
+from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
 from albert_tf.families.electra import ELECTRA
 from albert_tf.models.base import seeded
@@ -18,6 +20,15 @@ from albert_tf.models.text_embedding import AlbertForTextEmbedding
 IDS = np.array([[2, 9, 17, 5, 3], [2, 11, 3, 8, 3]])
 _OF_DISTILBERT = {"type_vocab_size": 0, "pooler_act": "relu", "embedding_size": 12}
 _OF_ELECTRA = {"pooler_act": "gelu_erf", "embedding_size": 8, "hidden_act": "relu"}
+_RELEASED = {
+    "relative_attention": True,
+    "share_att_key": True,
+    "position_biased_input": False,
+    "norm_rel_ebd": "layer_norm",
+    "pos_att_type": "p2c|c2p",
+}
+_OF_DEBERTA = {"position_embedding_type": "disentangled", "type_vocab_size": 0}
+_OF_DEBERTA |= {"pooler_act": "gelu_erf", "embedding_size": 12, "hidden_act": "relu"}
 
 
 @pytest.fixture
@@ -148,8 +159,47 @@ def test_xlm_roberta_keeps_its_name(make, tmp_path):
         (ELECTRA, {"hidden_act": "mish"}, "sets hidden_act to 'mish', expected"),
         (ELECTRA, {"position_embedding_type": "relative_key"}, "expected 'absolute'"),
         (ELECTRA, {"is_decoder": True}, "sets is_decoder to True, expected False"),
+        (
+            ELECTRA,
+            {"architectures": ["ElectraForMultipleChoice"], "summary_type": "mean"},
+            "sets summary_type to 'mean', expected 'first'",
+        ),
+        (DEBERTA, {}, "sets relative_attention to False, expected True"),
+        (DEBERTA, {**_RELEASED, "conv_kernel_size": 3}, "conv_kernel_size to 3, exp"),
+        (DEBERTA, {**_RELEASED, "pos_att_type": "c2p"}, r"pos_att_type to \['c2p'\]"),
+        (
+            DEBERTA,
+            {**_RELEASED, "max_relative_positions": 7},
+            "expected -1 or 0 or 512",
+        ),
+        (DEBERTA, {**_RELEASED, "position_buckets": 1}, "position_buckets must be"),
     ],
 )
 def test_other_settings_are_refused(family, entries, message):
     with pytest.raises(UserError, match=message):
         family.config_from_huggingface(entries, "config.json")
+
+
+def test_deberta_with_the_new_head_of_the_language_model(make, tmp_path):
+    model = make(albert_tf.AlbertForMaskedLM, _OF_DEBERTA)
+    again = _again(model, tmp_path)
+    assert again.config == model.config
+    path = tmp_path / "model.safetensors"
+    old = safetensors.load_file(path)
+    new = {
+        re.sub(r"cls\.predictions\.(transform\.)?", "lm_predictions.lm_head.", n): t
+        for n, t in old.items()
+    }
+    assert "lm_predictions.lm_head.dense.weight" in new
+    (tmp_path / "SHA256SUMS").unlink()
+    safetensors.save_file(new, path, {"format": "pt"})
+    again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
+    np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
+    hidden = np.asarray(model.albert(IDS)["sequence_output"])
+    scope = "lm_predictions.lm_head"
+    # The activation is that of the blocks, and not the pooler's.
+    hidden = hidden @ new[f"{scope}.dense.weight"].T + new[f"{scope}.dense.bias"]
+    hidden = model.masked_lm_head.layer_norm(np.maximum(hidden, 0))
+    table = new["deberta.embeddings.word_embeddings.weight"]
+    logits = hidden @ table.T + new[f"{scope}.bias"]
+    np.testing.assert_allclose(again(IDS), logits, rtol=0, atol=1e-5)

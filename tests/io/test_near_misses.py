@@ -48,6 +48,8 @@ def tokenizer():
 def test_names_of_the_package_and_of_a_tokenizer(tokenizer):
     with pytest.raises(AttributeError, match=r"use albert_tf.load_tokenizer\(path\)"):
         _ = albert_tf.AutoTokenizer
+    with pytest.raises(AttributeError, match=r"use albert_tf.AlbertForMaskedLM\."):
+        _ = albert_tf.DebertaV2ForMaskedLM
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = albert_tf.nonsense
     assert (tokenizer.mask_token, tokenizer.mask_token_id) == ("[MASK]", 4)

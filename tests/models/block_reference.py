@@ -16,6 +16,7 @@ MODERN = {
     "local_attention_window": 4,
     "global_attention_every": 2,
 }
+DISENTANGLED = {"position_embedding_type": "disentangled", "position_buckets": 4}
 
 
 def make(config, model_class=AlbertModel, **options):
@@ -121,11 +122,40 @@ def _attention(config, weights, scope, hidden, places, sight):
     if config.position_embedding_type == "rotary":
         query, key = _turned(query, places), _turned(key, places)
     scores = np.einsum("bqnd,bknd->bnqk", query, key) / math.sqrt(size)
+    if config.position_embedding_type == "disentangled":
+        distances = _scores_of_distances(config, weights, scope, query, key)
+        scores = scores / math.sqrt(3) + distances / math.sqrt(3 * size)
     scores = np.where(sight[:, None], scores, -1e4)
     powers = np.exp(scores - scores.max(-1, keepdims=True))
     shares = powers / powers.sum(-1, keepdims=True)
     context = np.einsum("bnqk,bknd->bqnd", shares, value).reshape(hidden.shape)
     return _dense(weights, f"{scope}/output/dense", context)
+
+
+def _scores_of_distances(config, weights, scope, query, key):
+    vectors = weights["bert/encoder/relative_embeddings"]
+    vectors = _norm(weights, "bert/encoder/relative_LayerNorm", vectors)
+    query_of, key_of = (
+        _dense(weights, f"{scope}/self/{n}", vectors).reshape(-1, *query.shape[2:])
+        for n in ("query", "key")
+    )
+    tokens, half = query.shape[1], len(vectors) // 2
+    scores = np.zeros((len(query), query.shape[2], tokens, tokens))
+    for i in range(tokens):
+        for j in range(tokens):
+            row = min(half + _bucket(config, i - j), 2 * half - 1)
+            scores[:, :, i, j] = np.einsum("bnd,nd->bn", query[:, i], key_of[row])
+            scores[:, :, i, j] += np.einsum("bnd,nd->bn", key[:, j], query_of[row])
+    return scores
+
+
+def _bucket(config, distance):
+    middle, size = (config.position_buckets or math.inf) // 2, abs(distance)
+    if config.position_buckets is None or size <= middle:
+        return distance
+    share = math.log(size / middle)
+    share /= math.log((config.max_position_embeddings - 1) / middle)
+    return (middle + math.ceil(share * (middle - 1))) * (1 if distance > 0 else -1)
 
 
 def _turned(heads, places):

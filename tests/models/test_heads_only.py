@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
+from tests.models.block_reference import DISENTANGLED
 from tests.models.block_reference import MODERN
 
 SEED = tf.constant([5, 17], tf.int32)
@@ -17,6 +18,7 @@ CASES = [
     ({}, {"depth_loop": True, "rematerialize": True}),
     (_MODERN, {}),
     ({**_MODERN, "num_hidden_layers": 1}, {"rematerialize": True}),
+    (DISENTANGLED, {}),
 ]
 
 

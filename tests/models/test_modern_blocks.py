@@ -8,6 +8,7 @@ from albert_tf.errors import UserError
 from albert_tf.layers.attention_mask import attention_mask_of
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
+from tests.models.block_reference import DISENTANGLED
 from tests.models.block_reference import MODERN
 from tests.models.block_reference import encoder_states
 from tests.models.block_reference import make
@@ -15,6 +16,8 @@ from tests.models.block_reference import weights_of
 
 BLOCKS = [
     {},
+    DISENTANGLED,
+    {"position_embedding_type": "disentangled", "norm": "pre"},
     {"position_embedding_type": "rotary"},
     {"norm": "pre"},
     {"norm": "pre", "use_bias": False},
@@ -33,6 +36,7 @@ ADAPTED = [
     {**MODERN, "depth_adapter_rank": 3, "parameter_sharing": "attention"},
     {**MODERN, "depth_adapter_rank": 1, "parameter_sharing": "ffn"},
     {"depth_adapter_rank": 2, "num_hidden_layers": 4, "num_hidden_groups": 2},
+    {**DISENTANGLED, "depth_adapter_rank": 2},
 ]
 SEED = tf.constant([5, 17], tf.int32)
 
@@ -98,6 +102,8 @@ def test_rotary_positions_start_again_with_each_text(config, packed):
         (MODERN, {"depth_loop": True, "rematerialize": True}),
         (BLOCKS[-4], {"rematerialize": True}),
         (ADAPTED[3], {"depth_loop": True}),  # whose second group begins later
+        (DISENTANGLED, {"rematerialize": True}),
+        (ADAPTED[4], {"depth_loop": True, "rematerialize": True}),
     ],
 )
 def test_the_same_in_a_loop_and_rematerialised(changes, options, config, packed):

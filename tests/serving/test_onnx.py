@@ -31,7 +31,8 @@ _BY_DAY = [
     ("tagging", "modernbert", "int8"),
     ("answerable_questions", "xlnet", "float16"),
 ]
-_FAMILIES = ("albert", "bert", "xlnet", "modernbert")
+_FAMILIES = ("albert", "bert", "xlnet", "modernbert", "distilbert", "electra")
+_FAMILIES += ("xlm-roberta", "deberta-v2")
 _OF_FAMILIES = itertools.product(saved_models.KINDS, _FAMILIES)
 _AT_NIGHT = [
     pytest.param(kind, family, form, marks=pytest.mark.nightly)

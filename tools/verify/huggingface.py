@@ -1,7 +1,7 @@
 """Recordings of Hugging Face models: hidden states, logits, losses and gradients.
 
-A folder is recognised by its checkpoint, a RoBERTa or an XLNet with a task head, whose
-`config.json` names the model.
+A folder is recognised by its checkpoint, an encoder of the `_ENCODERS` or an XLNet with
+a task head, whose `config.json` names the model.
 `inputs.npz` holds `input_ids` and `attention_mask` `[batch, tokens]` and labels under
 Hugging Face's names; `odd/…` are inputs of a call of their own. `expected.npz` may hold
 
@@ -44,6 +44,14 @@ from tools.verify.recordings import require_inputs
 from tools.verify.recordings import stacked_states
 from tools.verify.recordings import without_masked
 
+_ENCODERS = (
+    "roberta",
+    "xlm-roberta",
+    "modernbert",
+    "distilbert",
+    "electra",
+    "deberta-v2",
+)
 _FEATURES = ("input_ids", "attention_mask", "token_type_ids")
 _ODD = "odd/"
 _NO_LABEL = -100
@@ -64,7 +72,7 @@ def knows(directory):
     """Returns whether a folder holds a Hugging Face model that this module verifies."""
     entries = huggingface_entries(directory)
     is_head = any(name in _XLNET_HEADS for name in architectures(entries))
-    return entries.get("model_type") == "roberta" or is_head
+    return entries.get("model_type") in _ENCODERS or is_head
 
 
 def compare(directory, vocabulary=None):
@@ -109,7 +117,13 @@ def _outputs(model, features):
     rows = features
     if model.feature_axes == 3:
         rows = {n: tf.reshape(v, (-1, v.shape[-1])) for n, v in features.items()}
-    return {"hidden": stacked_states(model.encoder()(rows)), **outputs}
+    encoder = model.encoder()
+    encoded = encoder(rows)
+    if getattr(encoder, "embedding_mapping", None) is not None:
+        # Theirs are as wide as the layers.
+        mapped = encoder.first_block_input(encoded["embedding_output"])
+        encoded = {**encoded, "embedding_output": mapped}
+    return {"hidden": stacked_states(encoded), **outputs}
 
 
 def _named(outputs):
