@@ -40,10 +40,10 @@ def write_whole_file(tokenizer, folder):
         folder: an open `ChecksummedFolder`.
 
     Returns:
-        Whether there is such a file: SentencePiece models of words and XLM-R's have
-        none.
+        Whether there is such a file: SentencePiece models of words and released
+        XLM-R's have none.
     """
-    if tokenizer.model_type == "XLM-R":
+    if xlm_roberta.is_released_form(tokenizer):
         # Its class in other libraries reads this file as we do.
         own = xlm_roberta.without_fairseq_ids(tokenizer.file_bytes)
         folder.write(xlm_roberta.FILE, own)

@@ -514,7 +514,7 @@ def save_for_others(tokenizer, directory, form):
     files = {tokenizer.file_name: tokenizer.file_bytes}
     if tokenizer.kind == "sentencepiece":
         files = {_SENTENCEPIECE_NAMES[form]: tokenizer.file_bytes}
-        if tokenizer.model_type == "XLM-R":
+        if xlm_roberta.is_released_form(tokenizer):
             own = xlm_roberta.without_fairseq_ids(tokenizer.file_bytes)
             files = {xlm_roberta.FILE: own}
     settings = tokenizer.settings()

@@ -34,6 +34,14 @@ def with_fairseq_ids(file_bytes, source):
     return _joined(model, _FIRST, others, [_LAST])
 
 
+def is_released_form(tokenizer):
+    """Returns whether a tokenizer is XLM-R's, and no new pieces follow its mask."""
+    if tokenizer.model_type != "XLM-R":
+        return False
+    _, model = sentencepiece_file.load(tokenizer.file_bytes, FILE)
+    return model.pieces[-1].piece == _LAST
+
+
 def without_fairseq_ids(file_bytes):
     """Reverts `with_fairseq_ids`.
 
