@@ -11,11 +11,16 @@ WordPiece vocabularies: bring a `vocab.txt` (one piece per line, with [PAD], [UN
 [CLS], [SEP] and [MASK]) and pass it as --vocab_file. With --model_type=byte_bpe it
 makes RoBERTa's kind: pass `vocab/my_corpus/vocab.json` as --vocab_file, with
 --do_lower_case=false. docs/data.md says more.
+
+  albert-tf vocab --extend=hf://answerdotai/ModernBERT-base \\
+      --input_file='corpus/*.txt' --pieces=1000 --output_dir=extended
+
+This adds pieces to the vocabulary of a model, and writes the model with them
+(docs/encoders.md).
 """
 
 import collections
 import dataclasses
-import io
 import json
 import os
 import random
@@ -29,18 +34,18 @@ from absl import logging
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
+from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
 from albert_tf.tokenization.normalization import count_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.sentencepiece_file import for_every_library
-from albert_tf.tokenization.sentencepiece_file import without_rules
 from albert_tf.tokenization.word_starts import JOINERS
 from data_pipeline.text import quality
 from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
@@ -56,6 +61,11 @@ _DIGIT_AND_COMMA = re.compile(r"(?<=\d)(?=,)")
 _CUT = "\uf8ff"  # for private use; SentencePiece gives it a piece of its own
 _KEEPING_JOINERS = "nmt_nfkc_joiners"
 _REPORT_LINES = 10_000
+# Flags that a vocabulary to extend has decided.
+_OF_THE_MODEL = {
+    *("vocab_size", "model_type", "do_lower_case", "like", "keep_accents"),
+    *("normalization", "user_defined_symbols"),
+}
 _UNLIKE_DEFAULTS = {
     "pad_id": 0,
     "unk_id": 1,
@@ -80,7 +90,16 @@ class TokenizerOptions(CorpusFlags):
     output_prefix: str = option(
         "Path of the vocabulary without its ending: the command writes PREFIX.model "
         "and PREFIX.vocab.",
-        aliases=("model_prefix",),
+        aliases=("model_prefix", "output_dir"),
+    )
+    extend: str | None = option(
+        "Model whose vocabulary gets new pieces from the text, in any form that "
+        "convert reads. The command writes the whole model to --output_dir; all other "
+        "pieces keep their ids, and text without new ones its answers.",
+        None,
+    )
+    pieces: int = option(
+        "Number of new pieces, with --extend.", 1000, minimum=1, maximum=2**24
     )
     vocab_size: int = option(
         "Number of pieces, special symbols included.",
@@ -188,7 +207,7 @@ class TokenizerOptions(CorpusFlags):
 
     def prepared(self, text: str) -> str:
         """Prepares a text as the tokenizer of the vocabulary reads it."""
-        if self.is_byte_level:
+        if self.is_byte_level or self.extend:
             return text
         return sentencepiece_text(text, self.do_lower_case, self.keeps_accents)
 
@@ -208,10 +227,21 @@ def train_tokenizer(options: TokenizerOptions) -> dict[str, Any]:
         UserError: no text, too little text for the vocabulary, or output that
             cannot be written.
     """
+    _check_extension(options)
     symbols = options.symbols()
     lines, counts = _sample(options)
     if not lines:
         raise UserError(f"--input_file={options.input_file} holds no text.")
+    if options.extend:
+        # Imported here: --help does not wait for TensorFlow.
+        from data_pipeline.extend_model import extend_model
+
+        training = {
+            "character_coverage": options.character_coverage,
+            "num_threads": options.num_threads,
+        }
+        target = options.output_prefix
+        return extend_model(options.extend, lines, options.pieces, target, **training)
     if options.is_byte_level:
         folder = options.output_prefix
         tokenizer, files = _train_byte_bpe(lines, options)
@@ -236,6 +266,22 @@ def train_tokenizer(options: TokenizerOptions) -> dict[str, Any]:
     return report
 
 
+def _check_extension(options):
+    """Refuses flags that would have no effect."""
+    for field in dataclasses.fields(options):
+        is_changed = getattr(options, field.name) != field.default
+        if is_changed and options.extend and field.name in _OF_THE_MODEL:
+            raise UserError(
+                f"--{field.name}: with --extend, the vocabulary stays as it is but for "
+                "--pieces new ones; leave the flag out."
+            )
+        if is_changed and not options.extend and field.name == "pieces":
+            raise UserError(
+                f"--pieces={options.pieces} adds pieces to a model's vocabulary: name "
+                "the model with --extend, or pass --vocab_size for a new one."
+            )
+
+
 def _sample(options):
     """Draws a uniform sample of the prepared lines (reservoir sampling: one pass).
 
@@ -257,14 +303,18 @@ def _sample(options):
 
 
 def _segments(options, counts):
-    reader = options.reader(options.files())
-    for document in reader.documents(0, 1):
-        quality.count_text(document.segments, counts)
-        for segment in document.segments:
-            counts["accented"] += count_accented(segment)
-            for joiner in JOINERS:
-                counts[joiner] += segment.count(joiner)
-            yield segment
+    files = options.files()
+    reader = options.reader(files)
+    size = sum(file.size for file in files)
+    with Progress(size, "bytes", "reading text") as progress:
+        for document in reader.documents(0, 1):
+            quality.count_text(document.segments, counts)
+            for segment in document.segments:
+                counts["accented"] += count_accented(segment)
+                for joiner in JOINERS:
+                    counts[joiner] += segment.count(joiner)
+                yield segment
+            progress.update(reader.bytes_read)
     counts.update(reader.counts)
 
 
@@ -297,7 +347,7 @@ def _train(lines, options, symbols):
     try:
         # Lists, not comma-separated strings: in those, `"` would quote a field and
         # swallow the symbols after it.
-        model = _model_of(
+        model = sentencepiece_file.train(
             texts,
             **cuts,
             vocab_size=options.vocab_size,
@@ -318,7 +368,7 @@ def _train(lines, options, symbols):
             f"{options.input_file} ({len(lines)} lines): {reason}"
         ) from error
     if options.like != _OFFICIAL:
-        model = for_every_library(model, table)
+        model = sentencepiece_file.for_every_library(model, table)
     return model + (KEEPS_ACCENTS if options.keeps_accents else b"")
 
 
@@ -327,21 +377,13 @@ def _with_cuts(text):
     return _DIGIT_AND_COMMA.sub(_CUT, text.replace(_CUT, " "))
 
 
-def _model_of(texts, **settings):
-    writer = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=texts, model_writer=writer, minloglevel=1, **settings
-    )
-    return writer.getvalue()
-
-
 def _table_keeping_joiners():
     """Makes a model, bytes, whose only use is its table of characters."""
     rule = "nmt_nfkc"
-    made = _model_of(
-        iter(["a"]), vocab_size=5, model_type="char", normalization_rule_name=rule
+    made = sentencepiece_file.train(
+        ["a"], vocab_size=5, model_type="char", normalization_rule_name=rule
     )
-    return without_rules(made, JOINERS, _KEEPING_JOINERS)
+    return sentencepiece_file.without_rules(made, JOINERS, _KEEPING_JOINERS)
 
 
 def _train_byte_bpe(lines, options):

@@ -39,7 +39,7 @@ and in its source archive.
 COMMANDS = {
     "vocab": (
         "data_pipeline.train_tokenizer:main",
-        "Train a SentencePiece vocabulary.",
+        "Train a vocabulary, or extend that of a model.",
     ),
     "count-tokens": (
         "data_pipeline.count_tokens:main",

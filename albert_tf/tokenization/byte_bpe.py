@@ -289,11 +289,14 @@ class ByteBpeTokenizer(Tokenizer):
     def count_stripped(self, text):
         return 0
 
+    def words(self, text):
+        """Yields the ids of each word of a text, tuples of int."""
+        return map(self._known.__getitem__, words_of(self._prefixed(text)))
+
     def _encode_flat(self, texts):
         rows = []
         for text in texts:
-            cut = map(self._known.__getitem__, words_of(self._prefixed(text)))
-            rows.append([*itertools.chain.from_iterable(cut)])
+            rows.append([*itertools.chain.from_iterable(self.words(text))])
         return flat_ids(rows)
 
     def _encode_with_offsets(self, text):

@@ -42,10 +42,15 @@ _OWN_FILES = {
 def own_file(tokenizer):
     """Returns the SentencePiece file that the class in other libraries reads as we do.
 
-    It is a pair of name and content; None for tokenizers without such a class.
+    It is a pair of name and content; None for tokenizers without such a class, and for
+    those with new pieces, which follow the mask.
     """
-    name, revert = _OWN_FILES.get(tokenizer.model_type, (None, None))
-    return name and (name, revert(tokenizer.file_bytes))
+    if tokenizer.model_type not in _OWN_FILES:
+        return None
+    name, revert = _OWN_FILES[tokenizer.model_type]
+    _, model = sentencepiece_file.load(tokenizer.file_bytes, name)
+    is_released = model.pieces[-1].piece == tokenizer.special_pieces["mask_id"]
+    return (name, revert(tokenizer.file_bytes)) if is_released else None
 
 
 def write_whole_file(tokenizer, folder):

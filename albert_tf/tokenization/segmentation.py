@@ -128,7 +128,7 @@ class Unigram(Library):
         rows = []
         for text in texts:
             normalized = self._processor.Normalize(text)
-            ids = self._cut(normalized)
+            ids = self.cut(normalized)
             if self._unknown in ids:
                 ids = [index for index, _, _ in self._whole(normalized, ids)]
             rows.append(ids)
@@ -138,14 +138,14 @@ class Unigram(Library):
         normalized = self._processor.Normalize(text)
         return [
             (i, normalized[start:end] if i == self._unknown else self._names[i])
-            for i, start, end in self._whole(normalized, self._cut(normalized))
+            for i, start, end in self._whole(normalized, self.cut(normalized))
         ]
 
     def places(self, text):
         normalized, origins = self._processor.Normalize(text, with_offsets=True)
         return [
             (index, origins[start], origins[end])
-            for index, start, end in self._whole(normalized, self._cut(normalized))
+            for index, start, end in self._whole(normalized, self.cut(normalized))
         ]
 
     def _whole(self, normalized, ids):
@@ -169,7 +169,7 @@ class Unigram(Library):
             start = end
         return found
 
-    def _cut(self, normalized):
+    def cut(self, normalized):
         """Returns the ids of a normalized text, one for each unknown character."""
         if not normalized:
             return []

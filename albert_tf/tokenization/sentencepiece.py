@@ -112,8 +112,7 @@ class SentencePieceTokenizer(Tokenizer):
         """
         replaced = {}
         for index, piece in enumerate(self.pieces):
-            is_number = len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
-            if is_number and not self.rules.as_tokenizers:
+            if ends_number(piece) and not self.rules.as_tokenizers:
                 replaced[index] = self._split_comma(piece)
         for index in (self.pad_id, self.cls_id, self.sep_id, self.mask_id):
             replaced[index] = [self.pieces[self.unk_id]]
@@ -229,6 +228,11 @@ class SentencePieceTokenizer(Tokenizer):
     def _starts_word(self, piece, official):
         rule = starts_officially if official else starts_word
         return rule(piece, self.model_type == "XLNet")
+
+
+def ends_number(piece):
+    """Returns whether a piece is one that the official code divides, like "2000,"."""
+    return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
 
 
 @functools.cache

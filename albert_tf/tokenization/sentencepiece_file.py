@@ -1,9 +1,10 @@
-"""Reads SentencePiece models, which may be damaged or malicious.
+"""Trains SentencePiece models, and reads those that may be damaged or malicious.
 
 sentencepiece before 0.2.3, and its copy in tensorflow-text, trust the tables in a model
 and may read past the end of their memory; this module refuses models that cause it.
 """
 
+import io
 import math
 
 import numpy as np
@@ -103,6 +104,15 @@ def load(file_bytes, source):
     if damage:
         raise UserError(f"{source} is damaged: {damage}; get or train it anew.")
     return processor, model
+
+
+def train(texts, **settings):
+    """Trains a model on an iterable of str; returns its bytes."""
+    writer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(texts), model_writer=writer, minloglevel=1, **settings
+    )
+    return writer.getvalue()
 
 
 def _damage(model):

@@ -190,9 +190,14 @@ class Tokenizer(abc.ABC):
             setattr(self, attribute, ids[piece])
 
     def __reduce__(self):
-        arguments = self.file_bytes, self.do_lower_case, "given", self.rules
         added = self.added and self.added.tokens
-        return _unpickled, (type(self), arguments, self.layout, added)
+        arguments = self.do_lower_case, "given", self.rules
+        return _unpickled, (type(self), self.file_bytes, arguments, self.layout, added)
+
+    def with_file(self, file_bytes):
+        """Returns a copy with another model or vocabulary file."""
+        made, (own_class, _, *others) = self.__reduce__()
+        return made(own_class, file_bytes, *others)
 
     def __getattr__(self, name: str) -> Any:
         """Resolves other names of special pieces and ids, such as `mask_token_id`."""
@@ -562,6 +567,6 @@ class Tokenizer(abc.ABC):
         return checksums.of_bytes("".join([digest, *tokens]).encode())
 
 
-def _unpickled(tokenizer_class, arguments, layout, added):
-    tokenizer = tokenizer_class(*arguments).laid_out(layout)
+def _unpickled(tokenizer_class, file_bytes, arguments, layout, added):
+    tokenizer = tokenizer_class(file_bytes, *arguments).laid_out(layout)
     return tokenizer if added is None else tokenizer.with_added(added)

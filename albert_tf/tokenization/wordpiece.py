@@ -86,6 +86,18 @@ class WordPieceTokenizer(Tokenizer):
         parts = [self._parts(word) for word in text.split()]
         return " ".join("".join(part for part, _ in word) for word in parts)
 
+    def words(self, text):
+        """Returns the words of a text, a list of str: no piece is in two of them."""
+        kept = normalization.runs_of(self.is_removed).sub("", text)
+        parts = [part for word in _WORDS.findall(kept) for part in self._parts(word)]
+        return ["".join(characters) for characters, _ in parts]
+
+    def cut(self, piece):
+        """Returns the ids that the vocabulary has for the characters of a piece."""
+        is_inside = piece.startswith("##") and len(piece) > 2
+        part = piece[2:] if is_inside else piece
+        return self._longest_matches(part, is_inside)[0]
+
     def join(self, pieces):
         # White space is lost: a space joins words, except around characters of scripts
         # without spaces and before English punctuation.
@@ -171,8 +183,11 @@ class WordPieceTokenizer(Tokenizer):
             text = normalization.lowered(text, self.rules.as_tokenizers)
         return _strip_accents(text) if self.strip_accents else text
 
-    def _longest_matches(self, part):
-        """Returns greedy longest matches: ids and the end of each in `part`."""
+    def _longest_matches(self, part, is_inside=False):
+        """Returns greedy longest matches: ids and the end of each in `part`.
+
+        `is_inside` says that characters of the same word precede the part.
+        """
         unknown = [self.unk_id], [len(part)]
         if len(part) > self.max_word_length:
             return unknown
@@ -180,7 +195,7 @@ class WordPieceTokenizer(Tokenizer):
         ends = [0]
         while ends[-1] < len(part):
             start = ends[-1]
-            prefix = "##" if start else ""
+            prefix = "##" if start or is_inside else ""
             longest = min(len(part), start + self._longest_piece)
             for end in range(longest, start, -1):
                 index = self._vocabulary.get(prefix + part[start:end])

@@ -1,0 +1,74 @@
+"""A model with new pieces in its vocabulary, learnt from text."""
+
+import dataclasses
+from typing import Any
+
+from absl import logging
+
+from albert_tf import bundle
+from albert_tf.families.vocabulary_growth import with_new_pieces
+from albert_tf.models.base import seeded
+from albert_tf.tokenization.extension import extended
+from albert_tf.tokenization.loading import tokenizer_for_model
+
+_REPORT_LINES = 10_000
+
+
+def extend_model(
+    source: str, lines: list[str], count: int, target: str, **training: Any
+) -> dict[str, Any]:
+    """Writes a model directory whose vocabulary has new pieces.
+
+    Args:
+        source: a model, as `from_pretrained` takes it.
+        lines: the text.
+        count: the number of new pieces.
+        target: the folder to write.
+        **training: see `extended`.
+
+    Returns:
+        A dict: pieces, lines, new_pieces, and words in pieces before and after,
+        pieces_per_word.
+
+    Raises:
+        UserError: there is no model, it has no tokenizer, or its vocabulary cannot
+            grow.
+    """
+    opened = bundle.open(source)
+    old = tokenizer_for_model(opened.tokenizer(), opened.config, opened.path)
+    tokenizer, replaced = extended(old, lines, count, **training)
+    model_class, head = opened.head()
+    tensors = with_new_pieces(opened.tensors, old.vocab_size, replaced)
+    grown = dataclasses.replace(
+        opened,
+        config=_with_vocabulary(opened.config, tokenizer.vocab_size),
+        read=lambda: tensors,
+        saved=(),
+    )
+    with seeded(0):  # of dropout
+        model = grown.model(model_class, **head)
+    model.save_pretrained(target, tokenizer, opened.info or None)
+    report = {
+        "pieces": tokenizer.vocab_size,
+        "lines": len(lines),
+        "new_pieces": len(replaced),
+        "pieces_per_word": [_pieces_per_word(t, lines) for t in (old, tokenizer)],
+    }
+    logging.info(
+        "%s: %d new pieces from %d lines, %d in all; %.3f pieces a word before, %.3f "
+        "now",
+        *(target, len(replaced), len(lines), tokenizer.vocab_size),
+        *report["pieces_per_word"],
+    )
+    return report
+
+
+def _with_vocabulary(config, size):
+    name = next(n for n in ("vocab_size", "n_token") if n in vars(config))
+    return dataclasses.replace(config, **{name: max(size, config.vocab_size)})
+
+
+def _pieces_per_word(tokenizer, lines):
+    checked = lines[:_REPORT_LINES]
+    ids, _ = tokenizer.encode_flat(checked)
+    return len(ids) / max(1, sum(len(line.split()) for line in checked))

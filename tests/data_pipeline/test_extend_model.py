@@ -1,0 +1,173 @@
+"""Models whose vocabulary gets new pieces."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import transformers
+
+import albert_tf
+from albert_tf import bundle
+from albert_tf.errors import UserError
+from albert_tf.families.vocabulary_growth import with_new_pieces
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tokenization.word_starts import MARK
+from data_pipeline.extend_model import extend_model
+from data_pipeline.train_tokenizer import TokenizerOptions
+from data_pipeline.train_tokenizer import main
+from data_pipeline.train_tokenizer import train_tokenizer
+
+_NEW = "quokka quokkas wombats jumped, żółw żółwie 1974 quokka\n" * 40
+_OLD = ["the film was very good.", "a plot, the cat", "is it the one"]
+_TRAINING = {"character_coverage": 1.0, "num_threads": 1}
+_NIGHTLY = ("bert", "distilbert", "electra", "roberta")
+_FAMILIES = [
+    "albert",
+    "modernbert",
+    "xlm-roberta",
+    *(pytest.param(f, marks=pytest.mark.nightly) for f in _NIGHTLY),
+]
+
+
+@pytest.fixture
+def extend(saved_model, tmp_path):
+    """Extends `saved_model(kind, family)`; returns the old and the new `Bundle`."""
+    (tmp_path / "new.txt").write_text(_NEW, "utf-8")
+
+    def run(family, kind="pretraining", name="new", **changes):
+        source = saved_model(kind, family)
+        values = {"extend": str(source), "pieces": 40, **changes}
+        values |= {"input_file": str(tmp_path / "new.txt"), "num_threads": 1}
+        target = tmp_path / name
+        train_tokenizer(TokenizerOptions(output_prefix=str(target), **values))
+        return bundle.open(source), bundle.open(target)
+
+    return run
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_text_without_new_pieces_keeps_its_answers(family, extend):
+    old, new = extend(family)
+    before, after = old.tokenizer(), new.tokenizer()
+    size = before.vocab_size
+    assert after.pieces[:size] == before.pieces
+    assert 10 < after.vocab_size - size <= 40
+    assert new.config.vocab_size == after.vocab_size
+    assert after.layout == before.layout
+    rows = before(_OLD)
+    np.testing.assert_array_equal(after(_OLD)["input_ids"], rows["input_ids"])
+    rows["masked_lm_positions"] = np.array([[1, 2]] * len(_OLD))
+    first, second = old.model(), new.model()
+    expected, found = first(rows), second(rows)
+    logits = found.pop("masked_lm_logits")[..., :size]
+    np.testing.assert_array_equal(logits, expected.pop("masked_lm_logits"))
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_new_vectors_are_means(family, extend):
+    old, new = extend(family)
+    before, after = old.tokenizer(), new.tokenizer()
+    (index,) = after.encode(" quokka" if before.kind == "byte_bpe" else "quokka")
+    assert index >= before.vocab_size
+    assert after.pieces[index].strip(f"{MARK}Ġ") == "quokka"
+    replaced = before.encode(" quokka" if before.kind == "byte_bpe" else "quokka")
+    for name, table in new.tensors.items():
+        was = old.tensors[name]
+        if table.shape != was.shape:
+            np.testing.assert_array_equal(table[: len(was)], was)
+            np.testing.assert_allclose(
+                table[index], was[replaced].mean(axis=0), rtol=0, atol=1e-6
+            )
+    grown = [n for n, t in new.tensors.items() if t.shape != old.tensors[n].shape]
+    assert len(grown) == 2
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_other_libraries_read_the_new_pieces(family, extend, tmp_path):
+    _, new = extend(family)
+    tokenizer = new.tokenizer()
+    model = new.model(albert_tf.AlbertForMaskedLM)
+    model.save_pretrained(tmp_path / "theirs", tokenizer, format="huggingface")
+    texts = [*_OLD, *_NEW.splitlines()[:1], "xquokkasy ŻÓŁW, 2 wombat"]
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    ids = tokenizer(texts, padding=False)["input_ids"]
+    assert theirs(texts)["input_ids"] == ids
+    again = bundle.open(tmp_path / "theirs")
+    assert again.tokenizer()(texts, padding=False)["input_ids"] == ids
+    entries = json.loads((tmp_path / "theirs/config.json").read_text())
+    assert entries["vocab_size"] == tokenizer.vocab_size
+    features = tokenizer(texts)
+    np.testing.assert_array_equal(
+        np.asarray(again.model(albert_tf.AlbertForMaskedLM)(features)),
+        np.asarray(model(features)),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", _FAMILIES[:3])
+def test_an_extended_model_is_served(family, extend, tmp_path):
+    _, new = extend(family, "classification")
+    version = export(ExportOptions(str(new.path), str(tmp_path / "served")))
+    texts = [*_OLD, *_NEW.splitlines()[:1], "the quokka"]
+    found = Predictor(version).arrays(texts)["probabilities"]
+    logits = new.model()(new.tokenizer()(texts))
+    expected = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert new.info["task"]["kind"] == "single_label"
+
+
+def test_rows_without_pieces_are_taken_first():
+    table = np.arange(12, dtype=np.float32).reshape(6, 2)
+    tensors = {"bert/embeddings/word_embeddings": table, "other": table}
+    grown = with_new_pieces(tensors, 3, [[0, 1], [2]])
+    expected = [[0, 1], [2, 3], [4, 5], [1, 2], [4, 5], [10, 11]]
+    assert grown["bert/embeddings/word_embeddings"].tolist() == expected
+    assert grown["other"] is table
+
+
+def test_a_model_with_room_keeps_its_size(saved_model, tmp_path):
+    old = bundle.open(saved_model("encoder", "albert"))
+    roomy = albert_tf.AlbertModel(dataclasses.replace(old.config, vocab_size=500))
+    roomy.save_pretrained(tmp_path / "roomy", old.tokenizer())
+    extend_model(
+        str(tmp_path / "roomy"), ["quokka"] * 9, 9, tmp_path / "new", **_TRAINING
+    )
+    assert bundle.open(tmp_path / "new").config.vocab_size == 500
+
+
+def test_same_text_same_bytes(extend):
+    first, second = (extend("xlm-roberta", name=name)[1].listed for name in "ab")
+    assert first == second != {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--pieces=9"], "--pieces=9 adds pieces to a model's vocabulary"),
+        (["--extend=m", "--vocab_size=9"], "--vocab_size: with --extend, the"),
+        (["--extend=m", "--nokeep_accents"], "--keep_accents: with --extend, the"),
+    ],
+)
+def test_flags_without_effect_are_refused(flags, message, capsys):
+    with pytest.raises(SystemExit):
+        main(["vocab", "--input_file=a", "--output_dir=b", *flags])
+    assert f"error: {message}" in capsys.readouterr().err
+
+
+def test_what_cannot_be_extended(extend, saved_model, tmp_path):
+    with pytest.raises(UserError, match="not a unigram model"):
+        extend("xlnet")
+    (tmp_path / "old.txt").write_text("the film\n")
+    options = TokenizerOptions(
+        input_file=str(tmp_path / "old.txt"),
+        output_prefix=str(tmp_path / "out"),
+        extend=str(saved_model("encoder", "modernbert")),
+    )
+    with pytest.raises(UserError, match=r"The text \(1 lines\) suggests no new piece"):
+        train_tokenizer(options)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,113 @@
+"""New pieces of a tokenizer: which are learnt, and that no other text changes."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization.added_tokens import AddedToken
+from albert_tf.tokenization.byte_bpe import CHARACTERS
+from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
+from albert_tf.tokenization.extension import extended
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import tie_pieces
+from tests.vocabularies import wordpiece
+
+_TRAINING = {"character_coverage": 1.0, "num_threads": 1}
+
+
+def _wordpiece(pieces):
+    return WordPieceTokenizer(wordpiece(pieces.split()).encode())
+
+
+def _pieces(old, texts, count=30):
+    new, _ = extended(old, texts, count, **_TRAINING)
+    return new, new.pieces[old.vocab_size :]
+
+
+def test_no_known_word_becomes_unknown():
+    """`abc` wins over `ab`, behind which `##cd` is a piece and `##d` was none."""
+    old = _wordpiece("ab ##cd ##c a b")
+    new, pieces = _pieces(old, ["abc abc", "abc"] * 9)
+    assert "abc" in pieces
+    assert new.tokenize("abcd") == ["abc", "##d"]
+    assert new.tokenize("abc abx") == ["abc", "[UNK]"]
+
+
+def test_characters_come_before_longer_pieces():
+    old = _wordpiece("a ##a b ##b")
+    new, replaced = extended(old, ["aab aab", "xb ya"] * 9, 3, **_TRAINING)
+    assert new.pieces[old.vocab_size :] == ["x", "y", "aab"]
+    assert replaced == [[old.unk_id], [old.unk_id], old.encode("aab")]
+
+
+def test_only_what_saves_pieces_is_learnt():
+    """`##the` would be a likely piece, if the vocabulary had no `the`."""
+    old = _wordpiece("the ##t ##h ##e ##s e n t h s o")
+    new, pieces = _pieces(old, ["the then these thens"] * 9)
+    used = {piece for text in ("then", "these") for piece in new.tokenize(text)}
+    assert not {*pieces} & {"the", "##the"}
+    assert used & {*pieces}
+
+
+@pytest.fixture(scope="module")
+def unigram():
+    """A unigram model with an added token, and the same with new pieces."""
+    old = SentencePieceTokenizer(tie_pieces())
+    old = old.with_added([AddedToken("<new>", old.vocab_size)])
+    texts = ["abcabc abcd <new> żółw żółw fedcba1974,", "(abcabc"] * 20
+    return old, extended(old, texts, 40, **_TRAINING)[0]
+
+
+def test_added_tokens_keep_their_ids(unigram):
+    old, new = unigram
+    assert new.pieces[: old.vocab_size] == old.pieces
+    assert new.encode("<new>") == old.encode("<new>") == [old.vocab_size - 1]
+    assert new.tokenize("x <new> abcabc")[-1] == "▁abcabc"
+    assert new.unk_id not in new.encode("żółw (")
+    assert not any(piece.endswith("4,") for piece in new.pieces)
+
+
+@given(strategies.text("abcdefg żó1,(<", max_size=30))
+def test_a_text_without_new_pieces_keeps_its_ids(unigram, text):
+    old, new = unigram
+    ids = new.encode(text)
+    if max(ids, default=0) < old.vocab_size:
+        assert ids == old.encode(text)
+
+
+def _byte_bpe(merges):
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = [*special, *CHARACTERS, *map("".join, merges), "<mask>"]
+    return ByteBpeTokenizer.of({p: i for i, p in enumerate(pieces)}, merges)
+
+
+def test_no_new_merge_makes_an_old_piece():
+    old = _byte_bpe([("n", "g"), ("i", "n"), ("in", "g")])
+    assert old.tokenize("ing") == ["i", "ng"]
+    new, pieces = _pieces(old, ["xing xing xing"] * 3)
+    assert new.tokenize("xing") == ["xing"]
+    assert "ing" not in pieces
+    assert new.tokenize("ing") == ["i", "ng"]
+
+
+@given(strategies.text("xing s", max_size=12))
+def test_new_merges_come_after_the_old(text):
+    old = _byte_bpe([("n", "g"), ("i", "n"), ("in", "g")])
+    new, _ = _pieces(old, ["sings xing xings"] * 3, 4)
+    parts = [
+        old.pieces[index]
+        for piece in new.tokenize(text)
+        for index in old.merges.apply(piece.replace("Ġ", " ").encode())
+    ]
+    assert parts == [*itertools.chain(old.tokenize(text))]
+
+
+def test_an_added_token_that_would_be_a_piece_of_words_is_refused():
+    old = _wordpiece("a ##a b ##b")
+    old = old.with_added([AddedToken("covid", old.vocab_size)])
+    with pytest.raises(UserError, match="'covid' would become a piece of longer words"):
+        _pieces(old, ["abab"] * 9)
