@@ -1,17 +1,15 @@
 """The activations a config can name."""
 
-import contextlib
-import contextvars
 import functools
 import math
 
 import keras
 from keras import ops
 
-_COMPILED = contextvars.ContextVar("compiled", default=False)
+from albert_tf.layers.replaceable import replaceable
+from albert_tf.layers.replaceable import replaced
 
 
-@contextlib.contextmanager
 def compiled_activations(compiled):
     """Lets XLA compile each activation that consists of many operations.
 
@@ -23,21 +21,10 @@ def compiled_activations(compiled):
     Args:
         compiled: False changes nothing.
     """
-    token = _COMPILED.set(compiled)
-    try:
-        yield
-    finally:
-        _COMPILED.reset(token)
-
-
-def _compilable(function):
-    """Wraps an elementwise `function` so that `compiled_activations` compiles it."""
-
-    @functools.wraps(function)
-    def call(*inputs):
-        return _compiled(function)(*inputs) if _COMPILED.get() else function(*inputs)
-
-    return call
+    own = (
+        {f.__name__: _compiled(f.__wrapped__) for f in _COMPILABLE} if compiled else {}
+    )
+    return replaced(own)
 
 
 @functools.cache
@@ -72,34 +59,44 @@ def _compiled(function):
     return call
 
 
-def _gelu(inputs):
+@replaceable
+def gelu(inputs):
+    """Computes Gaussian error linear units with a hyperbolic tangent."""
     return ops.gelu(inputs, approximate=True)
 
 
-def _gelu_erf(inputs):
+@replaceable
+def gelu_erf(inputs):
+    """Computes Gaussian error linear units with the error function."""
     # Equals TensorFlow's up to the last digit; that uses `erfc`, which ONNX lacks.
     return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
 
 
+@replaceable
 def _geglu(gate, values):
-    return _gelu(gate) * values
+    return gelu.__wrapped__(gate) * values
 
 
+@replaceable
 def _geglu_erf(gate, values):
-    return _gelu_erf(gate) * values
+    return gelu_erf.__wrapped__(gate) * values
 
 
+@replaceable
 def _reglu(gate, values):
     return ops.relu(gate) * values
 
 
+@replaceable
 def _swiglu(gate, values):
     return ops.silu(gate) * values
 
 
+_COMPILABLE = (gelu, gelu_erf, _geglu, _geglu_erf, _reglu, _swiglu)
+
 ACTIVATION_FUNCTIONS = {
-    "gelu": _compilable(_gelu),
-    "gelu_erf": _compilable(_gelu_erf),
+    "gelu": gelu,
+    "gelu_erf": gelu_erf,
     "linear": lambda inputs: inputs,
     "relu": keras.ops.relu,
     "silu": ops.silu,
@@ -108,9 +105,9 @@ ACTIVATION_FUNCTIONS = {
 """Activations of one tensor."""
 
 GATED_FUNCTIONS = {
-    "geglu": _compilable(_geglu),
-    "geglu_erf": _compilable(_geglu_erf),
-    "reglu": _compilable(_reglu),
-    "swiglu": _compilable(_swiglu),
+    "geglu": _geglu,
+    "geglu_erf": _geglu_erf,
+    "reglu": _reglu,
+    "swiglu": _swiglu,
 }
 """Activations of a gate and the values it scales (Shazeer, arXiv 2002.05202)."""

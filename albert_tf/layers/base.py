@@ -5,6 +5,7 @@ from keras import ops
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.layers.replaceable import replaceable
 
 # Each dropout of a model is a site: block k has the sites 4k to 4k+3.
 SITES_PER_BLOCK = 4
@@ -105,16 +106,22 @@ class Dense(keras.layers.Dense):
     quantize = refuse_quantization
 
     def call(self, inputs, training=None, adapter=None):
-        *outer, width = ops.shape(inputs)
-        inputs = ops.reshape(inputs, (-1, width))
-        rows = ops.matmul(inputs, self.kernel)
-        if adapter is not None:
-            down, up = adapter
-            rows = ops.add(rows, ops.matmul(ops.matmul(inputs, down), up))
+        outputs = multiplied(inputs, self.kernel, adapter)
         if self.variable_dtype == "bfloat16":
-            rows = ops.cast(rows, "float32")
-        outputs = ops.reshape(rows, (*outer, self.units))
+            outputs = ops.cast(outputs, "float32")
         return outputs if self.bias is None else ops.add(outputs, self.bias)
+
+
+@replaceable
+def multiplied(inputs, kernel, adapter):
+    """Multiplies `[..., width]` by a kernel, and an adapter or None: `[..., units]`."""
+    *outer, width = ops.shape(inputs)
+    inputs = ops.reshape(inputs, (-1, width))
+    rows = ops.matmul(inputs, kernel)
+    if adapter is not None:
+        down, up = adapter
+        rows = ops.add(rows, ops.matmul(ops.matmul(inputs, down), up))
+    return ops.reshape(rows, (*outer, kernel.shape[1]))
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -146,13 +153,18 @@ class LayerNorm(ConfiguredLayer):
 
     def call(self, inputs):
         inputs = ops.cast(inputs, "float32")
-        centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
-        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        scale = ops.rsqrt(variance + self.config.layer_norm_eps)
-        outputs = centred * scale * self.gamma
-        if self.use_bias:
-            outputs = outputs + self.beta
+        epsilon = self.config.layer_norm_eps
+        outputs = normalized(inputs, self.gamma, self.beta, epsilon)
         return ops.cast(outputs, self.compute_dtype)
+
+
+@replaceable
+def normalized(inputs, gamma, beta, epsilon):
+    """Normalises float32 `[..., width]`; see `LayerNorm`. `beta` may be None."""
+    centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
+    variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+    outputs = centred * ops.rsqrt(variance + epsilon) * gamma
+    return outputs if beta is None else outputs + beta
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

@@ -13,6 +13,7 @@ from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.relative_positions import scores_of_distances
+from albert_tf.layers.replaceable import replaceable
 
 # Dropout sites in a block.
 _PROBABILITIES_SITE = 0
@@ -144,7 +145,7 @@ class SelfAttention(Sublayer):
             parts = 1 if is_whole else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
-        context = ops.reshape(context, ops.shape(attending))
+        context = joined_heads(context, attending)
         return self.output_dense(context, adapter=adapters.get("output_dense"))
 
     def probabilities(self, hidden, attention_mask, adapters=None):
@@ -215,11 +216,21 @@ class SelfAttention(Sublayer):
         return ops.einsum("bnqk,bknd->bqnd", probabilities, value)
 
     def _split_heads(self, projected, inputs):
-        # The shape comes from the inputs, because it need not wait for the product, and
-        # tf2onnx loses the product's shape.
-        batch, tokens, _ = ops.shape(inputs)
-        heads = (self.config.num_attention_heads, self.config.head_size)
-        return ops.reshape(projected, (batch, tokens, *heads))  # [B, T, N, D]
+        return split_heads(projected, inputs, self.config.num_attention_heads)
+
+
+@replaceable
+def split_heads(projected, inputs, heads):
+    """Reshapes `[batch, tokens, hidden]` into `[batch, tokens, heads, head size]`."""
+    # The shape comes from the inputs, because it need not wait for the product.
+    batch, tokens, _ = ops.shape(inputs)
+    return ops.reshape(projected, (batch, tokens, heads, projected.shape[2] // heads))
+
+
+@replaceable
+def joined_heads(context, attending):
+    """Reverses `split_heads`, for the attending tokens, `[batch, outputs, hidden]`."""
+    return ops.reshape(context, ops.shape(attending))
 
 
 def _is_one_kernel(query, key):

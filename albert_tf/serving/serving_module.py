@@ -43,7 +43,7 @@ class ServingModule(tf.Module):
         # Tracks only the variables, not the Keras model, so that the file contains
         # nothing but what serving needs.
         self.weights = [variable.value for variable in served.variables]
-        self._compute = self._float32_numbers
+        self._compute = self.float32_numbers
         if variables_dtype != "float32":
             self.weights = [_stored(value, variables_dtype) for value in self.weights]
             self._compute = self._compute_from_stored
@@ -64,7 +64,7 @@ class ServingModule(tf.Module):
         """Computes the numeric outputs; see `Served.compute`."""
         return self._compute(features)
 
-    def _float32_numbers(self, features):
+    def float32_numbers(self, features):
         """Returns the model's numeric outputs in float32, whatever its dtype."""
         return {
             name: tf.cast(values, tf.float32) if values.dtype.is_floating else values
@@ -79,7 +79,7 @@ class ServingModule(tf.Module):
         ]
         mapping = list(zip(variables, values, strict=True))
         with keras.StatelessScope(state_mapping=mapping):
-            return self._float32_numbers(features)
+            return self.float32_numbers(features)
 
     def text_signature(self, names=None):
         """Makes the concrete function that takes strings.

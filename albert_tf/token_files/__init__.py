@@ -4,10 +4,7 @@
 functions write and check them.
 """
 
-import contextlib
 import functools
-import itertools
-import logging as standard_logging
 import os
 import pathlib
 import tempfile
@@ -22,13 +19,13 @@ from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
+from albert_tf.token_files import onnx_graph
 from albert_tf.token_files.input_names import OWN_NAMES
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
 _EXTERNAL_WEIGHTS = "session.model_external_initializers_file_folder_path"
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}  # other names are equal
-_ONNX_OPSET = 17
 # The largest allowed difference from the model (`_distance`): enough for rounding,
 # which moved random models by 0.24 in eight bits, too little for another function.
 _TOLERANCES = {"float32": 0.01, "float16": 0.05, "int8": 0.4}
@@ -202,7 +199,8 @@ def write_onnx(module, served, directory):
         UserError: tf2onnx is not installed.
     """
     path = directory / "model.onnx"
-    _convert_to_onnx(_token_function(module.compute, served.feature_specs()), path)
+    specs = served.feature_specs()
+    onnx_graph.write(module.float32_numbers, specs, served.variables, path)
     return path
 
 
@@ -231,11 +229,13 @@ def _in_int8(path):
     from onnxruntime.quantization import QuantType
     from onnxruntime.quantization import quantize_dynamic
 
-    graph = onnx.load(path).graph
+    model = onnx.load(path)
+    graph = onnx_graph.fold(model.graph)
+    onnx.save(model, path)
     ranks = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
     products = (node for node in graph.node if node.op_type == "MatMul")
     kept = [node.name for node in products if ranks.get(node.input[1], 2) > 2]
-    with _quiet():  # it recommends steps that change nothing here
+    with onnx_graph.quiet():  # it recommends steps that change nothing here
         quantize_dynamic(
             path,
             path,
@@ -261,7 +261,7 @@ def _in_float16(path):
 
     # Blocked operations get float32 inputs, even for the integers of shapes.
     blocked = [op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Max", "Min")]
-    with _quiet():  # it says which numbers it rounds
+    with onnx_graph.quiet():  # it says which numbers it rounds
         model = convert_float_to_float16(
             onnx.load(path), keep_io_types=True, op_block_list=blocked
         )
@@ -269,19 +269,6 @@ def _in_float16(path):
 
 
 _ROUNDED = {"int8": _in_int8, "float16": _in_float16}
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Silences the warnings and log messages of other libraries."""
-    before = standard_logging.root.manager.disable
-    standard_logging.disable(standard_logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        standard_logging.disable(before)
 
 
 def write_onnx_model(model, shapes, path):
@@ -303,115 +290,13 @@ def write_onnx_model(model, shapes, path):
             return {"logits": outputs}
         return {k: value for k, value in outputs.items() if not isinstance(value, list)}
 
-    _convert_to_onnx(_token_function(compute, specs), path)
+    onnx_graph.write(compute, specs, model.weights, path)
     request = {}
     for name, shape in shapes.items():
         # Valid for every model; some have no segment 1.
         value = int(name in ("input_ids", "input_mask"))
         request[name] = np.full([size or 2 for size in shape], value, "int32")
     check_token_file(path, compute, request)
-
-
-def _convert_to_onnx(function, path):
-    with of_extra("onnx", "An ONNX file needs tf2onnx"):
-        import onnx
-        import tf2onnx
-    model, _ = tf2onnx.convert.from_function(
-        function, function.input_signature, opset=_ONNX_OPSET
-    )
-    read_constants_from_outside(model.graph)
-    name_by_place(model.graph)
-    onnx.save(model, str(path))
-
-
-def read_constants_from_outside(graph):
-    """Makes the loops of an `onnx.GraphProto` read constants from outside their bodies.
-
-    tf2onnx passes weights from step to step as loop state, which hides from
-    quantization that they are constants.
-    """
-    outside = {}
-    loops = [node for node in graph.node if node.op_type == "Loop"]
-    bodies = {loop.name: _bodies(loop)[0] for loop in loops}
-    for loop in loops:
-        body = bodies[loop.name]
-        # A loop begins with its number of steps and its condition.
-        for state in reversed(range(len(loop.input) - 2)):
-            name = body.input[state + 2].name
-            if body.output[state + 1].name == name:
-                value = loop.input[state + 2]
-                outside |= {name: value, loop.output[state]: value}
-                del loop.input[state + 2], loop.output[state]
-                del body.input[state + 2], body.output[state + 1]
-    nodes = [*graph.node, *(node for body in bodies.values() for node in body.node)]
-    for node in nodes:
-        for place, name in enumerate(node.input):
-            while name in outside:
-                name = outside[name]
-            node.input[place] = name
-
-
-def name_by_place(graph):
-    """Sorts the parts of an `onnx.GraphProto` and names them by their place.
-
-    tf2onnx iterates over sets and numbers names across conversions, so each process
-    would write the same model in another order, with other names. Inputs and outputs
-    keep their names.
-    """
-    _sort(graph)
-    names = {part.name: part.name for part in (*graph.input, *graph.output)}
-    _name(graph, {"": "", **names}, itertools.count())
-
-
-def _sort(graph):
-    for node in graph.node:
-        for body in _bodies(node):
-            _sort(body)
-    makers = {name: node for node in graph.node for name in node.output}
-    places, waiting = {}, [output.name for output in reversed(graph.output)]
-    while waiting:  # no recursion: a path has thousands of nodes
-        name = waiting[-1]
-        read = _read(makers[name]) if name in makers else ()
-        missing = [other for other in read if other not in places]
-        if missing and name not in places:
-            waiting += reversed(missing)
-        else:
-            places.setdefault(waiting.pop(), len(places))
-    last = len(places)
-    graph.node.sort(key=lambda node: min(places.get(n, last) for n in node.output))
-    graph.initializer.sort(key=lambda tensor: places.get(tensor.name, last))
-
-
-def _read(node):
-    """Lists the names that a node reads, including the bodies of loops and branches."""
-    names = list(node.input)
-    for body in _bodies(node):
-        names += [name for inner in body.node for name in _read(inner)]
-        names += [output.name for output in body.output]
-    return names
-
-
-def _name(graph, names, count):
-    """Renames the parts of a sorted graph; `names` maps old names to new ones."""
-    for part in (*graph.input, *graph.initializer):
-        part.name = names.setdefault(part.name, f"value_{next(count)}")
-    for node in graph.node:
-        node.name = f"{node.op_type}_{next(count)}"
-        node.input[:] = [names[name] for name in node.input]
-        for body in _bodies(node):
-            body.name = f"{node.name}_body"
-            _name(body, dict(names), count)
-        for place, name in enumerate(node.output):
-            names.setdefault(name, f"{node.name}:{place}")
-        node.output[:] = [names[name] for name in node.output]
-    for part in graph.output:
-        part.name = names[part.name]
-    del graph.value_info[:]  # shapes, which runtimes infer
-    graph.doc_string = ""  # TensorFlow's name of the function, with a counter
-
-
-def _bodies(node):
-    return [part.g for part in node.attribute if part.HasField("g")]
 
 
 def _token_function(compute, specs):

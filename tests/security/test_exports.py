@@ -21,7 +21,7 @@ from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.serving import loading as serving_loading
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files import name_by_place
+from albert_tf.token_files.onnx_graph import name_by_place
 
 _TEXTS = ["the film is good", "bad", "a plot", "is the plot bad"]
 _ROUNDS = 6  # of the texts, in eight threads

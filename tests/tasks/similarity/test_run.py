@@ -212,6 +212,8 @@ def test_texts_in_windows_are_pairs_of_windows(triplets, flags):
     lines = (out / "test_results.tsv").read_text().splitlines()[1:]
     written = [float(line.split("\t")[1]) for line in lines]
     np.testing.assert_allclose(written, np.sum(first * second, 1), atol=1e-4)
+
+
 def similarities(out):
     """The similarities that the command predicted."""
     lines = (out / "test_results.tsv").read_text().splitlines()
