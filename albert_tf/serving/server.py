@@ -1,7 +1,7 @@
 """An HTTP server for a `Predictor`, with the REST API of TensorFlow Serving.
 
 https://www.tensorflow.org/tfx/serving/api_rest describes requests and responses; of
-models of vectors, `vector_requests` describes others.
+models of vectors and of ranks, `vector_requests` and `rank_requests` describe others.
 """
 
 import asyncio
@@ -30,9 +30,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import parse_json
+from albert_tf.serving import rank_requests
 from albert_tf.serving import vector_requests
 from albert_tf.serving.dynamic_batching import Busy
 from albert_tf.serving.dynamic_batching import DynamicBatcher
+from albert_tf.serving.rank_requests import RankRequest
 from albert_tf.serving.vector_requests import VectorRequest
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.tokenization.parallel import available_cores
@@ -125,6 +127,10 @@ class Server:
             Route("/healthz", self._health),
             Route("/v1/models", self._models),
             Route(vector_requests.PATH, self._embed, methods=["POST"]),
+            *(
+                Route(path, self._rank, methods=["POST"])
+                for path in rank_requests.PATHS
+            ),
         ]
         for path in (model, f"{model}/versions/{{version}}"):
             routes += [
@@ -161,6 +167,9 @@ class Server:
     async def _embed(self, request):
         return await self._answered(request, self._vectors)
 
+    async def _rank(self, request):
+        return await self._answered(request, self._ranks)
+
     async def _answered(self, request, answer):
         """Answers a request with a coroutine that maps it to the content."""
         start = time.perf_counter()
@@ -195,6 +204,9 @@ class Server:
         if request.scope["path"] == vector_requests.PATH:
             shown = message[:_LONGEST_SENTENCE]
             content = json.dumps(vector_requests.error(status, shown)).encode()
+        elif request.scope["path"] in rank_requests.PATHS:
+            shown = message[:_LONGEST_SENTENCE]
+            content = json.dumps(rank_requests.error(shown)).encode()
         return Response(content, status, headers, "application/json")
 
     async def _values(self, request):
@@ -214,6 +226,19 @@ class Server:
         return await self._aside(
             _size(outputs), self._rendered_vectors, outputs, columns, asked
         )
+
+    async def _ranks(self, request):
+        outputs = self._predictor.signature.structured_outputs
+        inputs = self._predictor.inputs
+        if len(inputs) != 2 or rank_requests.scores_in(outputs) is None:
+            message = (
+                f"{self._name} gives pairs of texts no scores: ask "
+                f"/v1/models/{self._name}:predict."
+            )
+            raise HTTPException(404, message)
+        columns, asked = await self._body(request, self._columns_of_ranks)
+        outputs = await _unless_gone(request, self._found(columns))
+        return asked.answer(rank_requests.scores_in(outputs), self._name)
 
     def _rendered_vectors(self, outputs, columns, asked):
         return asked.answer(
@@ -274,10 +299,19 @@ class Server:
 
     def _columns_of_vectors(self, body):
         """Returns lists by input name, and the `VectorRequest`."""
-        if (model := body.get("model", self._name)) != self._name:
-            raise HTTPException(404, f"There is no model {model}.")
+        self._check_model(body)
         asked = VectorRequest.read(body)
         return self._checked({self._predictor.inputs[0]: asked.texts}, body), asked
+
+    def _columns_of_ranks(self, body):
+        """Returns lists by input name, and the `RankRequest`."""
+        self._check_model(body)
+        asked = RankRequest.read(body)
+        return self._checked(asked.columns(*self._predictor.inputs), {}), asked
+
+    def _check_model(self, body):
+        if (model := body.get("model", self._name)) != self._name:
+            raise HTTPException(404, f"There is no model {model}.")
 
     def _checked(self, given, body):
         """Returns the columns of given strings, within the limits."""
