@@ -47,6 +47,7 @@ _HOMES = {
     **CONFIGS,
     "Predictor": "albert_tf.serving.predictor",
     "Reranker": "albert_tf.reranker",
+    "SearchIndex": "albert_tf.search_index",
     "TextClassifier": "albert_tf.text_classifier",
     "TextEmbedder": "albert_tf.text_embedder",
     "UserError": "albert_tf.errors",

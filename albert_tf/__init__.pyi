@@ -33,6 +33,7 @@ from albert_tf.models.text_embedding import (
     AlbertForTextEmbedding as AlbertForTextEmbedding,
 )
 from albert_tf.reranker import Reranker as Reranker
+from albert_tf.search_index import SearchIndex as SearchIndex
 from albert_tf.serving.predictor import Predictor as Predictor
 from albert_tf.text_classifier import TextClassifier as TextClassifier
 from albert_tf.text_embedder import TextEmbedder as TextEmbedder

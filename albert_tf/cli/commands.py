@@ -87,6 +87,10 @@ COMMANDS = {
         "Score a model on pairs of an acceptable sentence and one that is not.",
     ),
     "embed": ("albert_tf.commands.embed:main", "Turn texts into vectors."),
+    "search": (
+        "albert_tf.commands.search:main",
+        "Build an index of texts, and search it.",
+    ),
     "mine": (
         "albert_tf.commands.mine:main",
         "Find hard negatives for pairs of texts.",
