@@ -56,7 +56,7 @@ def test_each_pair_is_in_one_row_whole(both, tokenizer):
     apart, packed = both
     assert sorted(pairs_of(packed)) == sorted(pairs_of(apart))
     mask, pair_ids = packed["input_mask"].numpy(), packed["pair_ids"].numpy()
-    assert packed["cls_positions"].shape[1] == 3 == pair_ids.max()
+    assert packed["cls_positions"].shape[1] == 3 >= pair_ids.max() > 1
     np.testing.assert_array_equal(mask, pair_ids > 0)
     assert (packed["input_ids"].numpy()[mask == 0] == tokenizer.pad_id).all()
 
