@@ -34,7 +34,7 @@ _CONFIGS = {
         "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
         "max_position_embeddings": 64, "type_vocab_size": 1, "hidden_act": "gelu_erf",
         "parameter_sharing": "none", "layer_norm_eps": 1e-5, "padding_idx": 1}""",
-    "xlnet": """{"n_token": 40, "d_model": 16, "n_layer": 1, "n_head": 2, "d_head": 8,
+    "xlnet": """{"n_token": 34, "d_model": 16, "n_layer": 1, "n_head": 2, "d_head": 8,
         "d_inner": 16, "mem_len": 8, "reuse_len": 16}""",
 }
 

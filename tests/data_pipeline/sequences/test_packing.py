@@ -12,9 +12,9 @@ from data_pipeline.records.examples import parse_padded
 from data_pipeline.records.examples import serialize
 from data_pipeline.sequences import packing
 
-LENGTHS = {"tokens": 64, "predictions": 20, "pairs": 3}
-SETTINGS = {"max_seq_length": 64, "max_predictions_per_seq": 20}
-SETTINGS |= {"short_seq_prob": 1.0, "dupe_factor": 1}
+LENGTHS = {"tokens": 128, "predictions": 40, "pairs": 3}
+SETTINGS = {"max_seq_length": 128, "max_predictions_per_seq": 40}
+SETTINGS |= {"short_seq_prob": 0.8, "dupe_factor": 1}
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_each_pair_is_in_one_row_whole(both, tokenizer):
     apart, packed = both
     assert sorted(pairs_of(packed)) == sorted(pairs_of(apart))
     mask, pair_ids = packed["input_mask"].numpy(), packed["pair_ids"].numpy()
-    assert packed["cls_positions"].shape[1] == 3 == pair_ids.max()
+    assert packed["cls_positions"].shape[1] == 3 >= pair_ids.max() > 1
     np.testing.assert_array_equal(mask, pair_ids > 0)
     assert (packed["input_ids"].numpy()[mask == 0] == tokenizer.pad_id).all()
 
@@ -70,7 +70,7 @@ def test_the_command_packs_the_pairs_that_it_would_write(made, tokenizer):
         assert after[name] == before[name]
     assert after["fill_rate_unpacked"] == before["fill_rate"] < 0.75
     assert after["fill_rate"] > before["fill_rate"] + 0.15
-    dataset = pretraining_dataset(str(folder), tokenizer, 9999, 64, 20, 1, False)
+    dataset = pretraining_dataset(str(folder), tokenizer, 9999, 128, 40, 1, False)
     (batch,) = dataset
     pairs = [*pairs_of(batch)]
     assert all(ids[0] == tokenizer.cls_id for ids, *_ in pairs)
@@ -109,7 +109,7 @@ def loss_and_gradients(model, batch):
 )
 def test_loss_and_gradients_are_those_of_the_pairs(tiny_config, both, execution):
     """In an evaluation's batch, rows of padding count nothing."""
-    sizes = {"vocab_size": 55, "max_position_embeddings": 64, "num_hidden_layers": 2}
+    sizes = {"vocab_size": 55, "max_position_embeddings": 128, "num_hidden_layers": 2}
     model = AlbertForPreTraining(tiny_config(**sizes), **execution)
     apart, packed = both
     rows = packed["input_ids"].shape[0]
