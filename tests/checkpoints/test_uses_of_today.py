@@ -59,18 +59,6 @@ def test_a_classifier_and_its_files(written, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.slow
-def test_vectors(written):
-    folder, _ = written
-    embedder = albert_tf.TextEmbedder(folder)
-    model = embedder.model.albert
-    rows = embedder.tokenizer(_TEXTS[:3])
-    hidden = np.asarray(model(rows)["sequence_output"])
-    mask = rows["input_mask"][..., None]
-    expected = (hidden * mask).sum(1) / mask.sum(1)
-    np.testing.assert_allclose(embedder.encode(_TEXTS[:3]), expected, atol=1e-5)
-
-
 def test_second_texts_after_one_separator():
     ids = np.array([[2, 5, 3, 7, 8, 3, 0], [2, 3, 6, 3, 0, 0, 0]])
     found = second_text(ids, np.int32(ids > 0), between=1)
