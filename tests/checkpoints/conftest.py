@@ -30,7 +30,6 @@ def reconfigure(tmp_path):
 
 
 def write_tf1(prefix, tensors):
-    """Writes a TF1 checkpoint of numpy arrays."""
     prefix.parent.mkdir(parents=True, exist_ok=True)
     slices = [""] * len(tensors)
     tf.raw_ops.SaveV2(

@@ -48,7 +48,6 @@ def directory(golden, tensors, tmp_path):
 
 
 def _official(tensors):
-    """The tensors as the official code names and turns them."""
     found = {}
     for name, tensor in tensors.items():
         if name.startswith("cls.predictions.decoder"):

@@ -52,7 +52,6 @@ CASES = {
 
 
 def model_of(name, tiny_config):
-    """A new model with the head of a case."""
     entries, _ = CASES[name]
     if name.startswith("xlnet"):
         return XLNetForSequenceClassification(_XLNET, num_labels=2)

@@ -7,14 +7,20 @@ import pytest
 import tensorflow as tf
 from safetensors import numpy as safetensors
 
+import albert_tf
+from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.text_embedding import AlbertForTextEmbedding
+from albert_tf.tasks.registry import read_task
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import wordpiece
 
 
 def rewrite(directory, change):
-    """Applies `change` to the tensors of a directory."""
     path = directory / "model.safetensors"
     tensors = safetensors.load_file(path)
     change(tensors)
@@ -61,11 +67,8 @@ def test_equal_sizes_are_mapped_all_the_same(tiny_config, tiny_features, tmp_pat
     loaded = AlbertModel.from_pretrained(tmp_path)
     assert loaded.config.always_map_embeddings
     np.testing.assert_array_equal(loaded.embedding_mapping.kernel, np.eye(12))
-    np.testing.assert_allclose(
-        loaded(tiny_features)["sequence_output"],
-        model(tiny_features)["sequence_output"],
-        atol=1e-6,
-    )
+    found, expected = (m(tiny_features)["sequence_output"] for m in (loaded, model))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     loaded.save_pretrained(tmp_path / "ours")
     assert AlbertModel.from_pretrained(tmp_path / "ours").config == loaded.config
 
@@ -77,11 +80,9 @@ def test_real_weights_without_a_pooler(shared):
     with pytest.raises(UserError, match=f"{advice} .* in Python name them in allow_m"):
         AlbertModel.from_pretrained(folder)
     model = AlbertModel.from_pretrained(folder, allow_missing=["bert/pooler"])
-    inputs = dict(np.load(folder / "inputs.npz"))
+    found = model(dict(np.load(folder / "inputs.npz")))["sequence_output"]
     expected = np.load(folder / "expected.npz")["sequence_output"]
-    np.testing.assert_allclose(
-        model(inputs)["sequence_output"], expected, rtol=0, atol=1e-5
-    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -93,9 +94,8 @@ def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
         tensors["albert.embeddings.position_ids"] = np.arange(16)[None]
 
     def untie(tensors):
-        tensors["predictions.decoder.weight"] = (
-            tensors["predictions.decoder.weight"] + 1
-        )
+        name = "predictions.decoder.weight"
+        tensors[name] = tensors[name] + 1
 
     rewrite(tmp_path, add_copies)
     report = AlbertForPreTraining.from_pretrained(tmp_path).load_report
@@ -139,3 +139,78 @@ def test_weights_that_are_a_program(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"PK")
     with pytest.raises(UserError, match=r"as pytorch_model\.bin, .* write it with"):
         AlbertModel.from_pretrained(tmp_path)
+
+
+def test_a_new_head_has_its_own_dropout(saved, reconfigure, tmp_path):
+    for rate in (0.3, None):
+        reconfigure(classifier_dropout_prob=rate)
+        model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
+        assert model.classifier_dropout_prob == 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entries"),
+    [
+        ({"labels": ["a", "b", "c"]}, {"problem_type": "single_label_classification"}),
+        ({"labels": ["a"], "label_kind": "multi_label"}, {}),
+        ({"label_kind": "regression"}, {"problem_type": "regression"}),
+    ],
+)
+def test_config_json_tells_labels_and_kind(
+    arguments, entries, tiny_config, reconfigure, tmp_path
+):
+    model = AlbertForSequenceClassification(tiny_config(), **arguments)
+    save_huggingface(model, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert entries.items() <= config.items()
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.head_config() == model.head_config()
+    assert read_task(bundle.open(tmp_path)).kind == arguments.get(
+        "label_kind", "single_label"
+    )
+    reconfigure(problem_type=None)
+    kind = "single_label" if len(arguments.get("labels", ())) > 1 else "regression"
+    assert read_task(bundle.open(tmp_path)).kind == kind
+
+
+def test_labels_that_nobody_named(tiny_config, reconfigure, tmp_path):
+    """Their library leaves the names of two out, and calls others by number."""
+    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    reconfigure(id2label={"0": "a", "1": "b", "2": "c"})
+    other = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert (other.num_labels, other.labels) == (2, None)  # as many as weights
+    del config["id2label"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.labels == ("LABEL_0", "LABEL_1")
+    renamed = AlbertForSequenceClassification.from_pretrained(
+        tmp_path, labels=["no", "yes"]
+    )
+    assert renamed.labels == ("no", "yes")
+    assert not renamed.load_report.missing
+    more = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
+    assert more.labels is None
+
+
+@pytest.mark.slow
+def test_weights_are_read_once_and_only_where_they_are_needed(
+    tiny_config, tmp_path, monkeypatch
+):
+    labels = ["no", "yes"]
+    tokenizer = WordPieceTokenizer(wordpiece(map(str, range(32))).encode())
+    model = AlbertForSequenceClassification(tiny_config(), labels=labels)
+    model.save_pretrained(tmp_path, tokenizer, format="huggingface")
+    vectors = AlbertForTextEmbedding(tiny_config(), pooling="cls")
+    vectors.save_pretrained(tmp_path / "vectors", tokenizer, format="huggingface")
+    read, load_file = [], safetensors.load_file
+    monkeypatch.setattr(
+        safetensors, "load_file", lambda path: read.append(path) or load_file(path)
+    )
+    assert bundle.open(tmp_path).family is model.family
+    assert bundle.open(tmp_path / "vectors").head()[1]["pooling"] == "cls"
+    assert not read
+    classifier = albert_tf.TextClassifier(tmp_path)
+    assert (classifier.model.labels, len(read)) == (("no", "yes"), 1)
+    albert_tf.Predictor(tmp_path)
+    assert len(read) == 2

@@ -1,19 +1,15 @@
 """Model directories: written ones are read back, and misfits are named."""
 
 import json
-import os
 
 import h5py
 import numpy as np
 import pytest
 
-from albert_tf import bundle
 from albert_tf.errors import UserError
-from albert_tf.io import storage
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _CONFIG = "albert_config.json"
 
@@ -40,33 +36,6 @@ def assert_same_weights(model, other, names):
         np.testing.assert_array_equal(variables[name], others[name])
 
 
-_LAYERS = "layers/transformer_stack"
-_WEIGHTS = {
-    "embeddings/vars": 3,
-    "embeddings/layer_norm/vars": 2,
-    "embedding_mapping/vars": 2,
-    "layers/dense_1/vars": 2,  # the pooler
-    f"{_LAYERS}/attention/self_attention/key/vars": 2,
-    f"{_LAYERS}/attention/self_attention/projections/dense/vars": 2,  # query
-    f"{_LAYERS}/attention/self_attention/projections/dense_2/vars": 2,  # value
-    f"{_LAYERS}/attention/self_attention/output_dense/vars": 2,
-    f"{_LAYERS}/attention/self_attention/layer_norm/vars": 2,
-    f"{_LAYERS}/feed_forward/feed_forward/intermediate/vars": 2,
-    f"{_LAYERS}/feed_forward/feed_forward/output_dense/vars": 2,
-    f"{_LAYERS}/feed_forward/feed_forward/layer_norm/vars": 2,
-}
-
-
-def test_names_in_the_weights_file_stay(tiny_config, tmp_path):
-    """Keras takes them from the attributes of the layers, which may come and go."""
-    AlbertModel(tiny_config()).save_pretrained(tmp_path)
-    names = [f"{name}/{i}" for name, count in _WEIGHTS.items() for i in range(count)]
-    found = []
-    with h5py.File(tmp_path / "model.weights.h5") as file:
-        file.visititems(lambda name, item: found.append((hasattr(item, "shape"), name)))
-    assert sorted(name for is_array, name in found if is_array) == sorted(names)
-
-
 def test_weights_files_of_the_first_release_load(pretrained, tmp_path):
     """Those hold query and value beside the key."""
     with h5py.File(tmp_path / "model.weights.h5", "r+") as file:
@@ -79,24 +48,6 @@ def test_weights_files_of_the_first_release_load(pretrained, tmp_path):
     (tmp_path / "SHA256SUMS").unlink()
     loaded = AlbertForPreTraining.from_pretrained(tmp_path)
     assert_same_weights(loaded, pretrained, pretrained.official_variables())
-
-
-def test_each_file_of_the_description_is_read_once(
-    tiny_config, tmp_path, vocabulary, monkeypatch
-):
-    tokenizer = WordPieceTokenizer(vocabulary(["a"]).encode())
-    AlbertModel(tiny_config()).save_pretrained(tmp_path, tokenizer, {"step": 5})
-    read, read_bytes = [], storage.read_bytes
-    monkeypatch.setattr(
-        storage, "read_bytes", lambda path: read.append(path) or read_bytes(path)
-    )
-    opened = bundle.open(tmp_path)
-    opened.tokenizer()
-    opened.model()
-    names = "albert_config.json head.json tokenizer_config.json training_info.json"
-    # The checksums once more, to see that nobody has replaced the folder.
-    expected = ["SHA256SUMS", "SHA256SUMS", *names.split(), "vocab.txt"]
-    assert sorted(map(os.path.basename, read)) == expected
 
 
 def test_new_head_is_reported(pretrained, tmp_path):

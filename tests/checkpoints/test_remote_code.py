@@ -57,7 +57,6 @@ def of_shapes(**shapes):
 
 
 def of_parts(parts=()):
-    """A list, or a dictionary, of modules."""
     module = Module()
     module.parts = dict(parts if isinstance(parts, dict) else _numbered(parts))
     module.append = lambda part: module.parts.update({str(len(module.parts)): part})

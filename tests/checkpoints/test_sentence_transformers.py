@@ -16,6 +16,7 @@ from albert_tf.xlnet.heads import XLNetForTextEmbedding
 _WORDS = ["sun", "moon", "the", "a", "is", "big"]
 _TEXTS = ["the sun is big", "moon", "a moon is the sun the moon is big is the sun big"]
 _SETTINGS = "config_sentence_transformers.json"
+_TYPE = "sentence_transformers.models."
 _KINDS = ("Transformer", "Pooling", "Normalize")
 
 
@@ -33,11 +34,7 @@ def theirs(tiny_config, tokenizer, tmp_path):
         encoder.save_pretrained(tmp_path, tokenizer, format="huggingface")
         names = {"Pooling": "1_Pooling", "Normalize": "2_Normalize"}
         modules = [
-            {
-                "type": f"sentence_transformers.models.{kind}",
-                "path": names.get(kind, ""),
-            }
-            for kind in kinds
+            {"type": _TYPE + kind, "path": names.get(kind, "")} for kind in kinds
         ]
         (tmp_path / "modules.json").write_text(json.dumps(modules))
         (tmp_path / "1_Pooling").mkdir()
@@ -72,6 +69,13 @@ def test_first_token_and_no_normalisation(theirs, tokenizer, tmp_path):
     found = AlbertForTextEmbedding.from_pretrained(tmp_path)
     assert not found.normalize
     np.testing.assert_allclose(found(tokenizer(_TEXTS[:2])), expected, atol=1e-6)
+    # The longest row is known without a task, and saved again.
+    folder = tmp_path
+    for name in ("first", "second"):
+        model = AlbertForTextEmbedding.from_pretrained(folder)
+        assert model.task_info() == {"max_seq_length": 7}
+        folder = tmp_path / name
+        model.save_pretrained(folder, tokenizer)
 
 
 def test_as_later_versions_write(theirs, tmp_path):
@@ -85,18 +89,6 @@ def test_as_later_versions_write(theirs, tmp_path):
     model = AlbertForTextEmbedding.from_pretrained(tmp_path)
     assert model.pooling == "cls"
     assert model.task_info() == {"max_seq_length": 7}
-
-
-def test_the_longest_row_stays_in_a_model_directory(theirs, tokenizer, tmp_path):
-    """It is known without a task, and saved again."""
-    theirs()
-    folder = tmp_path
-    for name in ("first", "second"):
-        model = AlbertForTextEmbedding.from_pretrained(folder)
-        folder = tmp_path / name
-        model.save_pretrained(folder, tokenizer)
-    found = AlbertForTextEmbedding.from_pretrained(folder).task_info()
-    assert found == {"max_seq_length": 7}
 
 
 @pytest.mark.slow
@@ -119,9 +111,8 @@ def test_written_and_read_again(theirs, tokenizer, tmp_path, pooling):
         again = AlbertForTextEmbedding.from_pretrained(tmp_path / "again")
         assert again.head_config() == model.head_config()
         assert again.task_info() == {"max_seq_length": 7}
-        np.testing.assert_array_equal(
-            again(tokenizer(_TEXTS)), model(tokenizer(_TEXTS))
-        )
+        rows = tokenizer(_TEXTS)
+        np.testing.assert_array_equal(again(rows), model(rows))
 
 
 def test_xlnet_pools_its_last_token(xlnet_config, xlnet_tokenizer, tmp_path):
@@ -135,23 +126,6 @@ def test_xlnet_pools_its_last_token(xlnet_config, xlnet_tokenizer, tmp_path):
     np.testing.assert_allclose(again(features), model(features), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"pooling": "pooling_mode_max_tokens"}, "the pooling .'pooling_mode_max_tok"),
-        ({"pooling": "include_prompt"}, r"config.json asks for the pooling \[\]; exp"),
-        ({"kinds": (*_KINDS[:2], "Dense")}, "modules Transformer, Pooling, Dense; ex"),
-        ({"kinds": _KINDS[:1]}, "has the modules Transformer; expected Transformer, P"),
-        ({"do_lower_case": True}, "sets do_lower_case, which is the tokenizer's to do"),
-        ({"query_length": 32}, "sets query_length to 32"),
-    ],
-)
-def test_what_this_package_does_not_have(theirs, tmp_path, changes, message):
-    theirs(**changes)
-    with pytest.raises(UserError, match=message):
-        albert_tf.TextEmbedder(tmp_path)
-
-
 @pytest.mark.parametrize("arguments", [{"pooling": "pooler"}, {"layer": 2}])
 def test_what_they_do_not_have(tiny_config, tmp_path, arguments):
     model = AlbertForTextEmbedding(tiny_config(), **arguments)
@@ -160,52 +134,53 @@ def test_what_they_do_not_have(tiny_config, tmp_path, arguments):
     assert not (tmp_path / "config.json").exists()
 
 
+_UNKNOWN = {"prompts": {"query": "query: "}, "default_prompt_name": "quary"}
+_POOLING, _NORMALIZE = "1_Pooling/config.json", "2_Normalize/config.json"
+
+
 @pytest.mark.parametrize(
-    ("file", "contents", "message"),
+    ("what", "value", "message"),
     [
+        ("pooling", "pooling_mode_max_tokens", "the pooling .'pooling_mode_max_tok"),
+        ("pooling", "include_prompt", r"config.json asks for the pooling \[\]; exp"),
+        ("kinds", (*_KINDS[:2], "Dense"), "modules Transformer, Pooling, Dense; ex"),
+        ("kinds", _KINDS[:1], "has the modules Transformer; expected Transformer, P"),
+        ("do_lower_case", True, "sets do_lower_case, which is the tokenizer's to do"),
+        ("query_length", 32, "sets query_length to 32"),
         ("modules.json", {}, "modules"),
         ("modules.json", [1], "modules"),
         ("modules.json", [{}], "modules"),
         (_SETTINGS, {"truncate_dim": 8}, "sets truncate_dim to 8"),
-        (_SETTINGS, {"similarity_fn_name": "euclidean"}, "expected 'cosine' or 'dot'"),
-        (
-            _SETTINGS,
-            {"prompts": {"query": "query: "}, "default_prompt_name": "quary"},
-            r"transformers.json: default_prompt_name='quary': expected one of the prom",
-        ),
+        (_SETTINGS, {"similarity_fn_name": "l2"}, "expected 'cosine' or 'dot'"),
+        (_SETTINGS, _UNKNOWN, r"default_prompt_name='quary': expected one of the prom"),
         (_SETTINGS, {"default_prompt_name": ["a"], "prompts": {}}, r"\(there are none"),
         (_SETTINGS, {"prompts": 3}, "prompts=3: expected texts by name"),
-        ("1_Pooling/config.json", {"include_prompt": 3}, "include_prompt=3: expected"),
-        ("1_Pooling/config.json", {"weights": "x"}, "sets weights to 'x'"),
-        ("2_Normalize/config.json", {"module_input_name": "a"}, "'sentence_embedding'"),
+        (_POOLING, {"include_prompt": 3}, "include_prompt=3: expected"),
+        (_POOLING, {"weights": "x"}, "sets weights to 'x'"),
+        (_NORMALIZE, {"module_input_name": "a"}, "'sentence_embedding'"),
     ],
 )
-def test_files_that_are_not_followed(theirs, tmp_path, file, contents, message):
-    theirs()
+def test_what_is_not_followed(theirs, tmp_path, what, value, message):
+    is_file = what.endswith(".json")
+    theirs(**({} if is_file else {what: value}))
     (tmp_path / "2_Normalize").mkdir()
-    mean = {"pooling_mode": "mean", **contents} if "Pooling" in file else contents
-    (tmp_path / file).write_text(json.dumps(mean))
+    if is_file:
+        value = {"pooling_mode": "mean", **value} if what == _POOLING else value
+        (tmp_path / what).write_text(json.dumps(value))
     with pytest.raises(UserError, match=message):
         albert_tf.TextEmbedder(tmp_path)
 
 
 def test_settings_that_change_nothing(theirs, tmp_path):
-    encoder = {
-        "transformer_task": "feature-extraction",
-        "modality_config": {
-            "text": {"method": "forward", "method_output_name": "last_hidden_state"}
-        },
-        "module_output_name": "token_embeddings",
-    }
-    theirs(**encoder)
-    settings = {
-        "__version__": {"sentence_transformers": "6.2.0"},
-        "default_prompt_name": "document",
-        "model_type": "SentenceTransformer",
-        "prompts": {"document": "", "query": "query: "},
-        "similarity_fn_name": "dot",  # of vectors of length 1
-        "truncate_dim": None,
-    }
+    text = {"method": "forward", "method_output_name": "last_hidden_state"}
+    encoder = {"modality_config": {"text": text}}
+    encoder["transformer_task"] = "feature-extraction"
+    theirs(**encoder, module_output_name="token_embeddings")
+    settings = {"model_type": "SentenceTransformer", "truncate_dim": None}
+    settings |= {"prompts": {"document": "", "query": "query: "}}
+    settings |= {"default_prompt_name": "document"}
+    settings |= {"__version__": {"sentence_transformers": "6.2.0"}}
+    settings |= {"similarity_fn_name": "dot"}  # of vectors of length 1
     (tmp_path / _SETTINGS).write_text(json.dumps(settings))
     pooling = {"embedding_dimension": 12, "include_prompt": True}
     pooling["pooling_mode"] = "mean"

@@ -99,23 +99,6 @@ def test_a_model_of_others_that_would_be_read_instead_is_refused(tiny_config, tm
 
 
 @pytest.mark.parametrize(
-    ("form", "name"),
-    [
-        ("model_directory", "albert_config.json"),
-        ("model_directory", "vocab.txt"),
-        ("huggingface", "tokenizer_config.json"),  # nobody guesses the casing
-        ("tf1", "tokenizer_config.json"),
-    ],
-)
-def test_a_file_that_is_gone_is_missed(form, name, tiny_config, words, tmp_path):
-    AlbertModel(tiny_config()).save_pretrained(tmp_path, words, format=form)
-    (tmp_path / name).unlink()
-    for read in (AlbertModel.from_pretrained, load_tokenizer):
-        with pytest.raises(UserError, match=f"{name} is missing, though"):
-            read(tmp_path)
-
-
-@pytest.mark.parametrize(
     ("form", "value"), [*zip(FORMS, (np.nan, np.inf, -np.inf), strict=True)]
 )
 def test_weights_that_are_no_numbers_are_named(form, value, tiny_config, tmp_path):

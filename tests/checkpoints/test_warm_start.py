@@ -64,44 +64,6 @@ def test_sublayers_move_apart_where_only_one_is_shared():
     assert moved(source, target) == ([0, 0], [0, 2])
 
 
-@pytest.mark.slow
-def test_the_mean_of_equal_layers_is_each_of_them(tiny_config, tiny_features, tmp_path):
-    shared = AlbertForPreTraining(tiny_config())
-    shared.save_pretrained(tmp_path / "a")
-    config = tiny_config(parameter_sharing="none")
-    rules = ((config, FIRST, "a", "b"), (tiny_config(), MEAN, "b", "c"))
-    for config, rule, source, target in rules:
-        model, report = warm_start(
-            AlbertForPreTraining, bundle.open(tmp_path / source), config, rule, ()
-        )
-        model.save_pretrained(tmp_path / target)
-    blocks = ", ".join(f"group_{i}/inner_group_0" for i in range(4))
-    assert f"  group_0/inner_group_0, attention: from the mean of {blocks}" in report
-    states = model(tiny_features)["sequence_output"]
-    np.testing.assert_array_equal(states, shared(tiny_features)["sequence_output"])
-
-
-@pytest.mark.slow
-def test_deeper_model_computes_with_the_weights_it_starts_from(
-    tiny_config, tiny_features, tmp_path
-):
-    """All its layers are the first one's: 4 layers twice are 8 layers."""
-    shallow, config = (
-        AlbertForPreTraining(tiny_config()),
-        tiny_config(num_hidden_layers=8),
-    )
-    shallow.save_pretrained(tmp_path)
-    files = bundle.open(tmp_path)
-    deep, report = warm_start(AlbertForPreTraining, files, config, FIRST, ())
-    states = deep(tiny_features)["sequence_output"]
-    expected = AlbertForPreTraining(config)
-    for variable, value in zip(expected.weights, shallow.weights, strict=True):
-        variable.assign(value)
-    np.testing.assert_array_equal(states, expected(tiny_features)["sequence_output"])
-    assert "layers: 8, from 4" in "\n".join(report)
-    assert f"{len(shallow.official_variables())} tensors loaded" in report[0]
-
-
 def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
     AlbertModel(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(num_hidden_groups=2, hidden_dropout_prob=0.1)

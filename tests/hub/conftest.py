@@ -36,7 +36,6 @@ class Hub:
         self.large, self.private = {"model.safetensors", "spiece.model"}, set()
 
     def add(self, name, folder, revision="main"):
-        """Publishes the files of a folder."""
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
         self.repositories.setdefault(name, {})[revision] = files
 

@@ -18,7 +18,6 @@ from albert_tf.hub.names import local_directory
 
 @pytest.fixture
 def official(tmp_path, tiny_config, material, archive):
-    """An archive laid out like albert_base_v2.tar.gz, and the model in it."""
     model = albert_tf.AlbertForPreTraining(tiny_config(vocab_size=36))
     folder = tmp_path / "albert_base"
     save_tf1_checkpoint(model, folder / "model.ckpt-best")

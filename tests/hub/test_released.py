@@ -10,7 +10,6 @@ from albert_tf.hub.repositories import names_of_release
 
 
 def rows():
-    """The table of docs/checkpoints.md."""
     for size in RELEASED_SIZES:
         config = AlbertConfig.released(size)
         encoder = sum(encoder_parameters(config).values())

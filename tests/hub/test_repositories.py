@@ -23,7 +23,6 @@ NEEDED = ["config.json", "model.safetensors", "spiece.model"]
 
 @pytest.fixture
 def offline(monkeypatch):
-    """Sets HF_HUB_OFFLINE, and forgets what this process has found."""
 
     def set_offline():
         from huggingface_hub import constants

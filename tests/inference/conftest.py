@@ -13,7 +13,6 @@ PIECES = [
 
 @pytest.fixture(scope="session")
 def model_dir(tiny_config, tmp_path_factory):
-    """The directory of a model of two layers."""
     directory = tmp_path_factory.mktemp("model")
     tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
     # The model has more rows than the vocabulary, as released ones do.

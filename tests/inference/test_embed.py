@@ -29,7 +29,6 @@ def run(model_dir):
 
 @pytest.fixture(scope="module")
 def hidden(model_dir):
-    """Returns a layer's vectors of the tokens of a text."""
     model, tokenizer = AlbertModel.from_pretrained(model_dir), load_tokenizer(model_dir)
 
     def of_text(text, layer=-1, max_length=None):

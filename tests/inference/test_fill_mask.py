@@ -16,7 +16,6 @@ from albert_tf.tokenization import load_tokenizer
 
 @pytest.fixture
 def run(model_dir, capsys):
-    """Runs the command; returns what it prints."""
 
     def run_command(*arguments):
         fill_mask.main(["fill_mask", f"--model_dir={model_dir}", *map(str, arguments)])

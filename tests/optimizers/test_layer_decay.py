@@ -56,7 +56,6 @@ def test_updates_are_those_without_decay_times_the_factor(optimizer_class):
 
 
 def _adamw(weight, gradients, factor, rate=1e-2, decay=0.01):
-    """Steps of `AdamW` on scaled gradients, in NumPy."""
     weight, m, v = np.float64(weight), 0.0, 0.0
     for gradient in gradients:
         gradient = factor * np.float64(gradient)

@@ -79,15 +79,6 @@ def test_compile_trains_embeddings(optimizer_class):
     assert np.all(np.abs(change[1:4]) > 1e-4)
 
 
-def test_the_order_of_the_moments_in_checkpoints_stays(dense):
-    """A run that began before goes on: checkpoints number an optimizer's variables."""
-    optimizer = LAMB()
-    optimizer.build(dense.weights)
-    expected = [*optimizer.first_moments, *optimizer.second_moments]
-    found = optimizer.variables[-4:]
-    assert [id(variable) for variable in found] == [id(v) for v in expected]
-
-
 def test_the_trust_ratio_is_the_one_applied(dense):
     """LAMB's step is AdamW's, times the ratio."""
     random = np.random.default_rng(0)

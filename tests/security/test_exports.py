@@ -11,7 +11,6 @@ import sys
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 import albert_tf
@@ -21,7 +20,6 @@ from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.serving import loading as serving_loading
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files.onnx_graph import name_by_place
 
 _TEXTS = ["the film is good", "bad", "a plot", "is the plot bad"]
 _ROUNDS = 6  # of the texts, in eight threads
@@ -29,7 +27,6 @@ _ROUNDS = 6  # of the texts, in eight threads
 
 @pytest.fixture(scope="module")
 def models(saved_model, opened, tmp_path_factory):
-    """The folders of two models of one kind, with other weights."""
     other = tmp_path_factory.mktemp("other") / "model"
     served = opened("classification")
     for weights in served.model.trainable_variables:
@@ -41,7 +38,6 @@ def models(saved_model, opened, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model_as(models, export_of, tmp_path_factory):
-    """Makes the first model in a form; returns its folder."""
 
     @functools.cache
     def make(form):
@@ -155,48 +151,6 @@ def test_a_model_has_the_same_bytes_in_every_process(asked, models, tmp_path):
     )
     assert first.keys() == second.keys()
     assert [path for path, data in first.items() if second[path] != data] == []
-
-
-def graph_of(order, name):
-    """An ONNX graph with a branch; `name` names its parts, `order` sorts them."""
-    make = onnx.helper.make_node
-    inner = onnx.helper.make_graph(
-        [make("Mul", [name("sum"), name("w")], [name("z")], name("m"))],
-        name("g"),
-        [],
-        [onnx.helper.make_tensor_value_info(name("z"), 1, None)],
-        doc_string=name("d"),
-    )
-    nodes = [
-        make("Add", ["x", name("w")], [name("sum")], name=name("a")),
-        make("If", ["c"], [name("y")], name("i"), then_branch=inner, else_branch=inner),
-        make("Sub", [name("y"), name("v")], ["out"], name=name("s")),
-    ]
-    weights = [
-        onnx.numpy_helper.from_array(np.full(2, value, "float32"), name(key))
-        for value, key in enumerate("wv")
-    ]
-    value = onnx.helper.make_tensor_value_info
-    inputs = [value("x", 1, [2]), value("c", 9, [])]
-    outputs = [value("out", 1, [2])]
-    return onnx.helper.make_graph(order(nodes), "g", inputs, outputs, order(weights))
-
-
-def test_parts_are_named_by_their_place():
-    found = []
-    for order, sign in ((list, "a"), (lambda parts: parts[::-1], "b")):
-        graph = graph_of(order, lambda key, sign=sign: f"{sign}_{key}")
-        name_by_place(graph)
-        found.append(graph.SerializeToString(deterministic=True))
-    assert found[0] == found[1]
-    model = onnx.helper.make_model(
-        graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
-    )
-    onnx.checker.check_model(model)
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    x = np.float32([3, 4])
-    (answer,) = session.run(None, {"x": x, "c": np.array(True)})
-    assert answer.tolist() == [-1, -1]  # (x + 0) * 0 - 1
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "model.tflite"])

@@ -24,7 +24,6 @@ def assert_same(answers, expected):
 
 
 def signature(version, name="serving_default"):
-    """Loads a signature of an export."""
     return tf.saved_model.load(str(version)).signatures[name]
 
 

@@ -49,8 +49,6 @@ class Lengths:
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """A server that runs."""
-
     port: int
     uvicorn: uvicorn.Server
     connections: object  # the `Connections` of the server
@@ -72,7 +70,6 @@ class Running:
 
 @contextlib.contextmanager
 def running(predictor, **limits):
-    """Runs a server in a thread."""
     server = Server(predictor, "m", 3, serve.ServeOptions(**limits))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

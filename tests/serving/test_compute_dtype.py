@@ -1,7 +1,6 @@
 """Exports that compute in bfloat16: nearly the same probabilities."""
 
 import contextlib
-import functools
 import io
 import json
 
@@ -9,9 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import albert_tf
 from albert_tf import bundle
-from albert_tf.models.base import seeded
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from tests.serving.answers import labelled_file
@@ -85,44 +82,24 @@ def test_weights_are_cast_once(classifier, compared):
     assert read.issuperset(node.input[1].split(":")[0] for node in rounded)
 
 
-_TODAY = {"norm": "pre", "position_embedding_type": "rotary", "hidden_act": "geglu"}
-# By name: the class of a model, and changes of its configuration.
-_MODELS = {
-    "encoder": (albert_tf.AlbertModel, {}),
-    "masked_lm": (albert_tf.AlbertForMaskedLM, {}),
-    # Windows of questions need 68 tokens at least.
-    "question_answering": (
-        albert_tf.AlbertForAnswerableQuestions,
-        {"max_position_embeddings": 68},
-    ),
-    "tagging": (
-        functools.partial(
-            albert_tf.AlbertForTokenClassification, labels=("O", "B-A", "I-A")
-        ),
-        {},
-    ),
-    "classification": (
-        functools.partial(
-            albert_tf.AlbertForSequenceClassification, labels=("no", "yes")
-        ),
-        {"num_hidden_layers": 4, **_TODAY},
-    ),
-}
+_HEADS = ["encoder", "pretraining", "answerable_questions", "tagging"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "task", some_at_night(_MODELS, "encoder", "question_answering", "classification")
+    "kind", some_at_night(_HEADS, "encoder", "answerable_questions")
 )
-def test_every_head(family_config, tiny_tokenizer, tmp_path, task):
-    model_class, changes = _MODELS[task]
-    config = family_config("albert", tiny_tokenizer, initializer_range=0.1, **changes)
-    with seeded(3):
-        model_class(config).save_pretrained(tmp_path / "m", tiny_tokenizer)
-    features = dict(_FEATURES)
-    if task == "masked_lm":
-        features["masked_lm_positions"] = np.array([[1], [2]], "int32")
-    check(tmp_path / "m", task, features)
+def test_every_head(saved_model, kind):
+    if kind == "pretraining":
+        features = {**_FEATURES, "masked_lm_positions": np.int32([[1], [2]])}
+        check(saved_model(kind), "masked_lm", features)
+    else:
+        check(saved_model(kind), "auto", _FEATURES)
+
+
+@pytest.mark.slow
+def test_todays_blocks(saved_model):
+    check(saved_model("classification", "modernbert"), "auto", _FEATURES)
 
 
 @pytest.mark.nightly

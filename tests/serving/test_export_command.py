@@ -67,26 +67,22 @@ def test_features_without_a_name_of_hugging_face(saved_model, tmp_path):
     refuse(saved_model("pretraining"), tmp_path, message, **options)
 
 
+_BFLOAT16 = {"compute_dtype": "bfloat16"}
+_FLOAT32 = {"compute_dtype": "float32", "format": "onnx"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variables_dtype": "float16"}, "float16 does not go with"),
-        ({"optimize_for": "latency"}, "latency does not go .* with XLA"),
-        ({"format": "onnx"}, "needs --format=saved_model, not onnx"),
+        ({**_BFLOAT16, "variables_dtype": "float16"}, "float16 does not go with"),
+        ({**_BFLOAT16, "optimize_for": "latency"}, "latency does not go .* with XLA"),
+        ({**_BFLOAT16, "format": "onnx"}, "needs --format=saved_model, not onnx"),
         ({"compute_dtype": "int8", "format": "tflite"}, "--format=onnx, not tflite"),
-        (
-            {
-                "compute_dtype": "float32",
-                "format": "onnx",
-                "variables_dtype": "float16",
-            },
-            "--variables_dtype=float16 is for --format=saved_model",
-        ),
+        ({**_FLOAT32, "variables_dtype": "float16"}, "=float16 is for --format=saved"),
         ({"input_names": "huggingface"}, "for --format=onnx, not --format=saved_model"),
     ],
 )
 def test_options_that_do_not_go_together(saved_model, tmp_path, options, message):
-    options = {"compute_dtype": "bfloat16", **options}
     refuse(saved_model("classification"), tmp_path, message, **options)
 
 
@@ -94,18 +90,16 @@ def test_options_that_do_not_go_together(saved_model, tmp_path, options, message
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("classification", {}, "dev.tsv"),
+        ("classification", _BFLOAT16, "dev.tsv"),
         (
             "classification",
-            {"text_pair_column": "b"},
-            "takes single texts; leave out --text_pair_column",
+            {**_BFLOAT16, "text_pair_column": "b"},
+            "takes single texts",
         ),
-        ("encoder", {}, "needs one fine-tuned model, but this export is enc"),
+        ("encoder", _BFLOAT16, "needs one fine-tuned model, but this export is enc"),
         ("encoder", {"format": "tflite"}, "needs one fine-tuned model"),
-        ("question_answering", {}, "--eval_file compares models that take"),
+        ("question_answering", _BFLOAT16, "--eval_file compares models that take"),
     ],
 )
 def test_a_table_that_does_not_fit(saved_model, tmp_path, kind, options, message):
-    if "format" not in options:
-        options = {"compute_dtype": "bfloat16", **options}
     refuse(saved_model(kind), tmp_path, message, eval_file="dev.tsv", **options)

@@ -20,7 +20,6 @@ _CHOICES = Inputs({"question": 1, "choices": 2}, ("question", "choices"))
     ]
 )
 def longest(question, choices):
-    """The longest choice, and how many there are."""
     best = tf.argmax(tf.strings.length(choices), axis=1)
     count = tf.reduce_sum(tf.cast(choices != "", tf.int32), axis=1)
     return {"best": tf.gather(choices, best, batch_dims=1), "count": count}
@@ -80,28 +79,23 @@ class Table:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "named", "message"),
     [
-        (("who?", "a"), "choices must be a list of str, got str"),
-        ((["who?"], ["a", "b"]), "of one input, or lists of all"),
-        ((["who?"], [["a"], ["b"]]), "must be equal in number, got 1 and 2"),
-        (([{"who?"}], [["a"]]), r"question\[0\] must be a list, got a set"),
-        (("who?", {"a": 1}), "choices must be a list, got a dict; pass"),
-        (("who?", Table()), "choices must be a list, got a Table; pass"),
-        (("who?", ["a", 1]), r"choices\[1\] must be a str, got int"),
-        (("who?", 3), "choices must be a list of str, got int"),
-        (("a", ["b"], "c"), "takes question and choices, but got 3 arguments; put"),
-        ((None, ["b"]), "takes question and choices, but got choices"),
-        ((), "takes question and choices, but got nothing"),
+        (("who?", "a"), {}, "choices must be a list of str, got str"),
+        ((["who?"], ["a", "b"]), {}, "of one input, or lists of all"),
+        ((["who?"], [["a"], ["b"]]), {}, "must be equal in number, got 1 and 2"),
+        (([{"who?"}], [["a"]]), {}, r"question\[0\] must be a list, got a set"),
+        (("who?", {"a": 1}), {}, "choices must be a list, got a dict; pass"),
+        (("who?", Table()), {}, "choices must be a list, got a Table; pass"),
+        (("who?", ["a", 1]), {}, r"choices\[1\] must be a str, got int"),
+        (("who?", 3), {}, "choices must be a list of str, got int"),
+        (("a", ["b"], "c"), {}, "takes question and choices, but got 3 arguments; put"),
+        ((None, ["b"]), {}, "takes question and choices, but got choices"),
+        ((), {}, "takes question and choices, but got nothing"),
+        (("a",), {"context": "b"}, "takes question .* got question and context"),
+        (("a", ["b"]), {"question": "c"}, "question is given twice"),
     ],
 )
-def test_what_does_not_fit(given, message):
+def test_what_does_not_fit(given, named, message):
     with pytest.raises(UserError, match=message):
-        _CHOICES.columns(given, {})
-
-
-def test_names_that_do_not_fit():
-    with pytest.raises(UserError, match="takes question .* got question and context"):
-        _CHOICES.columns(("a",), {"context": "b"})
-    with pytest.raises(UserError, match="question is given twice"):
-        _CHOICES.columns(("a", ["b"]), {"question": "c"})
+        _CHOICES.columns(given, named)

@@ -41,13 +41,10 @@ def test_one_pass_gives_the_answers_of_each_model(models, tiny_tokenizer, tmp_pa
     options = ExportOptions(",".join(map(str, models)), str(tmp_path / "served"))
     version = export(options)
     predictor = Predictor(version)
+    found = predictor.arrays(_TEXTS)
     features = tiny_tokenizer(_TEXTS, padding=True)
     mood, stars = (model(features) for model in models.values())
-    found = predictor.arrays(_TEXTS)
-    expected = {
-        "mood_probabilities": tf.nn.softmax(mood),
-        "stars_score": stars[:, 0],
-    }
+    expected = {"mood_probabilities": tf.nn.softmax(mood), "stars_score": stars[:, 0]}
     assert found.keys() == {"mood_label", *expected}
     for name, values in expected.items():
         np.testing.assert_allclose(found[name], values, atol=1e-5)

@@ -20,6 +20,7 @@ from tests import memory
 from tests.serving.answers import some_at_night
 
 _LENGTH = 20
+_COLUMNS = ("text", "context", "options")
 _QUESTIONS = [
     Question("1", "the film was very good .", "was it _ ?", ("good", "bad", "it")),
     Question("2", "", "", ("good", "bad . very bad . not very good . a bad one .")),
@@ -35,7 +36,6 @@ def choices(opened):
 
 @pytest.fixture(scope="module")
 def probabilities(choices):
-    """The probabilities that the command finds."""
     examples = ChoiceFile("questions", tuple(_QUESTIONS))
     tokens = choices.task.tokenize(examples, choices.tokenizer, _LENGTH)
     outputs = OutputsPredictor(choices.model, 3, _LENGTH)(tokens)
@@ -99,20 +99,16 @@ def test_options_are_left_out_anywhere(answer):
 @pytest.mark.slow
 def test_requests_that_cannot_be_answered(answer):
     asked = request(_QUESTIONS[:2])
+    refused = tf.errors.InvalidArgumentError
     for options in ([["good"], [""]], tf.zeros([2, 0], tf.string)):
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match="A question has no options"
-        ):
+        with pytest.raises(refused, match="A question has no options"):
             answer(**{**asked, "options": tf.constant(options)})
-    with pytest.raises(tf.errors.InvalidArgumentError, match="differ in number"):
+    with pytest.raises(refused, match="differ in number"):
         answer(**{**asked, "options": tf.constant([["good"]])})
+    empty = dict.fromkeys(("question", "context"), tf.zeros([0], tf.string))
     for size in (0, 2):
-        empty = answer(
-            question=tf.zeros([0], tf.string),
-            context=tf.zeros([0], tf.string),
-            options=tf.zeros([0, size], tf.string),
-        )
-        assert empty["choice"].shape == (0,)
+        found = answer(**empty, options=tf.zeros([0, size], tf.string))
+        assert found["choice"].shape == (0,)
 
 
 @pytest.mark.slow
@@ -135,21 +131,14 @@ def test_long_questions_and_options(module, choices):
 
 
 @pytest.mark.slow
-def test_a_question_of_many_blanks_is_cheap(module):
+def test_long_questions_are_cheap(module):
     # All options in all blanks would be a gigabyte.
-    long_text = request(
-        [Question("1", "it is", "_ " * 100_000, ("good bad " * 1000, "bad"))]
-    )
-    assert module.text_features(**long_text)["input_ids"].shape[2] <= _LENGTH
-
-
-@pytest.mark.slow
-def test_a_long_question_with_many_options_is_cheap(module):
-    options = ("good", "bad", "it") * 100
-    asked = request([Question("1", "it is", "was it " * 140_000, options)])
+    blanks = Question("1", "it is", "_ " * 100_000, ("good bad " * 1000, "bad"))
     features = module.text_features
-    features(**request())
-    # The question is a megabyte.
+    assert features(**request([blanks]))["input_ids"].shape[2] <= _LENGTH
+    # This question is a megabyte.
+    many = ("good", "bad", "it") * 100
+    asked = request([Question("1", "it is", "was it " * 140_000, many)])
     assert memory.added(lambda: features(**asked)) < 150
 
 
@@ -186,11 +175,7 @@ def test_a_model_without_a_task(choices, tmp_path):
 
 @pytest.mark.slow
 def test_a_predictor_takes_any_number_of_options(export_of, probabilities):
-    columns = [
-        [question.text for question in _QUESTIONS],
-        [question.context for question in _QUESTIONS],
-        [question.options for question in _QUESTIONS],
-    ]
+    columns = [[getattr(q, name) for q in _QUESTIONS] for name in _COLUMNS]
     predictor = Predictor(export_of("multiple_choice", optimize_for="throughput"))
     assert predictor.inputs == ("question", "context", "options")
     alone = predictor("was it _ ?", "a film", ["good", "bad"])

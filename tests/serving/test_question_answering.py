@@ -31,18 +31,10 @@ _CONTEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def v1(opened):
-    return opened("question_answering")
-
-
-@pytest.fixture(scope="module")
-def v2(opened):
-    return opened("answerable_questions")
+_V1, _V2 = "question_answering", "answerable_questions"
 
 
 def predictions(served):
-    """Predicts as the command does."""
     task = served.task
     paragraphs = tuple(
         Paragraph(context, (Question(str(i), question),))
@@ -77,14 +69,25 @@ def check_odds(found, expected):
     np.testing.assert_allclose(found["no_answer_score"], odds, rtol=1e-3)
 
 
-@pytest.mark.parametrize("optimize_for", some_at_night([None, "latency"], None))
-def test_answers_are_those_of_the_command(optimize_for, v1, export_of):
-    expected = predictions(v1)
-    version = export_of("question_answering", optimize_for=optimize_for)
+@pytest.mark.parametrize(
+    ("kind", "optimize_for"),
+    [
+        (_V1, None),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in ((_V1, "latency"), (_V2, "latency"), (_V2, "throughput"))
+        ),
+    ],
+)
+def test_answers_are_those_of_the_command(kind, optimize_for, opened, export_of):
+    expected = predictions(opened(kind))
+    version = export_of(kind, optimize_for=optimize_for)
     predictor = Predictor(version)
     for batch_size in (1, 4):
         found = predictor.arrays(_QUESTIONS, _CONTEXTS, batch_size=batch_size)
         check(found, expected)
+    if kind == _V2:
+        check_odds(found, expected)
     assert sum(bool(answer) for answer in found["answers"][:, 0]) >= 2
     description = json.loads((version / "signature.json").read_text())
     assert description["serves"] == "question_answering"
@@ -92,41 +95,25 @@ def test_answers_are_those_of_the_command(optimize_for, v1, export_of):
     assert set(default["inputs"]) == {"question", "context"}
     requests = tf.data.TFRecordDataset(str(version / WARMUP_FILE))
     first = next(iter(requests)).numpy()
-    assert b"question" in first
-    assert b"context" in first
+    assert b"question" in first and b"context" in first
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("optimize_for", ["latency", "throughput"])
-def test_exports_that_may_find_no_answer(optimize_for, v2, export_of):
-    expected = predictions(v2)
-    version = export_of("answerable_questions", optimize_for=optimize_for)
-    found = Predictor(version).arrays(_QUESTIONS, _CONTEXTS)
-    check(found, expected)
-    check_odds(found, expected)
-
-
-@pytest.mark.parametrize("kind", some_at_night(["v1", "v2"], "v2"))
-def test_token_ids_give_what_the_model_returns(kind, request):
+@pytest.mark.parametrize("kind", some_at_night([_V1, _V2], _V2))
+def test_token_ids_give_what_the_model_returns(kind, opened, tmp_path):
     """Few of them are enough."""
-    served = request.getfixturevalue(kind)
+    served = opened(kind)
     module, _, _ = build_module([bundle.open(served.folder)])
     ids = tf.constant([[2, 9, 3, 3]])
     segments = tf.constant([[0, 0, 0, 1]])
     tokens = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": segments}
     outputs = module.signatures()["tokens"](**tokens)
-    padding = [[0, 0], [0, 2 if kind == "v2" else 0]]
+    padding = [[0, 0], [0, 2 if kind == _V2 else 0]]
     padded = {n: tf.pad(v, padding) for n, v in tokens.items()}
     for name, value in served.model(padded).items():
         np.testing.assert_allclose(outputs[name], value, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["v1", "v2"])
-def test_a_model_without_a_task_has_the_official_defaults(kind, request, tmp_path):
-    served = request.getfixturevalue(kind)
+    # Without a task, it has the official defaults: questions of 64 tokens.
     served.model.save_pretrained(tmp_path, served.tokenizer, {})
     with pytest.raises(UserError, match="no room for a paragraph beside"):
-        # 32 positions, but questions of 64 tokens
         build_module([bundle.open(tmp_path)])
 
 
@@ -134,7 +121,8 @@ def test_a_model_without_a_task_has_the_official_defaults(kind, request, tmp_pat
     ("threshold", "is_answered"),
     [(-1e6, False), pytest.param(None, True, marks=pytest.mark.nightly)],
 )
-def test_one_question_and_its_threshold(threshold, is_answered, v2, tmp_path):
+def test_one_question_and_its_threshold(threshold, is_answered, opened, tmp_path):
+    v2 = opened(_V2)
     info = {"max_seq_length": _LENGTH, "task": v2.task.to_dict()}
     info["dev"] = {"null_score_diff_threshold": threshold} if threshold else {}
     v2.model.save_pretrained(tmp_path, v2.tokenizer, info)
@@ -158,10 +146,10 @@ def test_one_question_and_its_threshold(threshold, is_answered, v2, tmp_path):
     json.dumps(found)
 
 
-def test_no_contexts_and_contexts_that_are_too_long(v1, monkeypatch):
+def test_no_contexts_and_contexts_that_are_too_long(saved_model, monkeypatch):
     for place in ("requests", "inputs"):
         monkeypatch.setattr(f"albert_tf.serving.{place}.MOST_CHARACTERS", 60)
-    predictor = Predictor(v1.folder)
+    predictor = Predictor(saved_model(_V1))
     # A limit of what is read at once, not of what a call takes.
     found = predictor(["is it good ?"] * 5, ["the film was very good ."] * 5)
     assert len({answer["answer"] for answer in found}) == 1
@@ -177,8 +165,8 @@ def test_no_contexts_and_contexts_that_are_too_long(v1, monkeypatch):
 
 
 @pytest.mark.nightly
-def test_memory_of_a_long_context(v1):
-    predictor = Predictor(v1.folder)
+def test_memory_of_a_long_context(saved_model):
+    predictor = Predictor(saved_model(_V1))
     predictor("not ?", "the film .")
     columns = ["not ?"] * 8, ["the film ."] * 7 + [_CONTEXTS[0] * 1600]
     # A copy for each candidate is a gigabyte.

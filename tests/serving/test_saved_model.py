@@ -8,8 +8,13 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis import prediction_log_pb2
 
 from albert_tf.serving.description import WARMUP_FILE
+from albert_tf.serving.description import describe_signatures
+from albert_tf.serving.description import write_warmup_requests
 from albert_tf.serving.predictor import Predictor
 
 pytestmark = pytest.mark.slow
@@ -38,19 +43,13 @@ print(json.dumps({
 def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
     moved = tmp_path / "elsewhere" / "7"
     shutil.copytree(classifier.version, moved)
-    done = subprocess.run(
-        [sys.executable, "-c", _CLIENT, str(moved)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", _CLIENT, str(moved)]
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["modules"] == found["unknown"] == []
     expected = Predictor(classifier.version).arrays(["a good film", ""])
-    np.testing.assert_allclose(
-        found["answer"]["probabilities"], expected["probabilities"], atol=1e-6
-    )
+    shares = found["answer"]["probabilities"]
+    np.testing.assert_allclose(shares, expected["probabilities"], atol=1e-6)
     assert not [op for op in found["ops"] if "PyFunc" in op or "Lookup" in op]
 
 
@@ -66,26 +65,25 @@ def test_signature_json_tells_the_truth(pair_classifier):
     for name in ("serving_default", "tokens"):
         example = described["signatures"][name]["rest"]
         inputs = {k: tf.constant(v) for k, v in example["request"]["inputs"].items()}
-        answer = signatures[name](**inputs)
-        np.testing.assert_allclose(
-            answer["probabilities"],
-            example["response"]["outputs"]["probabilities"],
-            atol=1e-5,
-        )
+        answer = signatures[name](**inputs)["probabilities"]
+        told = example["response"]["outputs"]["probabilities"]
+        np.testing.assert_allclose(answer, told, atol=1e-5)
+        written = "\n".join(described["signatures"][name]["grpc"]["request"])
+        asked = text_format.Parse(written, predict_pb2.PredictRequest())
+        assert asked.model_spec.signature_name == name
+        for key, own in inputs.items():
+            np.testing.assert_array_equal(tf.make_ndarray(asked.inputs[key]), own)
     card = (pair_classifier.version / "model_card.md").read_text()
     assert "- task: gives a pair of texts one of the labels " in card
     assert "| output | `probabilities` | float32 | ['any', 3] |" in card
 
 
-@pytest.mark.parametrize("model", ["pair_classifier", "masked_lm"])
-def test_warmup_requests_replay(model, request):
-    from tensorflow_serving.apis import prediction_log_pb2 as log_pb2
-
-    version = request.getfixturevalue(model).version
+def test_warmup_requests_replay(masked_lm):
+    version = masked_lm.version
     signatures = tf.saved_model.load(str(version)).signatures
     replayed = []
     for record in tf.data.TFRecordDataset(str(version / WARMUP_FILE)):
-        log = log_pb2.PredictionLog.FromString(record.numpy())
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
         asked = log.predict_log.request
         assert asked.model_spec.name == version.parent.name
         name = asked.model_spec.signature_name
@@ -93,3 +91,24 @@ def test_warmup_requests_replay(model, request):
         signatures[name](**inputs)
         replayed.append(name)
     assert replayed == ["serving_default", "tokens", "examples"]
+
+
+def test_one_answer_has_no_name_and_bytes_are_in_base_64():
+    spec = tf.TensorSpec([None], tf.string)
+    same = tf.function(lambda text: {"same": text}).get_concrete_function(text=spec)
+    inputs, meaning = {"s": {"text": [b"good", b"\xff"]}}, {"same": "a text"}
+    found = describe_signatures({"s": same}, inputs, meaning)["s"]
+    asked = found["rest"]["request"]["inputs"]["text"]
+    assert asked == found["rest"]["response"]["outputs"] == ["good", {"b64": "/w=="}]
+
+
+def test_requests_of_any_length_warm_up(tmp_path):
+    requests = [("s", {"ids": np.zeros([1, size], "int32")}) for size in (1, 127, 999)]
+    write_warmup_requests(tmp_path, "m", requests)
+    records = tf.data.TFRecordDataset(str(tmp_path / WARMUP_FILE))
+    for record, (_, inputs) in zip(records, requests, strict=True):
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        asked = log.predict_log.request
+        assert (asked.model_spec.name, asked.model_spec.signature_name) == ("m", "s")
+        found = tf.make_ndarray(asked.inputs["ids"])
+        np.testing.assert_array_equal(found, inputs["ids"])

@@ -1,14 +1,10 @@
 """Files of other runtimes: the same answers from tokens."""
 
-import concurrent.futures
 import json
 import re
 import sys
-import threading
-import types
 
 import numpy as np
-import onnxruntime
 import pytest
 import tensorflow as tf
 import tokenizers
@@ -52,9 +48,8 @@ def test_tflite(export_of, classifier, tmp_path, capfd):
     described = check_tokens(classifier, version, "model.tflite", 0.05)
     assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
     printed = capfd.readouterr().out
-    assert re.search(
-        r"accuracy: original [01]\.\d{4}, tflite [01]\.\d{4}, drop", printed
-    )
+    told = r"accuracy: original [01]\.\d{4}, tflite [01]\.\d{4}, drop"
+    assert re.search(told, printed)
     interpreter = tf.lite.Interpreter(str(version / "model.tflite"))
     kinds = {d["dtype"] for d in interpreter.get_tensor_details()}
     assert np.int8 in kinds
@@ -66,10 +61,8 @@ def test_onnx(export_of, classifier):
     described = check_tokens(classifier, version, "model.onnx", 1e-5)
     assert described["opened_with"].startswith("onnxruntime ")
     assert described["distance"] < 1e-5
-    assert_same(
-        Predictor(version.parent).arrays(TEXTS),
-        Predictor(classifier.version).arrays(TEXTS),
-    )
+    found, expected = (Predictor(v) for v in (version.parent, classifier.version))
+    assert_same(found.arrays(TEXTS), expected.arrays(TEXTS))
     response = described["signatures"]["serving_default"]["rest"]["response"]
     assert response["outputs"]["label"][0] in ("no", "yes")
     assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
@@ -129,21 +122,18 @@ def test_a_file_that_answers_otherwise_is_refused(saved_model, tmp_path, monkeyp
     assert not list(target.rglob("model.onnx"))
 
 
-def test_a_wrong_file_is_removed(tmp_path):
+def test_a_wrong_file_is_removed_where_its_runtime_is_installed(
+    tmp_path, monkeypatch, caplog
+):
     path = no_file(tmp_path)
-    message = "removed, because it does not run: .*PROTOBUF"
-    with pytest.raises(UserError, match=message):
-        check_token_file(path, None, {})
-    assert not path.exists()
-
-
-def test_a_file_stays_closed_without_its_runtime(tmp_path, monkeypatch, caplog):
-    path = no_file(tmp_path)
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert check_token_file(path, None, {}) == {}
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "onnxruntime", None)
+        assert check_token_file(path, None, {}) == {}
     assert "model.onnx was not opened. " in caplog.text
     assert "pip install 'albert-tf[onnx]'" in caplog.text
-    assert path.exists()
+    with pytest.raises(UserError, match="does not run: .*PROTOBUF"):
+        check_token_file(path, None, {})
+    assert not path.exists()
 
 
 def test_calls_at_the_same_time_take_a_core_each(tmp_path, monkeypatch):

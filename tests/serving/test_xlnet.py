@@ -24,7 +24,6 @@ def served(opened):
 
 @pytest.fixture(scope="module")
 def expected(served):
-    """Features and probabilities of the texts, each by itself."""
     rows = [served.tokenizer(text) for text in _TEXTS]
     assert all((row["input_mask"] == 1).all() for row in rows)
     logits = np.concatenate([served.model(row) for row in rows])
