@@ -21,7 +21,7 @@ from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
 _NEW = "quokka quokkas wombats jumped, żółw żółwie 1974 quokka\n" * 40
-_OLD = ["the film was very good.", "a plot, the cat", "is it the one"]
+_OLD = ["the film was very good.", "a cat, the dog", "is it the one"]
 _TRAINING = {"character_coverage": 1.0, "num_threads": 1}
 _NIGHTLY = ("bert", "distilbert", "electra", "roberta")
 _FAMILIES = [
