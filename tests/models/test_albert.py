@@ -1,4 +1,4 @@
-"""The encoder: its features, several texts a row, graphs, precision, attentions."""
+"""The encoder: its features, several texts a row, precision, attentions, dropout."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,8 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 PAIR_IDS = np.array([[1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")
@@ -122,3 +124,45 @@ def test_attentions_come_on_request_only(tiny_config, tiny_features):
     assert AlbertModel.from_config(asked.get_config()).return_attentions
     with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
         AlbertModel(tiny_config(), return_attentions=True, depth_loop=True)
+
+
+SEED = tf.constant([11, 5], tf.int32)
+
+
+def sequence(model, features, **kwargs):
+    return np.array(model(features, **kwargs)["sequence_output"])
+
+
+@pytest.mark.parametrize(
+    "field", ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+)
+def test_each_rate_acts_by_the_seed_and_in_training_alone(
+    field, tiny_config, tiny_features
+):
+    albert = AlbertModel(tiny_config(**{"num_hidden_layers": 1, field: 0.3}))
+    first, again, other = (
+        sequence(albert, tiny_features, training=True, dropout_seed=seed)
+        for seed in (SEED, SEED, SEED + 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    plain = sequence(albert, tiny_features)
+    np.testing.assert_array_equal(
+        sequence(albert, tiny_features, dropout_seed=SEED), plain
+    )
+    one, two = (sequence(albert, tiny_features, training=True) for _ in range(2))
+    for found, expected in ((first, other), (first, plain), (one, two)):
+        assert np.abs(found - expected).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "model_class", [AlbertForSequenceClassification, AlbertForTokenClassification]
+)
+def test_classifier_dropout(model_class, tiny_config, tiny_features):
+    del tiny_features["masked_lm_positions"]
+    for rate, same in ((0.1, False), (0.0, True)):
+        model = model_class(
+            tiny_config(num_hidden_layers=1), num_labels=3, classifier_dropout_prob=rate
+        )
+        plain = model(tiny_features)
+        dropped = model(tiny_features, training=True, dropout_seed=SEED)
+        assert np.array_equal(plain, dropped) is same

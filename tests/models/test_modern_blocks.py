@@ -100,6 +100,7 @@ def test_rotary_positions_start_again_with_each_text(config, packed):
     ("changes", "options"),
     [
         (MODERN, {"depth_loop": True, "rematerialize": True}),
+        (MODERN, {"rematerialize": True}),  # whose layers share their gradients
         (BLOCKS[-4], {"rematerialize": True}),
         (ADAPTED[3], {"depth_loop": True}),  # whose second group begins later
         (DISENTANGLED, {"rematerialize": True}),

@@ -82,6 +82,12 @@ def test_logits_are_linear_in_the_content_stream(xlnet_config, randomised):
         if isinstance(found, dict):
             found = np.stack([found["start_logits"], found["end_logits"]], axis=-1)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    texts = albert_tf.XLNetForSequenceClassification(xlnet_config(), num_labels=3)
+    dense, last = randomised(texts).summary_dense, texts.classifier
+    state = texts.transformer(row)["sequence_output"][:, -1]  # of the last token
+    summary = np.tanh(state @ dense.kernel.value + dense.bias)
+    expected = summary @ last.kernel.value + last.bias
+    np.testing.assert_allclose(texts(row), expected, atol=1e-5)
 
 
 def test_a_choice_has_the_score_of_its_row(xlnet_config, randomised):

@@ -13,6 +13,7 @@ from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving import export as serving_export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classification import run
+from albert_tf.tasks.classification.glue import glue_task
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import FINISHED
@@ -193,3 +194,26 @@ def test_single_texts_and_pairs_are_not_confused(pair):
     message = "pairs of texts, but" if pair else "single texts, but"
     with pytest.raises(UserError, match=f"tuned takes {message} the task asked has "):
         own.check_fits("tuned", asked)
+
+
+@pytest.mark.slow
+def test_the_diagnostic_set(flags, tmp_path):
+    (tmp_path / "AX").mkdir()
+    task = glue_task("ax")
+    pair = "\n".join(["sentence1\tsentence2", *["good\tfilm"] * 3]) + "\n"
+    (tmp_path / "AX" / "diagnostic.tsv").write_text(pair)
+    asked = {"task_name": "ax", "data_dir": tmp_path}
+    with pytest.raises(UserError, match="has no training set"):
+        flags(do_train=True, **asked)
+    asked |= {"init_checkpoint": _saved(tmp_path, task), "do_eval": True}
+    with pytest.raises(UserError, match="no table with labels .* diagnostic-full.tsv"):
+        flags(**asked)
+    rows = [f"good\tfilm\t{label}" for label in task.labels]
+    table = "\n".join(["Premise\tHypothesis\tLabel", *rows]) + "\n"
+    (tmp_path / "AX" / "diagnostic-full.tsv").write_text(table)
+    out = flags(**asked, do_predict=True)
+    assert {"full_matthew_corr", "full_accuracy"} <= results(out).keys()
+    lines = (out / "AX.tsv").read_text().splitlines()
+    index, predicted = zip(*(line.split("\t") for line in lines), strict=True)
+    assert index == ("index", "0", "1", "2")
+    assert {*predicted[1:]} <= {*task.labels}
