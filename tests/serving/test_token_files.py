@@ -1,10 +1,14 @@
 """Files of other runtimes: the same answers from tokens."""
 
+import concurrent.futures
 import json
 import re
 import sys
+import threading
+import types
 
 import numpy as np
+import onnxruntime
 import pytest
 import tensorflow as tf
 import tokenizers
