@@ -144,9 +144,7 @@ def test_same_text_same_model(extend):
     first, second = (extend("xlm-roberta", name=name)[1] for name in "ab")
     weights = "model.weights.h5"  # where Keras writes a name that counts models
     assert {**first.listed, weights: ""} == {**second.listed, weights: ""}
-    pairs = zip(first.model().variables, second.model().variables, strict=True)
-    for one, other in pairs:  # the seed of dropout among them
-        np.testing.assert_array_equal(one, other)
+    assert first.digest() == second.digest()
 
 
 @pytest.mark.parametrize(
