@@ -24,7 +24,7 @@ from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.features import rows_of
 
 WAYS = ("vectors", "words", "both")
-"""What a search compares: vectors, words (BM25), or both, whose ranks are fused."""
+"""Ways to compare texts: by vectors, words (BM25), or both, whose ranks are fused."""
 _FACTS, _TEXTS, _VECTORS = "index.json", "texts.txt", "vectors.npy"
 _GRAPH, _WORDS = "vectors.faiss", "words"
 _NEIGHBOURS = 32  # of a vector in the graph

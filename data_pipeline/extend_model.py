@@ -45,7 +45,7 @@ def extend_model(
         read=lambda: tensors,
         saved=(),
     )
-    with seeded(0):  # of dropout
+    with seeded(0):  # of a head that the checkpoint may lack
         model = grown.model(model_class, **head)
     model.save_pretrained(target, tokenizer, opened.info or None)
     report = {

@@ -75,8 +75,9 @@ class Progress:
         """
         with self._lock:
             now = time.monotonic()
+            # What is read in blocks reaches its end before the work does.
+            finished = self.total is not None and self.done < self.total <= done
             self.done, self._notes, self._updated = done, notes, now
-            finished = self.total is not None and done >= self.total
             if not finished and now - self._shown < self._every:
                 return
             if self._terminal:

@@ -156,7 +156,7 @@ class TextLabels(TokenLabels):
 
     def of_windows(self, features, *arguments):
         """Returns `classify` of features, for texts in windows the pooled logits."""
-        features = named_features(features)
+        features = named_features(features, self.features_read)
         return over_windows(
             features,
             lambda rows: self.classify(rows, *arguments),

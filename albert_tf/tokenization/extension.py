@@ -331,6 +331,7 @@ class _Pairs:
 
     def merge(self, pair, whole):
         """Puts the id `whole` in the place of a pair."""
+        changed = set()
         for place in self._places.pop(pair):
             count, word = self._of_words[place], self._words[place]
             self._count(place, -count)
@@ -342,9 +343,9 @@ class _Pairs:
                     merged.append(index)
             self._words[place] = merged
             self._count(place, count)
-            for new in itertools.pairwise(merged):
-                if whole in new:
-                    heapq.heappush(self._heap, (-self._counts[new], new))
+            changed.update(p for p in itertools.pairwise(merged) if whole in p)
+        for new in changed:
+            heapq.heappush(self._heap, (-self._counts[new], new))
 
 
 _KINDS = {

@@ -27,6 +27,10 @@ _READING = {
     "--max_seq_length=16 --doc_stride=4",
     "similarity": "--init_checkpoint={} --data_dir=similar --output_dir=out "
     "--do_train --max_seq_length=16",
+    "rank": "--init_checkpoint={} --data_dir=ranked --output_dir=out --do_train "
+    "--max_seq_length=16",
+    "mine": "--model_dir={} --pairs=similar/train.tsv --output_file=x.jsonl",
+    "search": "--model_dir={} --index_dir=index --corpus_file=texts.txt",
     "fill-mask": "--model_dir={} [MASK]",
     "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
@@ -59,7 +63,7 @@ def _write_inputs(folder):
     (folder / "texts.txt").write_text("a text\n")
     (folder / "pairs.tsv").write_text("sentence_good\tsentence_bad\na\tb\n")
     write_squad(folder, ("a", [("q", "b", [("a", 0)])]))
-    for kind in ("tags", "choices", "similar"):
+    for kind in ("tags", "choices", "similar", "ranked"):
         (folder / kind).mkdir()
     for role in ("train", "dev"):
         line = '{"tokens": ["a", "b"], "tags": ["B-X", "O"]}\n'
@@ -68,6 +72,8 @@ def _write_inputs(folder):
         line = '{"context": "a", "options": ["b", "c"], "label": 0}\n'
         (folder / "choices" / f"{role}.jsonl").write_text(line)
         (folder / "similar" / f"{role}.tsv").write_text("anchor\tpositive\na\tb\n")
+        lines = "query\ttext\tlabel\na\tb\t1\na\tc\t0\n"
+        (folder / "ranked" / f"{role}.tsv").write_text(lines)
 
 
 def test_all_commands_are_here():

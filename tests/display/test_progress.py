@@ -52,6 +52,7 @@ def test_a_log_gets_a_line_every_ten_seconds_and_at_the_end(clock, lines):
         for done in range(100, 1001, 100):
             clock.now += 4
             shown.update(done, ["loss 3"])
+        shown.update(1000)
     assert lines == [
         "training: 300/1,000  30%, 25.0 steps/s, ETA 0:28, loss 3",
         "training: 600/1,000  60%, 25.0 steps/s, ETA 0:16, loss 3",

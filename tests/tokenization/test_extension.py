@@ -44,6 +44,12 @@ def test_characters_come_before_longer_pieces():
     assert replaced == [[old.unk_id], [old.unk_id], old.encode("aab")]
 
 
+def test_what_saves_most_pieces_comes_first():
+    old = _wordpiece(" ".join(f"{letter} ##{letter}" for letter in "abcdefgh"))
+    _, pieces = _pieces(old, ["abc " * 50 + "hgfedcba hgfedcba"], 1)
+    assert pieces == ["abc"]
+
+
 def test_only_what_saves_pieces_is_learnt():
     """`##the` would be a likely piece, if the vocabulary had no `the`."""
     old = _wordpiece("the ##t ##h ##e ##s e n t h s o")
