@@ -36,7 +36,7 @@ _RELEASED = {
     "tie_word_embeddings": (True, True),
 }
 _READ = "position_buckets pooler_hidden_act legacy cls_dropout"
-# Dropout and sizes of no effect.
+# Dropout of the pooler, what belongs to a convolution, and how the vocabulary was made.
 _HARMLESS = "conv_act conv_groups pooler_dropout vocab_type"
 _DISENTANGLED = "disentangled"
 _NEW_HEAD = "lm_predictions.lm_head."
