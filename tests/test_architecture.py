@@ -13,7 +13,7 @@ _BELOW_THE_COMMANDS = {
 }
 # Folders of several ideas, or of many small helpers, and the most names that they show.
 _SHOW_MORE = {
-    "albert_tf": 36,
+    "albert_tf": 38,
     "albert_tf/checkpoints": 42,
     "albert_tf/display": 15,
     "albert_tf/engine": 30,
