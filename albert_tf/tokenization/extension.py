@@ -309,15 +309,12 @@ class _Pairs:
         self._of_words = [*words.values()]
         self._counts = collections.Counter()
         self._places = collections.defaultdict(set)  # the words that have a pair
-        for place in range(len(self._words)):
-            self._count(place, self._of_words[place])
+        for place, count in enumerate(self._of_words):
+            for pair in itertools.pairwise(self._words[place]):
+                self._counts[pair] += count
+                self._places[pair].add(place)
         self._heap = [(-count, pair) for pair, count in self._counts.items()]
         heapq.heapify(self._heap)
-
-    def _count(self, place, by):
-        for pair in itertools.pairwise(self._words[place]):
-            self._counts[pair] += by
-            self._places[pair].add(place)
 
     def most_frequent(self):
         """Returns a pair that is in the words twice or more, each once; or None."""
@@ -334,16 +331,22 @@ class _Pairs:
         changed = set()
         for place in self._places.pop(pair):
             count, word = self._of_words[place], self._words[place]
-            self._count(place, -count)
-            merged = []
-            for index in word:
-                if merged and (merged[-1], index) == pair:
-                    merged[-1] = whole
-                else:
-                    merged.append(index)
+            merged, start = [], 0
+            while start < len(word):
+                if word[start] != pair[0] or word[start + 1 : start + 2] != [pair[1]]:
+                    merged.append(word[start])
+                    start += 1
+                    continue
+                before, behind = merged[-1:], word[start + 2 : start + 3]
+                for gone in itertools.pairwise([*before, *pair, *behind]):
+                    self._counts[gone] -= count
+                for new in itertools.pairwise([*before, whole, *behind]):
+                    self._counts[new] += count
+                    self._places[new].add(place)
+                    changed.add(new)
+                merged.append(whole)
+                start += 2
             self._words[place] = merged
-            self._count(place, count)
-            changed.update(p for p in itertools.pairwise(merged) if whole in p)
         for new in changed:
             heapq.heappush(self._heap, (-self._counts[new], new))
 
