@@ -8,10 +8,13 @@ weights that float16 holds, a batch with padding, and the loss and the gradients
 PyTorch computes in float64. `python -m tools.verify` compares such recordings.
 """
 
+import dataclasses
 import json
 import pathlib
 
 import numpy as np
+
+from albert_tf.cli import command_line
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
 _FILE = GOLDEN / "encoder_gradients.npz"
@@ -125,7 +128,13 @@ def _record(prefix, settings, head):
     }
 
 
-def main():
+@dataclasses.dataclass(frozen=True)
+class GradientsOptions:
+    """The flags of `python -m tools.encoder_gradients`: none."""
+
+
+def record(options):
+    """Writes the recordings of all cases."""
     arrays = {}
     for kind, (prefix, settings) in _ENCODERS.items():
         for head in _HEADS:
@@ -135,4 +144,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(GradientsOptions, record)
