@@ -129,12 +129,12 @@ def _record(prefix, settings, head):
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
-    """There are no flags."""
+class GradientsOptions:
+    """The flags of `python -m tools.encoder_gradients`: none."""
 
 
-def run(options):
-    """Writes the file."""
+def record(options):
+    """Writes the recordings of all cases."""
     arrays = {}
     for kind, (prefix, settings) in _ENCODERS.items():
         for head in _HEADS:
@@ -144,4 +144,4 @@ def run(options):
 
 
 if __name__ == "__main__":
-    command_line.run(Options, run)
+    command_line.run(GradientsOptions, record)

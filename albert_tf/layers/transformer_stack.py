@@ -74,17 +74,14 @@ class TransformerStack(ConfiguredLayer):
                         **({"is_normed": False} if is_bare else {}),
                     )
         self.attention, self.feed_forward = made["attention"], made["feed_forward"]
-        self.adapters = None
+        self.adapters = self.relative_positions = self.final_norm = None
+        policy = self.dtype_policy
         if config.depth_adapter_rank:
-            self.adapters = DepthAdapters(
-                config, dtype=self.dtype_policy, name="depth_adapters"
-            )
-        self.relative_positions = None
+            self.adapters = DepthAdapters(config, dtype=policy, name="depth_adapters")
         if config.is_disentangled:
             self.relative_positions = RelativePositions(
-                config, dtype=self.dtype_policy, name="relative_positions"
+                config, dtype=policy, name="relative_positions"
             )
-        self.final_norm = None
         if config.norm == "pre":
             self.final_norm = self._block_norm("final_layer_norm")
 
