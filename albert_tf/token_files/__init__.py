@@ -23,6 +23,8 @@ from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
 from albert_tf.token_files.input_names import OWN_NAMES
+from albert_tf.token_files.text_in import OPERATIONS
+from albert_tf.token_files.text_in import operations_library
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
@@ -125,6 +127,8 @@ def _onnx(content):
         options.intra_op_num_threads = threads
         # ONNX Runtime would look for external weights in the current folder.
         options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
+        if OPERATIONS.encode() in content:
+            options.register_custom_ops_library(operations_library())
         return onnxruntime.InferenceSession(content, options)
 
     running, lock = [], threading.Lock()
@@ -135,7 +139,7 @@ def _onnx(content):
             chosen = session(1 if running else _ALL_CORES)
             running.append(None)
         given = {
-            name: features[OWN_NAMES.get(name, name)].astype(dtype, copy=False)
+            name: _fed(features[OWN_NAMES.get(name, name)], dtype)
             for name, dtype in inputs.items()
         }
         try:
@@ -153,6 +157,13 @@ def _onnx(content):
         for output in session(_ALL_CORES).get_outputs()
     }
     return f"onnxruntime {onnxruntime.__version__}", run, outputs
+
+
+def _fed(values, dtype):
+    """Converts an array to an input's type; strings may be bytes."""
+    if dtype != "string":
+        return values.astype(dtype, copy=False)
+    return np.array([text.decode() for text in values], object)
 
 
 def _onnx_dtype(name):
@@ -202,7 +213,7 @@ def write_onnx(module, served, directory):
         UserError: tf2onnx is not installed.
     """
     path = directory / "model.onnx"
-    _convert_to_onnx(_token_function(module.compute, served.feature_specs()), path)
+    convert_to_onnx(_token_function(module.compute, served.feature_specs()), path)
     return path
 
 
@@ -303,7 +314,7 @@ def write_onnx_model(model, shapes, path):
             return {"logits": outputs}
         return {k: value for k, value in outputs.items() if not isinstance(value, list)}
 
-    _convert_to_onnx(_token_function(compute, specs), path)
+    convert_to_onnx(_token_function(compute, specs), path)
     request = {}
     for name, shape in shapes.items():
         # Valid for every model; some have no segment 1.
@@ -312,7 +323,8 @@ def write_onnx_model(model, shapes, path):
     check_token_file(path, compute, request)
 
 
-def _convert_to_onnx(function, path):
+def convert_to_onnx(function, path):
+    """Writes a `tf.function` with an input signature as an ONNX file."""
     with of_extra("onnx", "An ONNX file needs tf2onnx"):
         import onnx
         import tf2onnx
