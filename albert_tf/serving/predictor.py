@@ -225,7 +225,7 @@ class Predictor:
 
     @property
     def normalizes(self) -> bool:
-        """Whether vectors have length 1."""
+        """True if vectors have length 1."""
         return getattr(self._task, "normalize", True)
 
     @property

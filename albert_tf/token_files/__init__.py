@@ -23,8 +23,8 @@ from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
 from albert_tf.token_files.input_names import OWN_NAMES
-from albert_tf.token_files.text_in import OPERATIONS
-from albert_tf.token_files.text_in import operations_library
+from albert_tf.token_files.operations import OPERATIONS
+from albert_tf.token_files.operations import operations_library
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # ONNX Runtime's number of threads for all cores

@@ -1,14 +1,11 @@
 """Puts the tokenizer into an ONNX file, which then takes strings.
 
-Operations of onnxruntime-extensions cut the texts. `OPERATIONS` are loaded with a file
-that has them.
+Operations of onnxruntime-extensions cut the texts.
 """
 
 import dataclasses
 import json
-import os
 import pathlib
-import sys
 import tempfile
 import typing
 
@@ -16,21 +13,16 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.errors import of_extra
 from albert_tf.row_layout import FEATURES
+from albert_tf.token_files import convert_to_onnx
+from albert_tf.token_files.operations import OPERATIONS
+from albert_tf.token_files.operations import operations_library
 from albert_tf.tokenization.character_table import self_preparing
-from albert_tf.tokenization.in_graph import origins
-from albert_tf.tokenization.in_graph.sentencepiece import SentencePieceInGraph
-
-OPERATIONS = "ai.onnx.contrib"
-"""The domain of the operations in a file."""
-_PACKAGE = "onnxruntime_extensions"
-_loaded = []  # by this module, which loads it as it must be loaded
 
 
 @dataclasses.dataclass(frozen=True)
 class _Cut:
-    """How an operation cuts texts.
+    """An operation that cuts texts.
 
     Attributes:
         operation: its type.
@@ -87,31 +79,6 @@ def _added(tokenizer):
     return {token.content for token in tokens} - {*tokenizer.special_pieces.values()}
 
 
-def operations_library():
-    """Returns the path of the library of `OPERATIONS`.
-
-    It calls its own sentencepiece; TensorFlow's, of another version, ends the process.
-
-    Raises:
-        UserError: onnxruntime-extensions is not installed, or was imported before, with
-            which the process would end.
-    """
-    if _PACKAGE in sys.modules and not _loaded:
-        raise UserError(
-            f"{_PACKAGE} was imported before albert_tf opened a file that takes "
-            "strings; open the file first."
-        )
-    _loaded.append(_PACKAGE)
-    before = sys.getdlopenflags()
-    sys.setdlopenflags(before | getattr(os, "RTLD_DEEPBIND", 0))
-    try:
-        with of_extra("text_in", "A file of strings needs onnxruntime-extensions"):
-            import onnxruntime_extensions
-    finally:
-        sys.setdlopenflags(before)
-    return onnxruntime_extensions.get_library_path()
-
-
 def put_text_in(path, served, text_features):
     """Makes an ONNX file take the task's strings instead of token ids.
 
@@ -125,9 +92,7 @@ def put_text_in(path, served, text_features):
     """
     import onnx
 
-    from albert_tf.token_files import convert_to_onnx
-
-    cut = _CUTS[served.tokenizer.kind](served.tokenizer)
+    cut = _CUTS[served.tokenizer.kind](served.tokenizer, text_features.tokenizer)
     names = served.task.text_inputs
     model = onnx.load(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -185,8 +150,7 @@ def _take_strings(model, cut, names):
     model.opset_import.append(onnx.helper.make_opsetid(OPERATIONS, 1))
 
 
-def _sentencepiece(tokenizer):
-    divided = SentencePieceInGraph(tokenizer, None).divided
+def _sentencepiece(tokenizer, in_graph):
     sigma = tokenizer.do_lower_case and not tokenizer.rules.as_tokenizers
     return _Cut(
         "SentencepieceTokenizer",
@@ -194,7 +158,7 @@ def _sentencepiece(tokenizer):
         (np.zeros(1, "int64"), np.zeros(1, "float32"), *[np.zeros(1, bool)] * 4),
         {"ids": tf.TensorSpec([None], "int32"), "rows": tf.TensorSpec([None], "int64")},
         ("places",),
-        lambda ids, rows: divided(
+        lambda ids, rows: in_graph.divided(
             tf.RaggedTensor.from_row_splits(ids, rows, validate=False)
         ),
         (
@@ -205,7 +169,7 @@ def _sentencepiece(tokenizer):
     )
 
 
-def _byte_bpe(tokenizer):
+def _byte_bpe(tokenizer, _):
     model = json.loads(tokenizer.file_bytes)["model"]
     merges = (m if isinstance(m, str) else " ".join(m) for m in model["merges"])
 
@@ -215,7 +179,7 @@ def _byte_bpe(tokenizer):
         place = tf.range(tf.shape(ids, tf.int64)[1])
         is_kept = (place > 0) & (place <= lengths[:, None])
         kept = tf.cast(tf.boolean_mask(ids, is_kept), tf.int32)
-        splits = origins.starts_of(lengths)
+        splits = tf.concat([[0], tf.cumsum(lengths)], axis=0)
         return tf.RaggedTensor.from_row_splits(kept, splits, validate=False)
 
     return _Cut(

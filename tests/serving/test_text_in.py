@@ -11,7 +11,7 @@ from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
-from albert_tf.token_files.text_in import operations_library
+from albert_tf.token_files.operations import operations_library
 from tests.serving.answers import assert_same
 from tests.tokenization.test_tokenizer_json import HOSTILE
 
