@@ -9,7 +9,7 @@ from albert_tf.errors import of_extra
 OPERATIONS = "ai.onnx.contrib"
 """The domain of the operations in a file."""
 _PACKAGE = "onnxruntime_extensions"
-_loaded = []  # by this module, which loads it as it must be loaded
+_loaded: list[str] = []  # by this module, which loads it as it must be loaded
 
 
 def operations_library():
