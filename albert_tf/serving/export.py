@@ -80,6 +80,11 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
         "official",
         ("official", "huggingface"),
     )
+    text_in: bool = option(
+        "Put the tokenizer into an onnx file, which then takes strings; its runtime "
+        "needs onnxruntime-extensions.",
+        False,
+    )
     eval_file: str | None = option(
         "Labelled .tsv, .csv or .jsonl table on which to compare the export with the "
         "original, where --compute_dtype or --format changes answers.",

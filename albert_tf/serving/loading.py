@@ -3,6 +3,8 @@
 import dataclasses
 import pathlib
 
+import tensorflow as tf
+
 from albert_tf.bundle import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import asked_rule
@@ -143,8 +145,18 @@ def build_module_of_file(path, facts):
             f"{path} is damaged, or keeps weights in other files ({reason}); export "
             "the model again."
         ) from error
+    if facts.get("inputs") == facts["text_inputs"]:
+        served.feature_specs = served.text_specs
+        return ServingModule(served, _as_given)
     features = served.task.text_features(tokenizer, facts["max_seq_length"])
     return ServingModule(served, features)
+
+
+def _as_given(prompt=None, **strings):
+    """Returns strings by name, for a file that takes them."""
+    if prompt is not None:
+        strings["text"] = tf.strings.join([prompt, strings["text"]])
+    return strings
 
 
 def task_served(facts, tokenizer=None):

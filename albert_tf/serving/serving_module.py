@@ -94,7 +94,7 @@ class ServingModule(tf.Module):
         """Counts the tokens that the model reads of columns of strings."""
         strings = {name: tf.constant(values) for name, values in columns.items()}
         features = self.text_features(**strings)
-        return tf.math.count_nonzero(features["input_mask"])
+        return tf.math.count_nonzero(features.get("input_mask", 0))
 
     def signatures(self):
         """Makes concrete functions by signature name."""

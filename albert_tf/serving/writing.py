@@ -35,6 +35,8 @@ from albert_tf.token_files import round_onnx
 from albert_tf.token_files.input_names import HUGGINGFACE
 from albert_tf.token_files.input_names import check_features
 from albert_tf.token_files.input_names import rename_inputs
+from albert_tf.token_files.text_in import check_text_in
+from albert_tf.token_files.text_in import put_text_in
 from albert_tf.tokenization.for_tokenizers import write_whole_file
 
 SAVED_MODEL = "saved_model"
@@ -126,6 +128,8 @@ def _check(options):
             "--compute_dtype=bfloat16, or --format=tflite or onnx, or leave "
             "--eval_file out."
         )
+    if options.text_in and (form != "onnx" or options.input_names == HUGGINGFACE):
+        raise UserError("--text_in is for --format=onnx, without --input_names.")
     if options.input_names == HUGGINGFACE and form != "onnx":
         raise UserError(
             f"--input_names={HUGGINGFACE} is for --format=onnx, not --format={form}."
@@ -198,6 +202,8 @@ def _write_token_file(options, module, served, facts, directory):
     is_renamed = options.input_names == HUGGINGFACE
     if is_renamed:
         check_features(names)
+    if options.text_in:
+        check_text_in(served, module.text_features)
     if options.eval_file is not None:  # read early: the conversion takes longer
         comparison = _comparison(options, served, facts)
     path = WRITERS[options.format](module, served, directory)
@@ -219,6 +225,8 @@ def _write_token_file(options, module, served, facts, directory):
     facts |= opened
     if options.eval_file is not None:
         facts |= comparison(module.compute, options.format, TokenFile(path).in_graph)
+    if options.text_in:
+        facts |= _take_text(path, module, served, examples["serving_default"], dtype)
     served.tokenizer.save(directory)
     with ChecksummedFolder(directory) as folder:
         write_whole_file(served.tokenizer, folder)
@@ -228,6 +236,21 @@ def _write_token_file(options, module, served, facts, directory):
         signatures = {"serving_default": answering.text_signature()}
     examples = {name: examples[name] for name in signatures}
     _write_description(directory, facts, signatures, examples, served)
+
+
+def _take_text(path, module, served, example, dtype):
+    """Makes an ONNX file take strings, and compares it; returns facts of it."""
+
+    def answer(strings):
+        return module.compute(module.text_features(**strings))
+
+    unlike = put_text_in(path, served, module.text_features)
+    # A usual text, none, and one that is too long.
+    texts = {name: [own[0], b"", 99 * own[0]] for name, own in example.items()}
+    opened = check_token_file(path, answer, texts, dtype)
+    cases = "; ".join(unlike)
+    logging.info("%s cuts texts like the tokenizer, but for %s", path.name, cases)
+    return {**opened, "inputs": list(served.task.text_inputs), "cut_otherwise": cases}
 
 
 def _comparison(options, served, facts):

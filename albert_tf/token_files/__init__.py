@@ -21,6 +21,8 @@ from albert_tf.io import checksums
 from albert_tf.io.files import read_file
 from albert_tf.token_files import onnx_graph
 from albert_tf.token_files.input_names import OWN_NAMES
+from albert_tf.token_files.operations import OPERATIONS
+from albert_tf.token_files.operations import operations_library
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
 _ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
@@ -122,6 +124,8 @@ def _onnx(content):
         options.intra_op_num_threads = threads
         # ONNX Runtime would look for external weights in the current folder.
         options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
+        if OPERATIONS.encode() in content:
+            options.register_custom_ops_library(operations_library())
         return onnxruntime.InferenceSession(content, options)
 
     running, lock = [], threading.Lock()
@@ -132,7 +136,7 @@ def _onnx(content):
             chosen = session(1 if running else _ALL_CORES)
             running.append(None)
         given = {
-            name: features[OWN_NAMES.get(name, name)].astype(dtype, copy=False)
+            name: _fed(features[OWN_NAMES.get(name, name)], dtype)
             for name, dtype in inputs.items()
         }
         try:
@@ -150,6 +154,13 @@ def _onnx(content):
         for output in session(_ALL_CORES).get_outputs()
     }
     return f"onnxruntime {onnxruntime.__version__}", run, outputs
+
+
+def _fed(values, dtype):
+    """Converts an array to an input's type; strings may be bytes."""
+    if dtype != "string":
+        return values.astype(dtype, copy=False)
+    return np.array([text.decode() for text in values], object)
 
 
 def _onnx_dtype(name):

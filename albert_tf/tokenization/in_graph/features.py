@@ -70,9 +70,11 @@ class TextFeatures(RowsOfTexts):
     def __call__(self, text, text_pair=None):
         """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
         second = None if text_pair is None else self.tokenizer(text_pair)
-        return self._features(self.tokenizer(text), second)
+        return self.of_ids(self.tokenizer(text), second)
 
-    def _features(self, first, second=None):
+    has_prompt = False
+
+    def of_ids(self, first, second=None):
         """Makes the features of texts from their ids, ragged `[B, (tokens)]`."""
         lengths = first.row_lengths()
         room = self._max_length - self.layout.special(second is not None)
@@ -101,6 +103,7 @@ class PromptedFeatures(TextFeatures):
     ):
         super().__init__(tokenizer, max_length, head_tail=head_tail)
         self._prompt, self._include_prompt = prompt, include_prompt
+        self.has_prompt = bool(prompt) or not include_prompt
 
     def __call__(self, text, text_pair=None, prompt=None):
         """Returns the features; see `TextFeatures` and `features_of`."""

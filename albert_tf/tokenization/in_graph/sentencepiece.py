@@ -50,8 +50,10 @@ class SentencePieceInGraph(tf.Module):
     fold = prepare
 
     def __call__(self, text):
-        text = self.prepare(text, self._max_characters)
-        ids = self._cut(text)
+        return self.divided(self._cut(self.prepare(text, self._max_characters)))
+
+    def divided(self, ids):
+        """Puts other ids in the places of some, ragged int32 `[batch, (tokens)]`."""
         counts = tf.gather(self._counts, ids.flat_values)  # [all tokens]
         kept = tf.sequence_mask(counts, self._replacements.shape[1])
         replaced = tf.boolean_mask(tf.gather(self._replacements, ids.flat_values), kept)

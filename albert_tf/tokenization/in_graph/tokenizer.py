@@ -137,6 +137,13 @@ class InGraphTokenizer(tf.Module):
     def __call__(self, strings):
         return self._encode(self._valid(strings))
 
+    def divided(self, ids):
+        """Replaces what the model of a SentencePiece finds, ragged `[batch, (tokens)]`.
+
+        Some of its pieces become several, such as "2000,".
+        """
+        return self._encode.divided(ids)
+
     def words(self, strings):
         """Encodes the words of a sentence, in the form of `tokenizer.as_word`.
 
