@@ -1,8 +1,9 @@
 """Rate of an exported classifier on raw text, against Hugging Face's models.
 
-The peer takes the best of its settings on this processor: ONNX Runtime in int8, fused;
-PyTorch in float32, bfloat16 weights or dynamic int8, attention by torch or not; and
-threads. Both sort texts by length.
+The peers, on one core and on all: PyTorch in float32, bfloat16 weights or dynamic int8,
+attention by torch or not; ONNX Runtime in int8, fused; OpenVINO in static int8 by NNCF.
+Each side takes the best of its settings and numbers of threads, and all sort texts by
+length.
 
   python -m benchmarks.serving --data_file=SST-2/dev.tsv \\
       --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python
@@ -11,10 +12,12 @@ threads. Both sort texts by length.
 The model has the shape of ALBERT-base (or `--albert_config_file`) and random weights.
 With --model_dir, a model of `run_classifier.py --early_exit` is exported at full depth
 and as it leaves early; single sentences are then of every difficulty.
-Our exports take the best number of threads, too. The peer, an interpreter with torch,
-transformers, onnxruntime and sympy, and our exports run in processes of their own,
-which take turns, each idle while another is timed. Compare the ratios, and those only
-on a machine that does nothing else.
+The peers' interpreter has torch and transformers; onnx, onnxruntime and sympy for ONNX
+Runtime; and openvino and nncf, too, for OpenVINO. All sides run in processes of their
+own, which take turns, each idle while another is timed. In brackets stand how many
+times as fast a side is as the fastest peer, and the share of its time that the model's
+products alone take in ONNX Runtime's int8. Compare those, and only on a machine that
+does nothing else.
 """
 
 import contextlib
@@ -38,6 +41,7 @@ from albert_tf.models.flags import AppliedExitFlags
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.parallel import available_cores
 from benchmarks.measuring import figures
 from benchmarks.measuring.turns import Fastest
 from benchmarks.measuring.turns import Player
@@ -57,7 +61,10 @@ _EXPORTS = {
 }
 _FORMS_THAT_EXIT = ("onnx int8", "onnx", "bfloat16", "throughput")
 _FULL_DEPTH = "onnx int8, full depth"
-_SHORT_WORDS = 8  # words of the sentence whose latency is measured
+_RUNTIMES = ("torch", "onnxruntime", "openvino")  # of the peers
+_PRODUCTS = "products alone"
+_SPECIAL = 2  # tokens of a row beside its text's
+_SINGLE = (12, 128)  # tokens of the sentences that are answered alone
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,7 +93,6 @@ class Options(AppliedExitFlags):
 
 def benchmark(options):
     """Runs all measurements and prints them."""
-    texts = _turns_texts(options)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         model_dir = pathlib.Path(options.model_dir or _model_dir(options, folder))
@@ -94,54 +100,76 @@ def benchmark(options):
             name: export(ExportOptions(str(model_dir), str(folder / name), **flags))
             for name, flags in _exports(options).items()
         }
-        requests = folder / "requests.json"
-        requests.write_text(json.dumps(texts), encoding="utf-8")
-        with contextlib.ExitStack() as stack:
-            sides = {
-                name: stack.enter_context(_own_side(version, requests))
-                for name, version in exports.items()
-            }
-            if options.peer_python is not None:
-                peer = stack.enter_context(_peer(options, model_dir, requests))
-                sides["peer"] = peer
-            rates = _alternating(options, sides, "throughput", 1)
-            latencies = _alternating(options, sides, "latency", options.requests)
-            details = {
-                name: [side.details[request] for request in texts]
-                for name, side in sides.items()
-            }
-        _write_figures(options, rates, latencies, details)
+        requests = _requests(options, load_tokenizer(str(model_dir)))
+        path = folder / "requests.json"
+        path.write_text(json.dumps(requests), encoding="utf-8")
+        setting = {"model_dir": str(model_dir), "texts": str(path)}
+        measured = {
+            cores: _measured(options, exports, requests, {**setting, "cores": cores})
+            for cores in sorted({1, available_cores()})
+        }
+        _write_figures(options, requests, measured)
 
 
-def _write_figures(options, throughput, latency, details):
-    """Writes a row for each side, from its seconds of throughput and of latency."""
-    count = options.batches * options.batch_size
-    singles = options.batch_size if options.model_dir else 1
-    shape = (options.rounds, -1)
-    turns = {  # the median of each
-        name: np.median(np.reshape(values, shape), axis=1).tolist()
-        for name, values in latency.items()
-    }
-    base = next((side for side in ("peer", _FULL_DEPTH) if side in throughput), None)
-    rows = []
-    for side, seconds in throughput.items():
-        cells = [
-            {"value": count / statistics.median(seconds)},
-            {"value": 1000 * statistics.median(latency[side]) / singles},
-        ]
-        if base and side != base:
-            cells[0] |= figures.ratios(throughput[base], seconds)
-            cells[1] |= figures.ratios(turns[base], turns[side])
-        rows.append([side, *cells])
-    one = "one sentence, ms" if options.model_dir else "one short sentence, ms"
-    columns = ["", "sentences/s, by batches", one]
-    sides = {}
-    for side, (of_batches, of_one) in details.items():
-        shown = f"batches: {of_batches}; one sentence: {of_one}"
-        sides.setdefault(of_one if of_one == of_batches else shown, []).append(side)
-    conditions = [f"{', '.join(names)}: {shown}" for shown, names in sides.items()]
+def _measured(options, exports, requests, setting):
+    """Returns the seconds of each request's passes by side, and the sides' details."""
+    with contextlib.ExitStack() as stack:
+        sides = {
+            name: stack.enter_context(_own_side(version, setting))
+            for name, version in exports.items()
+        }
+        products = command_of(sys.executable, "products", setting)
+        sides[_PRODUCTS] = stack.enter_context(Player(products))
+        for runtime in _RUNTIMES if options.peer_python else ():
+            peer = stack.enter_context(_peer(options, setting, runtime))
+            if peer.details is None:
+                print(f"{options.peer_python} lacks the packages of {runtime}.")
+            else:
+                sides[f"peer, {runtime}"] = peer
+        seconds = {
+            name: _alternating(options, sides, f"{name} {request['repeats']}")
+            for name, request in requests.items()
+        }
+        return seconds, {name: side.details for name, side in sides.items()}
+
+
+def _write_figures(options, requests, measured):
+    """Writes a row for each side, from what `_measured` returns by number of cores."""
+    columns, sides, conditions = [""], {}, []
+    for cores, (seconds, details) in measured.items():
+        noun = "core" if cores == 1 else "cores"
+        for name, request in requests.items():
+            columns.append(f"{request['title']}, {cores} {noun}")
+            for side, cell in _cells(request, seconds[name]).items():
+                sides.setdefault(side, []).append(cell)
+        for side in details:
+            shown = {f"{name}: {details[side][name]}" for name in requests}
+            conditions.append(f"{side}, {cores} {noun}: {'; '.join(sorted(shown))}")
+    rows = [[side, *cells] for side, cells in sides.items()]
     conditions.append(f"medians of {options.rounds} turns")
     figures.report(options.figures_file, columns, rows, conditions)
+
+
+def _cells(request, seconds):
+    """Returns a request's cell for each side, from the seconds of its turns' passes."""
+    turns = {  # the median of each turn
+        side: [statistics.median(passes) for passes in found]
+        for side, found in seconds.items()
+    }
+    middle = {side: statistics.median(found) for side, found in turns.items()}
+    bases = [side for side in turns if side.startswith("peer")] or [_FULL_DEPTH]
+    base = min(bases, key=lambda side: middle.get(side, 0))
+    cells = {}
+    for side, found in turns.items():
+        count = len(request["texts"])
+        rate = count / middle[side]
+        is_rate = request["batch_size"] > 1  # else milliseconds
+        cells[side] = {"value": rate if is_rate else 1000 / rate}
+        if side != _PRODUCTS:
+            cells[side]["share"] = middle[_PRODUCTS] / middle[side]
+            if base in turns and side != base:
+                cells[side] |= figures.ratios(turns[base], found)
+    return cells
 
 
 def _exports(options):
@@ -157,18 +185,52 @@ def _exports(options):
     }
 
 
-def _turns_texts(options):
-    """Returns the texts of a turn: in file order, and one by one."""
+def _requests(options, tokenizer):
+    """Returns the texts of a turn: in file order, and one by one.
+
+    `shapes` are the rows and tokens of the batches, sorted by length.
+    """
     sentences = read_sentences(options.data_file)
     size = options.batch_size
     many = sentences[: options.batches * size]
-    single = many[:: options.batches]
-    if options.model_dir is None:  # one short sentence
-        single = [next(s for s in sentences if len(s.split()) == _SHORT_WORDS)]
-    return {
-        "throughput": {"texts": many, "batch_size": size},
-        "latency": {"texts": single, "batch_size": 1},
+    requests = {
+        "batches": {
+            "title": "sentences/s, by batches",
+            "texts": many,
+            "batch_size": size,
+        }
     }
+    if options.model_dir is None:
+        for tokens in _SINGLE:
+            text = _of_tokens(sentences, tokens, tokenizer)
+            requests[f"{tokens}_tokens"] = {
+                "title": f"one sentence of {tokens} tokens, ms",
+                "texts": [text],
+                "batch_size": 1,
+            }
+    else:
+        requests["single"] = {
+            "title": "one sentence, ms",
+            "texts": many[:: options.batches],
+            "batch_size": 1,
+        }
+    for request in requests.values():
+        step, texts = request["batch_size"], request["texts"]
+        lengths = sorted(len(tokenizer.encode(text)) + _SPECIAL for text in texts)
+        lengths = np.minimum(lengths, _MAX_SEQ_LENGTH).tolist()
+        batches = [lengths[i : i + step] for i in range(0, len(lengths), step)]
+        request["shapes"] = [(len(rows), rows[-1]) for rows in batches]
+        request["repeats"] = 1 if step > 1 else options.requests
+    return requests
+
+
+def _of_tokens(sentences, tokens, tokenizer):
+    """Returns the first words of the sentences that make a row of at least `tokens`."""
+    words = " ".join(sentences).split()
+    count = tokens // 4
+    while len(tokenizer.encode(" ".join(words[:count]))) + _SPECIAL < tokens:
+        count += 1
+    return " ".join(words[:count])
 
 
 def _model_dir(options, folder):
@@ -183,14 +245,14 @@ def _model_dir(options, folder):
     return folder / "model"
 
 
-def _own_side(version, requests):
+def _own_side(version, setting):
     """Returns an export, with the number of threads that suits it."""
     from albert_tf.token_files import token_file_in  # and TensorFlow
 
-    setting = {"version": str(version), "texts": str(requests)}
-    counts = thread_counts()
+    counts = thread_counts(setting["cores"])
     if token_file_in(version):
         counts = counts[-1:]  # its runtime takes all cores
+    setting = {**setting, "version": str(version)}
     return Fastest(
         {
             f"threads {count}": command_of(
@@ -201,20 +263,16 @@ def _own_side(version, requests):
     )
 
 
-def _peer(options, model_dir, requests):
-    setting = {
-        "config": str(model_dir / "albert_config.json"),
-        "vocabulary": os.path.splitext(options.spm_model_file)[0] + ".vocab",
-        "texts": str(requests),
-    }
+def _peer(options, setting, runtime):
+    vocabulary = os.path.splitext(options.spm_model_file)[0] + ".vocab"
+    setting = {**setting, "vocabulary": vocabulary, "runtime": runtime}
     return Player(command_of(options.peer_python, "hugging_face_pipeline", setting))
 
 
-def _alternating(options, sides, name, repeats):
-    """Returns the seconds of each pass, by side: the sides take turns."""
-    request = f"{name} {repeats}"
+def _alternating(options, sides, request):
+    """Returns the seconds of each turn's passes, by side: the sides take turns."""
     turns = {side: functools.partial(p.turn, request) for side, p in sides.items()}
-    return {k: sum(v, []) for k, v in rounds_of(turns, options.rounds).items()}
+    return rounds_of(turns, options.rounds)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,8 @@ def compiled_activations(compiled):
     Args:
         compiled: False changes nothing.
     """
-    own = (
-        {f.__name__: _compiled(f.__wrapped__) for f in _COMPILABLE} if compiled else {}
-    )
-    return replaced(own)
+    chosen = _COMPILABLE if compiled else ()
+    return replaced({f.__name__: _compiled(f.__wrapped__) for f in chosen})
 
 
 @functools.cache

@@ -3,8 +3,9 @@
 import contextlib
 import contextvars
 import functools
+import types
 
-_OTHERS = contextvars.ContextVar("others", default={})
+_OTHERS = contextvars.ContextVar("others", default=types.MappingProxyType({}))
 
 
 def replaceable(function):

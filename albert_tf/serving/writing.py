@@ -11,6 +11,7 @@ from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
 from albert_tf.io.folder_lock import folder_lock
+from albert_tf.io.memory import release_memory
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.io.whole_folder import ChecksummedFolder
@@ -213,6 +214,7 @@ def _write_token_file(options, module, served, facts, directory):
     if options.format == "onnx" and dtype != "float32":
         # Detects a wrong graph before rounding can hide it.
         check_token_file(path, *request)
+        release_memory()
         round_onnx(path, dtype)
     if is_renamed:
         names = rename_inputs(path, served.config.type_vocab_size > 1)

@@ -19,6 +19,7 @@ from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
+from albert_tf.token_files import dynamic_int8
 from albert_tf.token_files import onnx_graph
 from albert_tf.token_files.input_names import OWN_NAMES
 from albert_tf.token_files.operations import OPERATIONS
@@ -41,6 +42,8 @@ class TokenFile:
 
     Args:
         path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
+        keeps: False leaves the content to the runtime, without comparing its checksum,
+            for a file that does not change while it is open.
 
     Call: a dict of int32 features `[batch, tokens]`, to a dict of arrays.
 
@@ -53,12 +56,14 @@ class TokenFile:
             from its checksum.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, keeps=True):
         path = str(path)
-        content = read_file(path)
-        checksums.check_bytes(path, content)
         opened = _tflite if path.endswith(".tflite") else _onnx
-        self.runtime, self._run, self.outputs = opened(content)
+        source = path
+        if keeps or opened is _tflite:
+            source = read_file(path)
+            checksums.check_bytes(path, source)
+        self.runtime, self._run, self.outputs = opened(source)
 
     def __call__(self, features):
         return self._run({name: np.asarray(v) for name, v in features.items()})
@@ -109,7 +114,7 @@ def _tflite(content):
     return runtime, run_alone, outputs
 
 
-def _onnx(content):
+def _onnx(source):
     try:
         import onnxruntime
     except ImportError as error:
@@ -124,9 +129,9 @@ def _onnx(content):
         options.intra_op_num_threads = threads
         # ONNX Runtime would look for external weights in the current folder.
         options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
-        if OPERATIONS.encode() in content:
+        if _has_operations(source):
             options.register_custom_ops_library(operations_library())
-        return onnxruntime.InferenceSession(content, options)
+        return onnxruntime.InferenceSession(source, options)
 
     running, lock = [], threading.Lock()
 
@@ -161,6 +166,12 @@ def _fed(values, dtype):
     if dtype != "string":
         return values.astype(dtype, copy=False)
     return np.array([text.decode() for text in values], object)
+
+
+def _has_operations(source):
+    """Returns whether an ONNX file, or its content, cuts texts."""
+    content = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
+    return OPERATIONS.encode() in content
 
 
 def _onnx_dtype(name):
@@ -229,41 +240,6 @@ def round_onnx(path, compute_dtype):
         _ROUNDED[compute_dtype](path)
 
 
-def _in_int8(path):
-    """Quantizes the weights of an ONNX file's matrix products, a scale per column.
-
-    ONNX Runtime quantizes their inputs at run time. Embeddings, attention's products of
-    two activations, and XLNet's kernels of more than two axes, for which ONNX Runtime
-    has no scale per column, stay in float32.
-    """
-    import onnx
-    from onnxruntime.quantization import QuantType
-    from onnxruntime.quantization import quantize_dynamic
-
-    model = onnx.load(path)
-    graph = onnx_graph.fold(model.graph)
-    onnx.save(model, path)
-    ranks = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
-    products = (node for node in graph.node if node.op_type == "MatMul")
-    kept = [node.name for node in products if ranks.get(node.input[1], 2) > 2]
-    with onnx_graph.quiet():  # it recommends steps that change nothing here
-        quantize_dynamic(
-            path,
-            path,
-            op_types_to_quantize=["MatMul"],
-            per_channel=True,
-            # 7 bits: without VNNI, sums of two 8-bit products saturate.
-            reduce_range=True,
-            weight_type=QuantType.QInt8,
-            nodes_to_exclude=kept,
-            extra_options={
-                "MatMulConstBOnly": True,
-                "EnableSubgraph": True,  # the loop of a model that leaves early
-                "DefaultTensorType": onnx.TensorProto.FLOAT,
-            },
-        )
-
-
 def _in_float16(path):
     """Converts an ONNX file to float16; its inputs and outputs keep their types."""
     import onnx
@@ -279,7 +255,7 @@ def _in_float16(path):
     onnx.save(model, path)
 
 
-_ROUNDED = {"int8": _in_int8, "float16": _in_float16}
+_ROUNDED = {"int8": dynamic_int8.quantize, "float16": _in_float16}
 
 
 def write_onnx_model(model, shapes, path):
@@ -338,7 +314,7 @@ def check_token_file(path, compute, features, compute_dtype="float32"):
     """
     path = pathlib.Path(path)
     try:
-        file = TokenFile(path)
+        file = TokenFile(path, keeps=False)
         found = file(features)
     except UserError as error:
         logging.warning("%s was not opened. %s", path.name, error)

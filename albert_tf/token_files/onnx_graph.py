@@ -1,12 +1,10 @@
-"""Networks as ONNX graphs: converted by tf2onnx, with operations and weights of our own.
+"""Networks as ONNX graphs, converted by tf2onnx without their weights.
 
-tf2onnx neither sees the weights, which it would copy a dozen times, nor what ONNX has
-an operation for: layer norms, and shapes that need no arithmetic.
+It would copy each weight once for each layer that reads it, many times over.
 """
 
 import contextlib
 import itertools
-import json
 import logging as standard_logging
 import warnings
 
@@ -15,10 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import of_extra
+from albert_tf.io.memory import release_memory
 from albert_tf.layers.replaceable import replaced
+from albert_tf.token_files.onnx_operations import HANDLERS
+from albert_tf.token_files.onnx_operations import OPERATIONS
 
 _OPSET = 17
-_MARK = "PyFuncStateless"  # an operation of TensorFlow that no model has
 
 
 def write(compute, specs, variables, path):
@@ -33,47 +33,84 @@ def write(compute, specs, variables, path):
     Raises:
         UserError: tf2onnx is not installed.
     """
-    with of_extra("onnx", "An ONNX file needs tf2onnx"):
-        import onnx
-        import tf2onnx
-    inputs, weights = list(specs.values()), {}
-    for number, variable in enumerate(variables):
-        weights[f"weight_{number}"] = variable
-        inputs.append(tf.TensorSpec(variable.shape, variable.dtype, [*weights][-1]))
-
-    def of_values(*values):
-        features = dict(zip(specs, values, strict=False))
-        mapping = list(zip(variables, values[len(specs) :], strict=True))
-        with keras.StatelessScope(mapping), replaced(_OPERATIONS):
-            return compute(features)
-
-    function = tf.function(of_values, input_signature=inputs, autograph=False)
-    with quiet():  # it finds no shape for a mark
-        model, _ = tf2onnx.convert.from_function(
-            function,
-            inputs,
-            opset=_OPSET,
-            custom_op_handlers={_MARK: (_convert_mark, [])},
-        )
+    weights = {f"weight_{number}": value for number, value in enumerate(variables)}
+    model = _converted(compute, specs, weights)
     graph = model.graph
     read_constants_from_outside(graph)
-    _fill(graph, weights)
-    _keep_sums_apart(graph)
-    name_by_place(graph)
-    onnx.save(model, str(path))
-
-
-def _fill(graph, weights):
-    """Makes constants of the inputs that stand for variables, by name."""
-    import onnx
-
     read = {name for node in graph.node for name in _read(node)}
     for part in [*graph.input]:
         if part.name in weights:
             graph.input.remove(part)
         if part.name in weights.keys() & read:
-            value = np.array(weights[part.name])
-            graph.initializer.append(onnx.numpy_helper.from_array(value, part.name))
+            # The name will change; `save` looks for the other string.
+            graph.initializer.add(name=part.name, doc_string=part.name)
+    _keep_sums_apart(graph)
+    name_by_place(graph)
+    save(model, weights, path)
+
+
+def _converted(compute, specs, weights):
+    """Returns an `onnx.ModelProto` whose inputs are the features and the weights."""
+    with of_extra("onnx", "An ONNX file needs tf2onnx"):
+        import tf2onnx
+    stand_ins = [tf.TensorSpec(v.shape, v.dtype, name) for name, v in weights.items()]
+    inputs = [*specs.values(), *stand_ins]
+
+    def of_values(*values):
+        features = dict(zip(specs, values, strict=False))
+        mapping = list(zip(weights.values(), values[len(specs) :], strict=True))
+        with keras.StatelessScope(mapping), replaced(OPERATIONS):
+            return compute(features)
+
+    function = tf.function(of_values, input_signature=inputs, autograph=False)
+    with quiet():  # it finds no shape for a mark
+        model, _ = tf2onnx.convert.from_function(
+            function, inputs, opset=_OPSET, custom_op_handlers=HANDLERS
+        )
+    release_memory()  # TensorFlow's optimizer made an example of each weight.
+    return model
+
+
+def save(model, weights, path):
+    """Writes an `onnx.ModelProto`, which it takes apart.
+
+    Protobuf would hold three copies of all weights, this one a weight at a time. Each
+    field of a message is a byte that says which, the length, and the content.
+
+    Args:
+        model: its constants with a `doc_string` stand for `weights` of that name.
+        weights: a dict of Keras variables.
+        path: the file.
+    """
+    import onnx
+
+    constants = [*model.graph.initializer]
+    del model.graph.initializer[:]
+    graph = model.graph.SerializeToString(deterministic=True)
+    model.ClearField("graph")
+
+    def fields():
+        for tensor in constants:
+            if tensor.doc_string:
+                value = np.array(weights[tensor.doc_string])
+                tensor = onnx.numpy_helper.from_array(value, tensor.name)
+            content = tensor.SerializeToString(deterministic=True)
+            yield _field(onnx.GraphProto, "initializer", len(content)) + content
+
+    length = len(graph) + sum(map(len, fields()))
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString(deterministic=True))
+        file.write(_field(onnx.ModelProto, "graph", length) + graph)
+        file.writelines(fields())
+
+
+def _field(message, name, length):
+    """Returns the bytes before a field of some length."""
+    head = [message.DESCRIPTOR.fields_by_name[name].number << 3 | 2]
+    while length > 127:
+        head.append(length % 128 + 128)
+        length //= 128
+    return bytes([*head, length])
 
 
 def fold(graph):
@@ -89,9 +126,11 @@ def fold(graph):
 
     def fold_nodes(part):
         for node in [*part.node]:
-            for body in _bodies(node):
+            for body in bodies(node):
                 fold_nodes(body)
-            if _bodies(node) or not node.input or not known.keys() >= {*node.input}:
+            needed = {part.name for part in part.output} & {*node.output}
+            is_known = node.input and known.keys() >= {*node.input}
+            if bodies(node) or needed or not is_known:
                 continue
             given = {n: onnx.numpy_helper.to_array(known[n]) for n in node.input}
             found = ReferenceEvaluator(node).run(None, given)
@@ -99,11 +138,20 @@ def fold(graph):
                 known[name] = onnx.numpy_helper.from_array(np.asarray(value), name)
             part.node.remove(node)
 
+    there = {*known}
     fold_nodes(graph)
     read = {name for node in graph.node for name in _read(node)}
-    del graph.initializer[:]
-    graph.initializer.extend(known[name] for name in known if name in read)
+    graph.initializer.extend(known[n] for n in known if n in read - there)
+    drop_unread(graph)
     return graph
+
+
+def drop_unread(graph):
+    """Removes the constants that no node reads."""
+    read = {name for node in graph.node for name in _read(node)}
+    for place in reversed(range(len(graph.initializer))):
+        if graph.initializer[place].name not in read:
+            del graph.initializer[place]
 
 
 def _keep_sums_apart(graph):
@@ -114,75 +162,12 @@ def _keep_sums_apart(graph):
     """
     makers = {name: node for node in graph.node for name in node.output}
     for node in graph.node:
-        for body in _bodies(node):
+        for body in bodies(node):
             _keep_sums_apart(body)
         maker = makers.get(node.input[0]) if node.input else None
-        if node.op_type == "LayerNormalization" and maker is not None:
-            if maker.op_type == "Add":
-                maker.op_type = "Sum"
-
-
-def _mark(operation, inputs, shape, **attributes):
-    """Makes a tensor that `_convert_mark` turns into the result of an ONNX operation.
-
-    Args:
-        operation: its name.
-        inputs: tensors; lists of int are constants.
-        shape: the result's, None for any size; its dtype is the first input's.
-        **attributes: the operation's.
-    """
-    inputs = [tf.convert_to_tensor(value) for value in inputs]
-    (output,) = tf.raw_ops.PyFuncStateless(
-        input=inputs,
-        token=json.dumps([operation, attributes], sort_keys=True),
-        Tout=[inputs[0].dtype],
-    )
-    return tf.ensure_shape(output, shape)
-
-
-def _convert_mark(context, node, name, _):
-    operation, attributes = json.loads(node.get_attr_str("token"))
-    shapes, dtypes = node.output_shapes, node.output_dtypes
-    inputs, outputs = list(node.input), list(node.output)
-    context.remove_node(name)
-    context.make_node(
-        operation, inputs, attributes, outputs=outputs, shapes=shapes, dtypes=dtypes
-    )
-
-
-def _multiplied(inputs, kernel, adapter):
-    """Multiplies without making a matrix of the inputs first."""
-    outputs = tf.matmul(inputs, tf.convert_to_tensor(kernel))
-    if adapter is not None:
-        down, up = adapter
-        outputs += tf.matmul(tf.matmul(inputs, down), up)
-    return outputs
-
-
-def _normalized(inputs, gamma, beta, epsilon):
-    given = [gamma] if beta is None else [gamma, beta]
-    return _mark(
-        "LayerNormalization", [inputs, *given], inputs.shape, axis=-1, epsilon=epsilon
-    )
-
-
-def _split_heads(projected, inputs, heads):
-    *outer, width = projected.shape
-    shape = np.int64([0, 0, heads, width // heads])  # 0 keeps a size
-    return _mark("Reshape", [projected, shape], [*outer, heads, width // heads])
-
-
-def _joined_heads(context, attending):
-    shape = np.int64([0, 0, attending.shape[2]])
-    return _mark("Reshape", [context, shape], attending.shape)
-
-
-_OPERATIONS = {
-    "multiplied": _multiplied,
-    "normalized": _normalized,
-    "split_heads": _split_heads,
-    "joined_heads": _joined_heads,
-}
+        is_norm = node.op_type == "LayerNormalization" and maker is not None
+        if is_norm and maker.op_type == "Add":
+            maker.op_type = "Sum"
 
 
 def read_constants_from_outside(graph):
@@ -193,9 +178,9 @@ def read_constants_from_outside(graph):
     """
     outside = {}
     loops = [node for node in graph.node if node.op_type == "Loop"]
-    bodies = {loop.name: _bodies(loop)[0] for loop in loops}
+    inside = {loop.name: bodies(loop)[0] for loop in loops}
     for loop in loops:
-        body = bodies[loop.name]
+        body = inside[loop.name]
         # A loop begins with its number of steps and its condition.
         for state in reversed(range(len(loop.input) - 2)):
             name = body.input[state + 2].name
@@ -204,7 +189,7 @@ def read_constants_from_outside(graph):
                 outside |= {name: value, loop.output[state]: value}
                 del loop.input[state + 2], loop.output[state]
                 del body.input[state + 2], body.output[state + 1]
-    nodes = [*graph.node, *(node for body in bodies.values() for node in body.node)]
+    nodes = [*graph.node, *(node for body in inside.values() for node in body.node)]
     for node in nodes:
         for place, name in enumerate(node.input):
             while name in outside:
@@ -226,7 +211,7 @@ def name_by_place(graph):
 
 def _sort(graph):
     for node in graph.node:
-        for body in _bodies(node):
+        for body in bodies(node):
             _sort(body)
     makers = {name: node for node in graph.node for name in node.output}
     places, waiting = {}, [output.name for output in reversed(graph.output)]
@@ -246,7 +231,7 @@ def _sort(graph):
 def _read(node):
     """Lists the names that a node reads, including the bodies of loops and branches."""
     names = list(node.input)
-    for body in _bodies(node):
+    for body in bodies(node):
         names += [name for inner in body.node for name in _read(inner)]
         names += [output.name for output in body.output]
     return names
@@ -259,7 +244,7 @@ def _name(graph, names, count):
     for node in graph.node:
         node.name = f"{node.op_type}_{next(count)}"
         node.input[:] = [names[name] for name in node.input]
-        for body in _bodies(node):
+        for body in bodies(node):
             body.name = f"{node.name}_body"
             _name(body, dict(names), count)
         for place, name in enumerate(node.output):
@@ -271,7 +256,8 @@ def _name(graph, names, count):
     graph.doc_string = ""  # TensorFlow's name of the function, with a counter
 
 
-def _bodies(node):
+def bodies(node):
+    """Lists the graphs inside a node: a loop's or a branch's."""
     return [part.g for part in node.attribute if part.HasField("g")]
 
 

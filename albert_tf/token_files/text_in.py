@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import FEATURES
-from albert_tf.token_files import convert_to_onnx
+from albert_tf.token_files import onnx_graph
 from albert_tf.token_files.operations import OPERATIONS
 from albert_tf.token_files.operations import operations_library
 from albert_tf.tokenization.character_table import self_preparing
@@ -97,7 +97,8 @@ def put_text_in(path, served, text_features):
     model = onnx.load(path)
     with tempfile.TemporaryDirectory() as folder:
         rows_path = pathlib.Path(folder) / "rows.onnx"
-        convert_to_onnx(_rows_of_outputs(cut, names, text_features), rows_path)
+        compute, specs = _rows_of_outputs(cut, names, text_features)
+        onnx_graph.write(compute, specs, [], rows_path)
         rows = onnx.compose.add_prefix(onnx.load(rows_path), "rows_")
     rows.ir_version = model.ir_version
     between = [(f"rows_{value.name}", value.name) for value in model.graph.input]
@@ -108,19 +109,23 @@ def put_text_in(path, served, text_features):
 
 
 def _rows_of_outputs(cut, names, text_features):
-    """Makes the function from the outputs for each text to the model's features."""
-    specs = [
-        tf.TensorSpec(spec.shape, spec.dtype, f"{name}_{output}")
+    """Returns what maps the outputs for each text, by name, to the model's features.
+
+    Also returns a dict of each output's `tf.TensorSpec`.
+    """
+    specs = {
+        f"{name}_{output}": tf.TensorSpec(spec.shape, spec.dtype, f"{name}_{output}")
         for name in names
         for output, spec in cut.outputs.items()
-    ]
+    }
     count = len(cut.outputs)
 
-    def rows(*values):
+    def rows(named):
+        values = [*named.values()]
         parts = (values[k : k + count] for k in range(0, len(values), count))
         return text_features.of_ids(*(cut.ids(*part) for part in parts))
 
-    return tf.function(rows, input_signature=specs, autograph=False)
+    return rows, specs
 
 
 def _take_strings(model, cut, names):

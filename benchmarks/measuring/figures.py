@@ -90,10 +90,13 @@ def _cell(cell):
         return _number(cell)
     text = _number(cell["value"])
     ratios = [cell[name] for name in ("ratio", "lowest", "highest") if name in cell]
-    if len({*ratios}) < 2:  # no peer, or the side itself
-        return text
-    ratio, lowest, highest = ratios
-    return f"{text} ({ratio:.2f}; {lowest:.2f} to {highest:.2f})"
+    facts = []
+    if len({*ratios}) > 1:  # neither without a peer nor of the side itself
+        ratio, lowest, highest = ratios
+        facts = [f"{ratio:.2f}; {lowest:.2f} to {highest:.2f}"]
+    if "share" in cell:
+        facts.append(f"{cell['share']:.0%}")
+    return f"{text} ({'; '.join(facts)})" if facts else text
 
 
 def _number(value):

@@ -169,9 +169,9 @@ def check_peer(python):
         )
 
 
-def thread_counts():
+def thread_counts(cores):
     """Lists the numbers of threads that a side tries."""
-    return sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
+    return sorted({1, cores // 2 or 1, cores})
 
 
 def seconds_of_passes(one_pass, repeats):

@@ -1,52 +1,68 @@
-"""A classifier of transformers as a file, in ONNX Runtime's int8."""
+"""A classifier of transformers as a file, in int8 of ONNX Runtime or OpenVINO."""
 
+import functools
 import pathlib
 import tempfile
 
 import onnx
-import onnxruntime
 import torch
 import transformers
-from onnxruntime.quantization import QuantType
-from onnxruntime.quantization import quantize_dynamic
-from onnxruntime.transformers import optimizer
-
-from benchmarks.measuring.turns import thread_counts
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class OnnxClassifier:
-    """Answers texts as the pipeline of transformers does, with PyTorch's threads."""
+    """Answers texts as the pipeline of transformers does, with PyTorch's threads.
 
-    def __init__(self, config, tokenizer):
+    Args:
+        config: an `AlbertConfig` of transformers.
+        tokenizer: its tokenizer.
+        runtime: "onnxruntime" or "openvino".
+        counts: the numbers of threads.
+        texts: what OpenVINO's ranges are measured on.
+    """
+
+    def __init__(self, config, tokenizer, runtime, counts, texts):
         config._attn_implementation = "eager"  # what the optimizer knows
         model = transformers.AlbertForSequenceClassification(config).eval()
         self._tokenizer, self._labels = tokenizer, config.id2label
         with tempfile.TemporaryDirectory() as name:
             path = pathlib.Path(name) / "model.onnx"
             _export(model, path)
-            _fuse_in_int8(path, config)
-            self._sessions = {n: _session(path, n) for n in thread_counts()}
+            if runtime == "openvino":
+                from benchmarks.sides import openvino_runtime
+
+                batches = [self._rows([text], True) for text in texts]
+                opened = functools.partial(openvino_runtime.session_of, path, batches)
+                self.description = "static int8 by NNCF"
+            else:
+                _fuse_in_int8(path, config)
+                opened = functools.partial(_session, path)
+                self.description = "int8, fused attention"
+            self._sessions = {count: opened(count) for count in counts}
 
     def __call__(self, texts, batch_size=1, truncation=True):
         session = self._sessions[torch.get_num_threads()]
         found = []
         for start in range(0, len(texts), batch_size):
-            batch = self._tokenizer(
-                texts[start : start + batch_size],
-                padding=True,
-                truncation=truncation,
-                return_token_type_ids=True,
-                return_tensors="np",
-            )
-            logits = torch.from_numpy(session({n: batch[n] for n in _INPUTS}))
+            batch = self._rows(texts[start : start + batch_size], truncation)
+            logits = torch.from_numpy(session(batch))
             shares = torch.softmax(logits, -1).numpy()
             found += [
                 {"label": self._labels[int(row.argmax())], "score": float(row.max())}
                 for row in shares
             ]
         return found
+
+    def _rows(self, texts, truncation):
+        batch = self._tokenizer(
+            texts,
+            padding=True,
+            truncation=truncation,
+            return_token_type_ids=True,
+            return_tensors="np",
+        )
+        return {name: batch[name] for name in _INPUTS}
 
 
 def _export(model, path):
@@ -66,6 +82,10 @@ def _export(model, path):
 
 def _fuse_in_int8(path, config):
     """Rewrites the file by the fusions of ONNX Runtime, and in int8."""
+    from onnxruntime.quantization import QuantType
+    from onnxruntime.quantization import quantize_dynamic
+    from onnxruntime.transformers import optimizer
+
     fused = optimizer.optimize_model(
         str(path),
         model_type="bert",
@@ -87,6 +107,8 @@ def _fuse_in_int8(path, config):
 
 def _session(path, threads):
     """Returns a function from a dict of arrays to logits."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(str(path), options)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.activations import compiled_activations
+from albert_tf.layers.replaceable import replaced
 
 INPUTS = np.linspace(-6, 6, 997)
 
@@ -64,3 +65,10 @@ def test_compiled_float32_is_the_same(name):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=5e-6)
     # What is one operation is left alone.
     assert (plain[2], compiled[2]) == (0, 2 if "gelu" in name else 0)
+
+
+def test_a_function_is_replaced_while_the_context_lasts():
+    gelu = ACTIVATION_FUNCTIONS["gelu"]
+    with replaced({"gelu": lambda inputs: -inputs}):
+        assert gelu(3.0) == -3.0
+    assert float(gelu(tf.constant(3.0))) > 2.9

@@ -1,7 +1,6 @@
 """The benchmark of serving runs on a small model and prints every figure."""
 
 import json
-import os
 import sys
 
 import pytest
@@ -38,50 +37,48 @@ def test_prints_every_figure(options, monkeypatch, capsys):
         monkeypatch.delitem(benchmark._EXPORTS, name)
     # The export for latency has a graph for each length.
     monkeypatch.setattr(benchmark, "_MAX_SEQ_LENGTH", 32)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(benchmark, "_SINGLE", (6, 12))
+    monkeypatch.setattr(benchmark, "available_cores", lambda: 1)
     monkeypatch.setattr(turns, "Player", PlayerHere)
     benchmark.benchmark(options)
     printed = capsys.readouterr().out
-    for side in ("default", "latency", "bfloat16", "onnx int8"):
+    for side in ("default", "latency", "bfloat16", "onnx int8", "products alone"):
         assert f"| {side} | " in printed
 
 
 def test_the_figures_of_each_side(tmp_path):
+    """Ratios are to the fastest peer, shares to the products of the same shapes."""
     path = tmp_path / "figures.json"
-    options = benchmark.Options(
-        data_file="",
-        spm_model_file="",
-        batch_size=4,
-        batches=2,
-        rounds=2,
-        figures_file=str(path),
-    )
-    throughput = {"default": [1.0, 3.0], "peer": [4.0, 4.0]}
-    latency = {"default": [0.1, 0.3, 0.2, 0.2], "peer": [0.1, 0.1, 0.1, 0.3]}
-    details = {
-        "default": ["threads 2", "threads 1"],
-        "latency": ["threads 2", "threads 2"],
-        "onnx": ["threads 2", "threads 2"],
-        "peer": ["int8", "bfloat16"],
+    options = benchmark.Options(data_file="", rounds=2, figures_file=str(path))
+    requests = {
+        "batches": {"title": "sentences/s", "texts": ["a"] * 8, "batch_size": 4},
+        "single": {"title": "one, ms", "texts": ["a"], "batch_size": 1},
     }
-    benchmark._write_figures(options, throughput, latency, details)
+    seconds = {
+        "default": [[1.0], [3.0]],
+        "products alone": [[1.0], [1.0]],
+        "peer, torch": [[9.0], [9.0]],
+        "peer, openvino": [[4.0], [4.0]],
+    }
+    alone = {side: [[0.1, 0.2, 0.3]] * 2 for side in seconds}
+    details = {side: {"batches": side, "single": "one"} for side in seconds}
+    measured = {1: ({"batches": seconds, "single": alone}, details)}
+    benchmark._write_figures(options, requests, measured)
     figures = json.loads(path.read_text())
-    assert figures["conditions"][:3] == [
-        "default: batches: threads 2; one sentence: threads 1",
-        "latency, onnx: threads 2",
-        "peer: batches: int8; one sentence: bfloat16",
-    ]
-    (_, rate, milliseconds), (name, *theirs) = figures["rows"]
-    assert rate == {
+    assert figures["columns"] == ["", "sentences/s, 1 core", "one, ms, 1 core"]
+    assert figures["conditions"][0] == "default, 1 core: batches: default; single: one"
+    rows = {name: cells for name, *cells in figures["rows"]}
+    assert rows["default"][0] == {
         "value": 4,
+        "share": 0.5,
         "ratio": 2,
         "lowest": pytest.approx(4 / 3),
         "highest": 4,
     }
-    assert milliseconds["value"] == pytest.approx(200)
-    assert milliseconds["lowest"] == pytest.approx(0.5)
-    assert milliseconds["highest"] == pytest.approx(1)
-    assert (name, theirs) == ("peer", [{"value": 2}, {"value": 100}])
+    assert rows["products alone"][0] == {"value": 8}
+    assert rows["peer, torch"][0]["ratio"] == pytest.approx(4 / 9)
+    assert rows["default"][1]["value"] == pytest.approx(200)
+    assert rows["peer, openvino"][0] == {"value": 2, "share": 0.25}
 
 
 def test_a_model_that_leaves_early_is_compared_with_full_depth():
