@@ -59,7 +59,12 @@ class TextFeatures(RowsOfTexts):
         max_length: the maximal number of tokens in a row, including special ones.
         layout: the `RowLayout` of the rows; by default the tokenizer's.
         head_tail: whether a long text keeps its head and tail.
+
+    Attributes:
+        has_prompt: whether a prompt stands before texts.
     """
+
+    has_prompt = False
 
     def __init__(self, tokenizer, max_length, layout=None, head_tail=False):
         super().__init__(tokenizer, layout)
@@ -71,8 +76,6 @@ class TextFeatures(RowsOfTexts):
         """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
         second = None if text_pair is None else self.tokenizer(text_pair)
         return self.of_ids(self.tokenizer(text), second)
-
-    has_prompt = False
 
     def of_ids(self, first, second=None):
         """Makes the features of texts from their ids, ragged `[B, (tokens)]`."""
