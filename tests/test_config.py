@@ -77,7 +77,7 @@ def test_official_code_can_read_what_is_written(tmp_path):
     [
         ({"hiden_size": 768}, "unknown key 'hiden_size'; did you mean hidden_size"),
         ({"rope_theta": 1}, "unknown key 'rope_theta'; known keys are"),
-        ({"position_embedding_type": "rope"}, "rotary, got 'rope'"),
+        ({"position_embedding_type": "rope"}, "disentangled, got 'rope'"),
         ({"norm": "prre"}, "norm must be one of post, pre, .*; did you mean pre"),
         ({"use_bias": "no"}, "use_bias must be true or false"),
         ({"local_attention_window": 0}, "local_attention_window must be a positive"),
