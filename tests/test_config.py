@@ -70,6 +70,7 @@ def test_round_trip(project, tmp_path):
     ("change", "message"),
     [
         ({"hiden_size": 768}, "unknown key 'hiden_size'; did you mean hidden_size"),
+        ({"position_embedding_type": "rope"}, "disentangled, got 'rope'"),
         ({"norm": "prre"}, "norm must be one of post, pre, .*; did you mean pre"),
         ({"use_bias": "no"}, "use_bias must be true or false"),
         ({"local_attention_window": 0}, "local_attention_window must be a positive"),
