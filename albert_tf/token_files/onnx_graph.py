@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import of_extra
-from albert_tf.io.memory import release_memory
 from albert_tf.layers.replaceable import replaced
 from albert_tf.token_files.onnx_operations import HANDLERS
 from albert_tf.token_files.onnx_operations import OPERATIONS
@@ -53,12 +52,17 @@ def _converted(compute, specs, weights):
     """Returns an `onnx.ModelProto` whose inputs are the features and the weights."""
     with of_extra("onnx", "An ONNX file needs tf2onnx"):
         import tf2onnx
-    stand_ins = [tf.TensorSpec(v.shape, v.dtype, name) for name, v in weights.items()]
+    # Of no size, or TensorFlow's optimizer would make an example of each.
+    stand_ins = [
+        tf.TensorSpec([None] * len(v.shape), v.dtype, name)
+        for name, v in weights.items()
+    ]
     inputs = [*specs.values(), *stand_ins]
 
     def of_values(*values):
         features = dict(zip(specs, values, strict=False))
-        mapping = list(zip(weights.values(), values[len(specs) :], strict=True))
+        pairs = zip(weights.values(), values[len(specs) :], strict=True)
+        mapping = [(v, tf.ensure_shape(value, v.shape)) for v, value in pairs]
         with keras.StatelessScope(mapping), replaced(OPERATIONS):
             return compute(features)
 
@@ -67,7 +71,6 @@ def _converted(compute, specs, weights):
         model, _ = tf2onnx.convert.from_function(
             function, inputs, opset=_OPSET, custom_op_handlers=HANDLERS
         )
-    release_memory()  # TensorFlow's optimizer made an example of each weight.
     return model
 
 
