@@ -212,7 +212,7 @@ def test_parts_are_named_by_their_place():
     assert answer.tolist() == [-1, -1]  # (x + 0) * 0 - 1
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.tflite"])
+@pytest.mark.parametrize("name", ["model.onnx", "model.tflite", "model.xml"])
 def test_a_file_of_the_wrong_checksum_is_not_opened(name, tmp_path):
     (tmp_path / name).write_bytes(b"damaged")
     (tmp_path / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")

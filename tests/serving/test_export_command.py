@@ -67,7 +67,7 @@ def refuse(folder, target, message, **options):
         ({"variables_dtype": "float16"}, "float16 does not go with"),
         ({"optimize_for": "latency"}, "latency does not go .* with XLA"),
         ({"format": "onnx"}, "needs --format=saved_model, not onnx"),
-        ({"compute_dtype": "int8", "format": "tflite"}, "--format=onnx, not tflite"),
+        ({"compute_dtype": "int8", "format": "tflite"}, "onnx or openvino, not tflite"),
         (
             {
                 "compute_dtype": "float32",
