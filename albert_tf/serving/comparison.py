@@ -15,19 +15,17 @@ class Comparison:
     """Compares a converted model with the original.
 
     Args:
-        eval_file: a labelled table.
-        columns: its `Columns`.
-        served: the `Served` original, of a `Task` that has metrics.
+        examples: labelled `Examples` of the task.
+        served: the `Served` original, of a `Task` that scores.
         max_seq_length: maximum number of tokens in a row.
 
     Raises:
-        UserError: the table is invalid; when called: an output is NaN.
+        UserError: when called: an output is NaN.
     """
 
-    def __init__(self, eval_file, columns, served, max_seq_length):
+    def __init__(self, examples, served, max_seq_length):
         self._task, self._length = served.task, max_seq_length
         task = served.task
-        examples = task.read(eval_file, columns)
         tokens = task.tokenize(examples, served.tokenizer, max_seq_length)
         tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
         self._prepared = Prepared(examples, tokens)
@@ -44,14 +42,8 @@ class Comparison:
         Returns:
             A dict for JSON: `eval`, both values by metric; `largest_change` by array.
         """
-        numbers = {}
-        for key, model in {"original": original, name: converted}.items():
-            predict = OutputsPredictor(
-                lambda features, training, model=model: model(features),
-                _BATCH_SIZE,
-                self._length,
-            )
-            numbers[key] = predict(self._prepared.tokens)
+        models = {"original": original, name: converted}
+        numbers = {key: self.numbers(model) for key, model in models.items()}
         changes = {
             key: float(np.abs(array - numbers[name][key]).max())
             for key, array in numbers["original"].items()
@@ -61,7 +53,7 @@ class Comparison:
                 f"The original or the {name} model answers what is not a number; ask "
                 "the original, with albert_tf.Predictor, which of the two it is."
             )
-        scores = {key: self._score(arrays) for key, arrays in numbers.items()}
+        scores = {key: self.score(arrays) for key, arrays in numbers.items()}
         by_metric = {
             metric: {key: float(values[metric]) for key, values in scores.items()}
             for metric in self._task.metrics
@@ -73,7 +65,18 @@ class Comparison:
             print(f"largest change of {key}: {change:.4f}")
         return {"eval": by_metric, "largest_change": changes}
 
-    def _score(self, numbers):
+    def numbers(self, compute):
+        """Returns the numbers `[rows, …]` by name that a function of features gives."""
+        predict = OutputsPredictor(
+            lambda features, training: compute(features),
+            _BATCH_SIZE,
+            self._length,
+            self._task.min_tokens,
+        )
+        return predict(self._prepared.tokens)
+
+    def score(self, numbers):
+        """Computes the task's scores from numbers: `{metric: float}`."""
         outputs = self._task.interpret(self._prepared, self._task.outputs(numbers))
         return self._task.score(self._prepared, outputs)
 

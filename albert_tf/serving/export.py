@@ -4,8 +4,8 @@
 
 This writes /models/sst-2/1 (the next free number): text in, answers out, with the
 tokenizer inside the graph, warm-up requests, signature.json and model_card.md. With
---format=onnx or tflite the command writes a model that takes token ids, and the
-tokenizer; albert_tf.Predictor answers strings with either.
+--format=onnx, openvino or tflite the command writes a model that takes token ids, and
+the tokenizer; albert_tf.Predictor answers strings with any.
 docs/serving.md says more.
 """
 
@@ -19,7 +19,7 @@ from albert_tf.models.flags import AppliedExitFlags
 from albert_tf.tasks.tables import ColumnFlags
 
 SAVED_MODEL = "saved_model"
-TOKEN_FORMATS = ("tflite", "onnx")
+TOKEN_FORMATS = ("tflite", "onnx", "openvino")
 OPTIMIZATIONS = ("latency", "throughput")
 
 
@@ -55,11 +55,18 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
     compute_dtype: str = option(
         "Type of the products. bfloat16, for saved_model, rounds the weights once, "
         "here: the file is half as large, and processors that multiply bfloat16 "
-        "(AVX512_BF16, AMX) answer faster, others slower. int8, for onnx, is the "
-        "fastest on CPUs. float16, for onnx, suits GPUs. Answers change a little; "
-        "--eval_file says how much.",
+        "(AVX512_BF16, AMX) answer faster, others slower. int8, for onnx and openvino, "
+        "is the fastest on CPUs. float16, for onnx, suits GPUs. Answers change a "
+        "little; --eval_file says how much.",
         "float32",
         ("float32", "bfloat16", "float16", "int8"),
+    )
+    calibration_file: str | None = option(
+        "Text file with 100 to 500 inputs of the kind that the model will be asked, "
+        "one a line, tabs between the texts of one. int8 then rounds by the ranges "
+        "that these have inside the model instead of those of each call, so that no "
+        "answer moves with its neighbours.",
+        None,
     )
     variables_dtype: str = option(
         "Type in which the file keeps the variables of a model that computes in "
@@ -69,7 +76,8 @@ class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
     )
     format: str = option(
         "File format. saved_model: texts in, answers out, with TensorFlow alone; onnx, "
-        "and tflite with int8 weights: token ids in, the tokenizer beside the file.",
+        "openvino, and tflite with int8 weights: token ids in, the tokenizer beside "
+        "the file.",
         SAVED_MODEL,
         (SAVED_MODEL, *TOKEN_FORMATS),
     )

@@ -16,6 +16,7 @@ from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.row_layout import FEATURES
+from albert_tf.serving.calibration import calibration_rows
 from albert_tf.serving.comparison import Comparison
 from albert_tf.serving.comparison import check_comparable
 from albert_tf.serving.description import describe_signatures
@@ -32,6 +33,7 @@ from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
+from albert_tf.token_files import round_on_rows
 from albert_tf.token_files import round_onnx
 from albert_tf.token_files.input_names import HUGGINGFACE
 from albert_tf.token_files.input_names import check_features
@@ -46,6 +48,7 @@ _RENAMING_SECONDS = 60.0  # that an export waits for others to rename their fold
 _COMPUTE_DTYPES = {
     SAVED_MODEL: ("float32", "bfloat16"),
     "onnx": ("float32", "int8", "float16"),
+    "openvino": ("float32", "int8"),
     "tflite": ("float32",),
 }
 
@@ -65,11 +68,7 @@ def write_version(options):
         optimize_for=options.optimize_for,
         variables_dtype=options.variables_dtype,
     )
-    if served.exit_rule is not None and options.format == "tflite":
-        raise UserError(
-            "TensorFlow Lite has no rows that leave early; take --format=onnx, or "
-            "answer at full depth with --exit_rule=none."
-        )
+    _check_exit(options, served.exit_rule)
     export_dir = pathlib.Path(options.export_dir)
     with exporting_folder(export_dir) as temporary:
         facts = {"name": export_dir.resolve().name, **facts}
@@ -150,6 +149,35 @@ def _check(options):
                 f"{alone}; leave it out."
             )
 
+    is_static = options.calibration_file is not None
+    if is_static and dtype != "int8":
+        raise UserError(
+            "--calibration_file measures ranges for --compute_dtype=int8; add that, or "
+            "leave --calibration_file out."
+        )
+    if not is_static and (form, dtype) == ("openvino", "int8"):
+        raise UserError(
+            "--format=openvino has no int8 without --calibration_file; give it 100 to "
+            "500 texts, or take --format=onnx."
+        )
+
+
+def _check_exit(options, exit_rule):
+    """Refuses a model that leaves early where the format or its int8 has no loops."""
+    if exit_rule is None:
+        return
+    if options.format in ("tflite", "openvino"):
+        raise UserError(
+            f"--format={options.format} has no rows that leave early; take "
+            "--format=onnx, or answer at full depth with --exit_rule=none."
+        )
+    if options.calibration_file is not None:
+        raise UserError(
+            "Rows that leave early are computed in a loop, where nothing measures "
+            "ranges; leave --calibration_file out, or answer at full depth with "
+            "--exit_rule=none."
+        )
+
 
 def _describe(saved_model_dir, module, served, facts, compiled):
     """Runs the example requests on the saved model, and describes the results."""
@@ -207,15 +235,21 @@ def _write_token_file(options, module, served, facts, directory):
         check_text_in(served, module.text_features)
     if options.eval_file is not None:  # read early: the conversion takes longer
         comparison = _comparison(options, served, facts)
+    if options.calibration_file is not None:
+        rows = calibration_rows(options.calibration_file, module, served.task)
+        facts["calibration_rows"] = len(rows)
     path = WRITERS[options.format](module, served, directory)
-    dtype = options.compute_dtype if options.format == "onnx" else "int8"
+    dtype = "int8" if options.format == "tflite" else options.compute_dtype
     examples = _example_requests(module, served)
     request = module.compute, examples["tokens"]
-    if options.format == "onnx" and dtype != "float32":
+    if options.compute_dtype != "float32":
         # Detects a wrong graph before rounding can hide it.
         check_token_file(path, *request)
         release_memory()
-        round_onnx(path, dtype)
+        if options.calibration_file is None:
+            round_onnx(path, dtype)
+        else:
+            round_on_rows(path, rows)
     if is_renamed:
         names = rename_inputs(path, served.config.type_vocab_size > 1)
     opened = check_token_file(path, *request, dtype)
@@ -257,9 +291,8 @@ def _take_text(path, module, served, example, dtype):
 
 def _comparison(options, served, facts):
     check_comparable(options.model_dir, served.task, options.columns)
-    return Comparison(
-        options.eval_file, options.columns, served, facts["max_seq_length"]
-    )
+    examples = served.task.read(options.eval_file, options.columns)
+    return Comparison(examples, served, facts["max_seq_length"])
 
 
 def _example_requests(module, served):

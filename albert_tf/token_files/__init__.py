@@ -1,7 +1,7 @@
-"""ONNX and TensorFlow Lite files: models without the tokenizer, for other runtimes.
+"""ONNX, OpenVINO and TensorFlow Lite files: models without the tokenizer.
 
-`model.onnx` and `model.tflite` take token ids. `TokenFile` runs one of them; the other
-functions write and check them.
+`model.onnx`, `model.xml` and `model.tflite` take token ids. `TokenFile` runs one of
+them; the other functions write and check them.
 """
 
 import functools
@@ -21,11 +21,12 @@ from albert_tf.io import checksums
 from albert_tf.io.files import read_file
 from albert_tf.token_files import dynamic_int8
 from albert_tf.token_files import onnx_graph
+from albert_tf.token_files import openvino
 from albert_tf.token_files.input_names import OWN_NAMES
 from albert_tf.token_files.operations import OPERATIONS
 from albert_tf.token_files.operations import operations_library
 
-TOKEN_FILES = ("model.onnx", "model.tflite")
+TOKEN_FILES = ("model.onnx", "model.xml", "model.tflite")
 _ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
 _EXTERNAL_WEIGHTS = "session.model_external_initializers_file_folder_path"
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}  # other names are equal
@@ -41,9 +42,10 @@ class TokenFile:
     The constructor reads the file once; later changes of the file have no effect.
 
     Args:
-        path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
-        keeps: False leaves the content to the runtime, without comparing its checksum,
-            for a file that does not change while it is open.
+        path: `model.tflite`; `model.onnx`, which needs onnxruntime; or `model.xml`,
+            with `model.bin` beside it, which needs openvino.
+        keeps: False leaves an ONNX file to its runtime, without comparing its checksum,
+            where the file does not change while it is open.
 
     Call: a dict of int32 features `[batch, tokens]`, to a dict of arrays.
 
@@ -52,18 +54,16 @@ class TokenFile:
         outputs: a dict of each output's `tf.TensorSpec`.
 
     Raises:
-        UserError: onnxruntime is not installed, or the file cannot be read or differs
+        UserError: the runtime is not installed, or a file cannot be read or differs
             from its checksum.
     """
 
     def __init__(self, path, keeps=True):
-        path = str(path)
-        opened = _tflite if path.endswith(".tflite") else _onnx
-        source = path
-        if keeps or opened is _tflite:
-            source = read_file(path)
-            checksums.check_bytes(path, source)
-        self.runtime, self._run, self.outputs = opened(source)
+        path = pathlib.Path(path)
+        weights = [path.with_suffix(".bin")] if path.suffix == ".xml" else []
+        read = _checked if keeps or path.suffix != ".onnx" else str
+        contents = map(read, map(str, [path, *weights]))
+        self.runtime, self._run, self.outputs = _OPENED[path.suffix](*contents)
 
     def __call__(self, features):
         return self._run({name: np.asarray(v) for name, v in features.items()})
@@ -87,6 +87,12 @@ def token_file_in(version):
     """Returns the path of the file in an export's folder; None if it holds none."""
     paths = (pathlib.Path(version) / name for name in TOKEN_FILES)
     return next(filter(pathlib.Path.exists, paths), None)
+
+
+def _checked(path):
+    content = read_file(path)
+    checksums.check_bytes(path, content)
+    return content
 
 
 def _tflite(content):
@@ -124,41 +130,66 @@ def _onnx(source):
         ) from error
 
     @functools.cache
-    def session(threads):
+    def session(alone):
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = _ALL_CORES if alone else 1
         # ONNX Runtime would look for external weights in the current folder.
         options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
         if _has_operations(source):
             options.register_custom_ops_library(operations_library())
         return onnxruntime.InferenceSession(source, options)
 
+    def answering(alone):
+        def answer(features):
+            given = {
+                name: _fed(features[OWN_NAMES.get(name, name)], dtype)
+                for name, dtype in inputs.items()
+            }
+            return dict(zip(outputs, session(alone).run(None, given), strict=True))
+
+        return answer
+
+    inputs = {
+        value.name: _onnx_dtype(value.type) for value in session(True).get_inputs()
+    }
+    outputs = {
+        output.name: _spec(len(output.shape), _onnx_dtype(output.type))
+        for output in session(True).get_outputs()
+    }
+    return f"onnxruntime {onnxruntime.__version__}", _with_cores(answering), outputs
+
+
+def _openvino(graph, weights):
+    with of_extra("openvino", "Running model.xml needs openvino"):
+        session, outputs = openvino.opened(graph, weights)
+    specs = {name: _spec(*output) for name, output in outputs.items()}
+    return openvino.version(), _with_cores(session), specs
+
+
+def _with_cores(session):
+    """Returns a function that answers with all cores, or beside others with one.
+
+    Concurrent calls take one core each, which wastes less than sharing.
+
+    Args:
+        session: a function from whether no other call is running to the function that
+            answers.
+    """
     running, lock = [], threading.Lock()
 
     def run(features):
         with lock:
-            # Concurrent calls take one core each, which wastes less than sharing.
-            chosen = session(1 if running else _ALL_CORES)
+            answer = session(not running)
             running.append(None)
-        given = {
-            name: _fed(features[OWN_NAMES.get(name, name)], dtype)
-            for name, dtype in inputs.items()
-        }
         try:
-            found = chosen.run(None, given)
+            return answer(features)
         finally:
             running.pop()
-        return dict(zip(outputs, found, strict=True))
 
-    inputs = {
-        value.name: _onnx_dtype(value.type)
-        for value in session(_ALL_CORES).get_inputs()
-    }
-    outputs = {
-        output.name: _spec(len(output.shape), _onnx_dtype(output.type))
-        for output in session(_ALL_CORES).get_outputs()
-    }
-    return f"onnxruntime {onnxruntime.__version__}", run, outputs
+    return run
+
+
+_OPENED = {".tflite": _tflite, ".onnx": _onnx, ".xml": _openvino}
 
 
 def _fed(values, dtype):
@@ -224,6 +255,41 @@ def write_onnx(module, served, directory):
     specs = served.feature_specs()
     onnx_graph.write(module.float32_numbers, specs, served.variables, path)
     return path
+
+
+def write_openvino(module, served, directory):
+    """Writes `model.xml` and `model.bin` in float32, like `write_onnx`.
+
+    Raises:
+        UserError: openvino or tf2onnx is not installed.
+    """
+    path = directory / "model.xml"
+    with (
+        of_extra("openvino", "An OpenVINO model needs openvino, NNCF and tf2onnx"),
+        tempfile.TemporaryDirectory(dir=directory) as temporary,
+    ):
+        openvino.convert(write_onnx(module, served, pathlib.Path(temporary)), path)
+    return path
+
+
+def round_on_rows(path, rows):
+    """Rewrites a file in float32 to compute in int8, by ranges measured on rows.
+
+    Args:
+        path: an ONNX file or an OpenVINO model.
+        rows: a list of dicts of features `[rows, …, tokens]`.
+
+    Raises:
+        UserError: a library is not installed.
+    """
+    extra = "openvino" if path.suffix == ".xml" else "onnx"
+    with of_extra(extra, "calibration_file needs what quantizes"), onnx_graph.quiet():
+        if path.suffix == ".xml":
+            openvino.quantize(path, rows)
+        else:
+            from albert_tf.token_files import static_int8
+
+            static_int8.quantize(path, rows)
 
 
 def round_onnx(path, compute_dtype):
@@ -365,4 +431,4 @@ def _distance(found, expected):
     return float(largest)
 
 
-WRITERS = {"tflite": write_tflite, "onnx": write_onnx}
+WRITERS = {"tflite": write_tflite, "onnx": write_onnx, "openvino": write_openvino}

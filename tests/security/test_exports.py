@@ -153,7 +153,7 @@ def test_a_model_has_the_same_bytes_in_every_process(asked, models, tmp_path):
     assert [path for path, data in first.items() if second[path] != data] == []
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.tflite"])
+@pytest.mark.parametrize("name", ["model.onnx", "model.tflite", "model.xml"])
 def test_a_file_of_the_wrong_checksum_is_not_opened(name, tmp_path):
     (tmp_path / name).write_bytes(b"damaged")
     (tmp_path / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")

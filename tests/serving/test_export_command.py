@@ -77,7 +77,7 @@ _FLOAT32 = {"compute_dtype": "float32", "format": "onnx"}
         ({**_BFLOAT16, "variables_dtype": "float16"}, "float16 does not go with"),
         ({**_BFLOAT16, "optimize_for": "latency"}, "latency does not go .* with XLA"),
         ({**_BFLOAT16, "format": "onnx"}, "needs --format=saved_model, not onnx"),
-        ({"compute_dtype": "int8", "format": "tflite"}, "--format=onnx, not tflite"),
+        ({"compute_dtype": "int8", "format": "tflite"}, "onnx or openvino, not tflite"),
         ({**_FLOAT32, "variables_dtype": "float16"}, "=float16 is for --format=saved"),
         ({"input_names": "huggingface"}, "for --format=onnx, not --format=saved_model"),
     ],

@@ -136,7 +136,8 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
     path, model = tmp_path / "dev.tsv", opened("classification")
     path.write_text("sentence\tlabel\n" + "bad\tno\n" * 40)
     served = Served(None, model.task, model.tokenizer)
-    comparison = Comparison(str(path), Columns("sentence", None, "label"), served, 24)
+    table = model.task.read(str(path), Columns("sentence", None, "label"))
+    comparison = Comparison(table, served, 24)
 
     def answering(first, other):
         """Answers the first batch, of 32, and the other, of 8: how probable "no" is."""
