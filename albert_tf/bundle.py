@@ -528,7 +528,7 @@ def save(model, directory, tokenizer, training_info, form):
     directory = os.fspath(directory)
     _refuse_hidden(directory, form)
     vocabulary = _vocabulary_that_goes(directory, model, tokenizer)
-
+    info = model.task_info() if training_info is None else training_info
     parts = {
         *itertools.chain(*_SEARCHED.values()),
         *(family.config_file for family in readable_families()),
@@ -543,7 +543,6 @@ def save(model, directory, tokenizer, training_info, form):
 
     with replacing(directory, is_stale) as folder, ChecksummedFolder(folder):
         if form == "model_directory":
-            info = model.task_info() if training_info is None else training_info
             save_model_directory(model, folder, tokenizer, info)
         elif form == "tf1":
             save_tf1_checkpoint(model, os.path.join(folder, BEST_CHECKPOINT))
@@ -552,7 +551,20 @@ def save(model, directory, tokenizer, training_info, form):
         if tokenizer is not None and form != "model_directory":
             tokenizer = tokenizer.laid_out(model.config.row_layout)
             save_for_others(tokenizer, folder, form)
+    if form != "model_directory":
+        _tell_of_long_texts(info or {}, form)
     write_card(directory, model, training_info or model.task_info() or {}, form)
+
+
+def _tell_of_long_texts(info, form):
+    """Warns if a model for other programs reads more than the beginning of texts."""
+    long_texts = info.get("task", {}).get("long_texts")
+    if long_texts:
+        logging.warning(
+            "format=%s has no place for long_texts=%s: programs that read it truncate "
+            "long texts.",
+            *(form, long_texts),
+        )
 
 
 def _refuse_hidden(directory, form):

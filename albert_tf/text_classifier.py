@@ -124,13 +124,14 @@ class TextClassifier(TextModel):
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
             )
         self._kind = label_kind or LABEL_KINDS[0]
-        self._long_texts = LongTexts.given(long_texts, doc_stride, window_pooling)
+        values = long_texts, doc_stride, window_pooling
+        self._long_texts = LongTexts.chosen(opened.info.get("task") or {}, *values)
         self._few_shot = few_shot
         if few_shot:
             if LongTexts(**self._long_texts).in_windows:
                 raise UserError(
-                    "few_shot reads texts of one row, not long_texts='windows'; give "
-                    "one of them."
+                    "few_shot reads texts of one row, not in windows; give long_texts="
+                    "'head_tail' or 'truncate', or leave few_shot out."
                 )
             told = few_shot_arguments(opened, self._kind)
             self._changes = {**told, **changes}

@@ -107,7 +107,7 @@ class TextEmbedder(TextModel):
         model_class = registry.model_for("similarity", opened.family or ALBERT)
         told = read_task(opened)
         own = told.settings() if isinstance(told, Similarity) else {}
-        own |= LongTexts.given(long_texts, doc_stride, window_pooling)
+        own = LongTexts.chosen(own, long_texts, doc_stride, window_pooling)
         self._long_texts = Similarity(name="custom", **own).settings()
         arguments["window_pooling"] = self._long_texts.get("window_pooling")
         known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
@@ -147,7 +147,7 @@ class TextEmbedder(TextModel):
                 `dimensions`; if the model normalizes, truncated vectors are
                 normalized, too.
             prompt_name: a name of the model's prompts.
-            prompt: a text; "" for no prompt.
+            prompt: a text; "" for no prompt. Windows of a text have none.
             task_name, prompt_type: the task and what the texts are in it, "query",
                 "document" or "passage", as MTEB says.
             **options: what sentence-transformers and MTEB pass that changes no vector,
@@ -158,13 +158,18 @@ class TextEmbedder(TextModel):
 
         Raises:
             UserError: texts have another type or differ in number, there are more
-                dimensions than the model has, the model has no such prompt, or vectors
-                are not finite.
+                dimensions than the model has, the model has no such prompt or reads
+                texts in windows, or vectors are not finite.
         """
         known = [*arguments_of(TextEmbedder.encode), *_WITHOUT_EFFECT]
         refuse_arguments("encode", options, known)
         likely = _likely_prompts(task_name, prompt_type)
         prompt = prompting.chosen_prompt(self.model, prompt_name, prompt, likely)
+        if prompt and self._task.in_windows:
+            raise UserError(
+                "long_texts=windows has no prompt before each window, but "
+                f"prompt={prompt!r}; leave it out, or take head_tail."
+            )
         first, second = lists_of_texts(texts, text_pairs)
         if dimensions is not None and not 0 < dimensions <= self._width:
             raise UserError(
@@ -184,7 +189,7 @@ class TextEmbedder(TextModel):
         tokens = tokenize_texts(
             first, second, self.tokenizer, self._max_length, long_texts=self._task
         )
-        if self.model.include_prompt:
+        if self.model.include_prompt or self._task.in_windows:
             return tokens
         length = prompting.prompt_length(prompt, self.tokenizer, self._max_length)
         lengths = np.full(len(first), length, np.int32)

@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.ranking.task import Ranking
 from albert_tf.tasks.task import Prepared
 
 _BATCH_SIZE = 32
@@ -82,16 +84,21 @@ class Comparison:
 
 
 def check_comparable(model_dir, task, columns):
-    """Refuses a task without metrics, or a table that does not fit the task."""
+    """Refuses a task that is not of one row per text, or a table that does not fit."""
     if task.kind is None:
         raise UserError(
             "--eval_file needs one fine-tuned model, but this export is "
             f"{task.serves}; leave --eval_file out."
         )
-    if not {"text", "text_pair"}.issuperset(task.text_inputs):
+    if not isinstance(task, TextTask) or isinstance(task, Ranking):
         raise UserError(
             f"--eval_file compares models that take texts from a table, but "
             f"{model_dir} is for {task.serves}; leave --eval_file out."
+        )
+    if task.in_windows:
+        raise UserError(
+            f"--eval_file compares models that read one row of each text, but "
+            f"{model_dir} reads texts in windows; leave --eval_file out."
         )
     takes_pairs = len(task.text_inputs) > 1
     if takes_pairs != (columns.text_pair is not None):

@@ -23,14 +23,16 @@ def models_of_one_encoder(bundles, tasks, **execution):
         `AlbertForSequenceClassification`s by name.
 
     Raises:
-        UserError: encoders, vocabularies or kinds of input differ.
+        UserError: encoders, vocabularies, kinds of input or what is read of long texts
+            differ, or a model reads texts in windows.
     """
     models = [
         without_adapters(opened.model(task.model_class, **execution))
         for opened, task in zip(bundles, tasks.values(), strict=True)
     ]
     model_dirs = [opened.path for opened in bundles]
-    for directory, model in zip(model_dirs, models, strict=True):
+    for opened, model, task in zip(bundles, models, tasks.values(), strict=True):
+        directory = opened.path
         is_albert = isinstance(model, AlbertForSequenceClassification)
         if not is_albert or model.pooling is not None:
             raise UserError(
@@ -38,14 +40,20 @@ def models_of_one_encoder(bundles, tasks, **execution):
                 "encoder, as an AlbertForSequenceClassification can that classifies "
                 "the pooled output; export it by itself."
             )
+        if task.reads_whole:
+            raise UserError(
+                f"{directory} reads texts in windows and cannot share its encoder; "
+                "export it by itself."
+            )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
-    inputs = {task.text_inputs for task in tasks.values()}
+    inputs = {(task.text_inputs, task.long_texts) for task in tasks.values()}
     fingerprints = {opened.tokenizer().fingerprint() for opened in bundles}
     if len(inputs) > 1 or len(fingerprints) > 1:
         raise UserError(
-            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
-            "another vocabulary); export them one by one."
+            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, "
+            "another part of long texts, or another vocabulary); export them one by "
+            "one."
         )
     return dict(zip(tasks, models, strict=True))
 
@@ -87,8 +95,15 @@ class SeveralTasks(Task):
     serves = "multi_head"
 
     @property
+    def _first(self):
+        return next(iter(self.tasks.values()))
+
+    @property
     def text_inputs(self):
-        return next(iter(self.tasks.values())).text_inputs
+        return self._first.text_inputs
+
+    def text_features(self, tokenizer, max_seq_length):
+        return self._first.text_features(tokenizer, max_seq_length)
 
     def numbers(self, outputs):
         return self._named(lambda name, task: task.numbers(outputs[name]))

@@ -62,10 +62,21 @@ class LongTexts:
         return {**others, **self.settings()}
 
     @staticmethod
-    def given(*values):
-        """Returns those of the fields' values, in order, that are not None, by name."""
+    def chosen(stored, *values):
+        """Returns the fields by name: those given, else those of a fine-tuned model.
+
+        Args:
+            stored: the dict of the model's task. Its settings of windows do not count
+                if texts are to be read otherwise.
+            *values: the fields' values in order; None if they are not given.
+        """
         named = zip(_FIELDS, values, strict=True)
-        return {field.name: value for field, value in named if value is not None}
+        given = {field.name: value for field, value in named if value is not None}
+        # The `doc_stride` of other tasks is not of long texts.
+        if "long_texts" not in stored or given.get("long_texts", WINDOWS) != WINDOWS:
+            stored = {}
+        known = {**stored, **given}
+        return {field.name: known.get(field.name, field.default) for field in _FIELDS}
 
     def check_long_texts(self):
         """Refuses unknown values, and those that would have no effect.

@@ -99,6 +99,7 @@ def test_options_that_do_not_go_together(saved_model, tmp_path, options, message
         ("encoder", _BFLOAT16, "needs one fine-tuned model, but this export is enc"),
         ("encoder", {"format": "tflite"}, "needs one fine-tuned model"),
         ("question_answering", _BFLOAT16, "--eval_file compares models that take"),
+        ("similarity", _BFLOAT16, "but .* is for embedding; leave"),
     ],
 )
 def test_a_table_that_does_not_fit(saved_model, tmp_path, kind, options, message):

@@ -1,5 +1,7 @@
 """Several heads on one encoder."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -36,6 +38,23 @@ def models(opened, tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module")
+def reading(opened):
+    """Saves a model of `_TASKS` as one that reads long texts otherwise."""
+
+    def save(source, long_texts, folder):
+        task = dataclasses.replace(_TASKS[source.parent.name], long_texts=long_texts)
+        pooling = task.model_arguments()["window_pooling"]
+        model = AlbertForSequenceClassification.from_pretrained(
+            source, window_pooling=pooling
+        )
+        info = {"task": task.to_dict(), "max_seq_length": 24}
+        model.save_pretrained(folder, opened("encoder").tokenizer, info)
+        return folder
+
+    return save
+
+
 @pytest.mark.slow
 def test_one_pass_gives_the_answers_of_each_model(models, tiny_tokenizer, tmp_path):
     options = ExportOptions(",".join(map(str, models)), str(tmp_path / "served"))
@@ -61,7 +80,7 @@ def test_one_pass_gives_the_answers_of_each_model(models, tiny_tokenizer, tmp_pa
 
 @pytest.mark.slow
 def test_models_that_do_not_belong_together(
-    models, saved_model, tiny_tokenizer, tmp_path
+    models, saved_model, reading, tiny_tokenizer, tmp_path
 ):
     def together(*directories):
         build_module([*map(bundle.open, directories)])
@@ -80,3 +99,22 @@ def test_models_that_do_not_belong_together(
     models[mood].save_pretrained(tmp_path / "pairs", tiny_tokenizer, info)
     with pytest.raises(UserError, match="take different inputs"):
         together(mood, tmp_path / "pairs")
+    head_tail = reading(mood, "head_tail", tmp_path / "ends")
+    with pytest.raises(UserError, match="another part of long texts"):
+        together(mood, head_tail)
+    windows = reading(mood, "windows", tmp_path / "windows")
+    with pytest.raises(UserError, match="reads texts in windows and cannot share"):
+        together(mood, windows)
+
+
+@pytest.mark.slow
+def test_long_texts_are_read_as_by_each_model(models, reading, tmp_path):
+    """A text above 24 tokens, of which its last one counts."""
+    parts = [reading(path, "head_tail", tmp_path / path.parent.name) for path in models]
+    options = ExportOptions(",".join(map(str, parts)), str(tmp_path / "served"))
+    together = Predictor(export(options)).arrays(["the film was bad . " * 9 + "good"])
+    alone = Predictor(parts[0]).arrays(["the film was bad . " * 9 + "good"])
+    expected = alone["probabilities"]
+    np.testing.assert_allclose(together["mood_probabilities"], expected, atol=1e-5)
+    other = Predictor(parts[0]).arrays(["the film was bad . " * 9 + "was"])
+    assert np.abs(other["probabilities"] - expected).max() > 1e-3

@@ -9,12 +9,14 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.comparison import check_comparable
 from albert_tf.serving.description import WARMUP_FILE
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.served import Served
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns
 from tests.serving.answers import TEXTS
 from tests.serving.answers import assert_same
@@ -156,3 +158,16 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
     assert told["largest_change"] == {"probabilities": 0.5}
     accuracy = {"original": 1, "int8": pytest.approx(0.2)}
     assert told["eval"]["accuracy"] == accuracy
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        ("ranking", {}, "model is for ranking; leave --eval_file out"),
+        ("regression", {"long_texts": "windows"}, "model reads texts in windows; lea"),
+    ],
+)
+def test_several_rows_are_not_compared(kind, fields, message):
+    task = create_task(kind, "custom", **fields)
+    with pytest.raises(UserError, match=message):
+        check_comparable("model", task, Columns("text", "text_pair", "label"))

@@ -1,13 +1,16 @@
 """A complete tiny fine-tuning task, run by flags."""
 
+import json
 import random
 import shutil
 
+import h5py
 import numpy as np
 import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.engine.reporting.summaries import read_eval_results
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tasks import training
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
@@ -118,6 +121,44 @@ def tiny_model_in(vocabulary, tiny_config):
 def tiny_model(tmp_path, tiny_model_in):
     """Makes the flags of a tiny model that is trained from scratch."""
     return lambda pieces, **changes: tiny_model_in(tmp_path, pieces, **changes)
+
+
+@pytest.fixture
+def continues_exactly():
+    """Trains to step 4, undoes the last two, and trains again: nothing may differ."""
+
+    def check(flags, **changes):
+        changes |= {"do_train": True, "save_checkpoints_steps": 2}
+        out = flags(**changes)
+        history = json.loads((out / "history.json").read_text())
+        weights = _stored_arrays(out)
+        assert [entry["step"] for entry in history] == [2, 4]
+        for path in (out / "checkpoints").glob("training-4.*"):
+            path.unlink()
+        state = out / "checkpoints" / "checkpoint"
+        state.write_text(state.read_text().replace("training-4", "training-2"))
+        with ChecksummedFolder(out) as folder:
+            folder.write_json("history.json", history[:1])
+        flags(**changes)
+        again = json.loads((out / "history.json").read_text())
+        for entry in (*history, *again):
+            del entry["train_seconds"]
+        assert again == history
+        assert _stored_arrays(out) == weights
+
+    return check
+
+
+def _stored_arrays(out):
+    """The bytes of the trained model's arrays by path; the file itself holds times."""
+    arrays = {}
+    with h5py.File(out / "model" / "model.weights.h5") as file:
+        file.visititems(
+            lambda path, item: arrays.update(
+                {path: item[()].tobytes()} if isinstance(item, h5py.Dataset) else {}
+            )
+        )
+    return arrays
 
 
 @pytest.fixture(scope="session")

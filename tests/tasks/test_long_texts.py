@@ -12,7 +12,10 @@ from albert_tf import TextEmbedder
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.long_texts import LongTexts
+from albert_tf.tasks.similarity.reading import table_of
+from albert_tf.tasks.similarity.task import Similarity
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
 LONG = "the film was good and the plot was not it " * 4 + "is very bad"
@@ -139,6 +142,56 @@ def test_vectors_of_windows_are_trained_served_and_kept(saved_model, tmp_path):
     np.testing.assert_allclose(served, found, atol=1e-5)
     with pytest.raises(UserError, match="place for window_pooling='mean'"):
         embedder.save_pretrained(tmp_path / "other", format="huggingface")
+    begins = TextEmbedder(folder, long_texts="truncate")
+    expected = TextEmbedder(source, normalize=True, **settings).model
+    expected.set_weights(begins.model.get_weights())
+    first = {"input_ids": np.array([rows[0]])}
+    np.testing.assert_allclose(begins.encode(LONG), expected(first)[0], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_windows_of_vectors_have_no_prompt(saved_model):
+    source = saved_model("encoder")
+    alike = {"max_seq_length": LENGTH, "long_texts": "windows"}
+    embedder = TextEmbedder(source, **alike)
+    with pytest.raises(UserError, match="windows has no prompt before each window, b"):
+        embedder.encode(TEXTS, prompt="the film")
+    without = TextEmbedder(source, include_prompt=False, **alike)
+    found, expected = without.encode(TEXTS), embedder.encode(TEXTS)
+    np.testing.assert_array_equal(found, expected)
+    task = Similarity(name="custom", include_prompt=False, long_texts="windows")
+    table, _ = table_of([(LONG, "a film")], None, None)
+    tokens = task.tokenize(table, embedder.tokenizer, LENGTH)
+    (batch,) = evaluation_dataset(tokens, 1, LENGTH)
+    assert batch["input_ids"].shape[:2] == (1, 2)
+
+
+@pytest.mark.slow
+def test_a_model_of_windows_is_opened_otherwise(saved_model, tmp_path):
+    classifier = _fitted(saved_model, long_texts="windows", doc_stride=9)
+    folder = tmp_path / "model"
+    classifier.save_pretrained(folder)
+    begins = TextClassifier(folder, long_texts="truncate")
+    found = begins.predict_proba(TEXTS)
+    assert np.abs(found - classifier.predict_proba(TEXTS)).max() > 1e-4
+    begin = begins.tokenizer.encode(LONG)[: LENGTH - 2]
+    row = [begins.tokenizer.cls_id, *begin, begins.tokenizer.sep_id]
+    logits = classifier.model({"input_ids": np.array([row])})[0]
+    shares = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(found[1], shares, atol=1e-5)
+    further = TextClassifier(folder, labels=["bad", "good"])
+    further.fit(TEXTS, ["bad", "good", "bad"], epochs=1, verbose=0)
+    assert further.model.window_pooling == "mean"
+    with pytest.raises(UserError, match="few_shot reads texts of one row"):
+        TextClassifier(folder, few_shot=True)
+
+
+@pytest.mark.parametrize("format", ["huggingface", "model_directory"])
+def test_what_other_programs_do_not_read_is_told(format, saved_model, tmp_path, caplog):
+    embedder = TextEmbedder(saved_model("encoder"), long_texts="head_tail")
+    embedder.save_pretrained(tmp_path / "model", format=format)
+    told = "huggingface has no place for long_texts=head_tail" in caplog.text
+    assert told == (format == "huggingface")
 
 
 @pytest.mark.slow

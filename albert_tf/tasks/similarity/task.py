@@ -140,7 +140,7 @@ class Similarity(LongTexts, Task):
             distinct, None, tokenizer, max_seq_length, long_texts=self
         )
         tokens = tokens.take(numbers)
-        if not self.include_prompt:
+        if not (self.include_prompt or self.in_windows):
             second = first if examples.text_pairs is None else other
             prompts = (first, *[second] * (numbers.shape[1] - 1))
             lengths = [
