@@ -483,7 +483,7 @@ class MultiLabel(Labelled):
         return (logits > 0).astype(np.int32)
 
     def probabilities(self, logits):
-        return 1.0 / (1.0 + np.exp(-logits))
+        return metrics.sigmoid(logits)
 
     def mean_loss(self, labels, logits):
         logits = logits.astype(np.float64)
