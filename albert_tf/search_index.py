@@ -103,8 +103,8 @@ class SearchIndex:
             batch_size: texts to embed at a time.
 
         Raises:
-            UserError: there are no texts, or none of them has a word to index, or an extra
-                is not installed.
+            UserError: there are no texts, none has a word to index, or an extra is not
+                installed.
         """
         texts = [" ".join(text.split()) for text in list_of_texts("texts", texts)]
         if not texts:
