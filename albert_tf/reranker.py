@@ -12,7 +12,6 @@ from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.registry import model_for
 from albert_tf.inference.loading import load
-from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
@@ -102,7 +101,7 @@ class Reranker:
         self._predict.batch_size = batch_size
         scores = require_numbers(self._predict(tokens))[:, 0]
         is_share = self.model.label_kind == "multi_label"
-        return metrics.sigmoid(scores) if is_share else scores
+        return TextTask.sigmoid(scores) if is_share else scores
 
     def rank(
         self, query: str, texts: Iterable[str], k: int | None = None, **options: Any

@@ -135,12 +135,6 @@ def cross_entropy(labels, logits):
     return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
 
 
-def sigmoid(logits):
-    """Computes the probabilities of float logits, each by itself."""
-    with np.errstate(over="ignore"):  # which gives 0
-        return 1.0 / (1.0 + np.exp(-logits))
-
-
 def softmax(logits):
     """Computes the probabilities of `[N, L]` logits."""
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))

@@ -53,12 +53,6 @@ def test_the_area_under_the_curve_equals_scikit_learn(classes):
     assert np.isnan(metrics.auc(several[:, :1], scores[:, :1]))
 
 
-def test_the_sigmoid_of_numbers_of_any_size():
-    found = metrics.sigmoid(np.float32([-200, 0, 1, 200]))
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, [0, 0.5, 1 / (1 + np.exp(-1)), 1], rtol=1e-6)
-
-
 def test_the_calibration_error_is_the_mean_gap_of_the_bins():
     labels = np.array([0, 0, 1, 1])
     probabilities = np.array([[0.99, 0.01], [0.97, 0.03], [0.95, 0.05], [0.3, 0.7]])

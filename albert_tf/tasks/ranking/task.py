@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.ranking import LOSSES
 from albert_tf.tasks.ranking.lists import NO_GRADE
@@ -96,7 +95,7 @@ class Ranking(TextTask):
         for own, row in zip(prepared.examples.lists, interpreted, strict=True):
             order = np.argsort(-row[: len(own.texts)], kind="stable")
             results = [
-                {"text": own.texts[i], "score": float(metrics.sigmoid(row[i]))}
+                {"text": own.texts[i], "score": float(self.sigmoid(row[i]))}
                 for i in order
             ]
             line = {"query": own.query, "results": results}

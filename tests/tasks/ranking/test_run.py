@@ -15,6 +15,7 @@ from albert_tf.tasks.ranking.flags import RankingOptions
 from albert_tf.tasks.ranking.lists import RankedList
 from albert_tf.tasks.ranking.lists import divided
 from albert_tf.tasks.ranking.lists import read_lists
+from albert_tf.tasks.ranking.task import Ranking
 
 _THINGS = ["sun", "moon", "mud", "dust"]
 _OTHERS = ["the", "a", "is", "very"]
@@ -178,6 +179,8 @@ def test_a_reranker_reads_pairs_and_has_one_output(
     ranked = reranker.rank("which one", iter(texts))
     assert [own["index"] for own in ranked] == np.argsort(-scores).tolist()
     assert reranker.predict([], []).shape == (0,)
+    shares = Ranking.sigmoid(np.float32([-200, 0, 200]))
+    assert shares.tolist() == [0, 0.5, 1]
     with pytest.raises(UserError, match="k=0: expected at least 1"):
         reranker.rank("which one", texts, k=0)
     for step, why in (
