@@ -15,7 +15,6 @@ from albert_tf.inference.loading import load
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
-from albert_tf.tasks.ranking.task import Ranking
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import lists_of_texts
@@ -37,7 +36,8 @@ class Reranker:
         tokenizer: its `Tokenizer`.
 
     Raises:
-        UserError: there is no such model, or it has several outputs.
+        UserError: there is no such model, it has several outputs, or has learned from
+            single texts.
 
     Example:
         reranker = Reranker("hf://cross-encoder/ms-marco-MiniLM-L6-v2")
@@ -61,7 +61,12 @@ class Reranker:
         infos = [self.model.task_info() or {}]
         self._max_length = self.model.config.row_length(max_seq_length or None, infos)
         task = read_task(opened)
-        self._long_texts = task if isinstance(task, Ranking) else None
+        self._long_texts = task if isinstance(task, TextTask) else None
+        if self._long_texts is not None and task.pair is False:
+            raise UserError(
+                f"{opened.path} has learned from single texts, but a reranker reads a "
+                "query and a text: train one with albert-tf rank."
+            )
         self._predict = OutputsPredictor(self.model, 1, self._max_length)
 
     def predict(
@@ -96,7 +101,7 @@ class Reranker:
         self._predict.batch_size = batch_size
         scores = require_numbers(self._predict(tokens))[:, 0]
         is_share = self.model.label_kind == "multi_label"
-        return 1 / (1 + np.exp(-scores)) if is_share else scores
+        return TextTask.sigmoid(scores) if is_share else scores
 
     def rank(
         self, query: str, texts: Iterable[str], k: int | None = None, **options: Any
@@ -114,8 +119,10 @@ class Reranker:
             order of the texts.
 
         Raises:
-            UserError: see `predict`.
+            UserError: k is below 1; see also `predict`.
         """
+        if k is not None and k < 1:
+            raise UserError(f"k={k}: expected at least 1.")
         texts = lists_of_texts(texts)[0]
         scores = self.predict([query] * len(texts), texts, **options)
         order = np.argsort(-scores, kind="stable")[:k]

@@ -95,14 +95,16 @@ class SearchIndex:
         Args:
             directory: the folder; an index in it is replaced once the new one is whole.
             embedder: a `TextEmbedder`.
-            texts: a list, array or iterator of str; line ends in them become spaces.
+            texts: a list, array or iterator of str; each run of white space in them
+                becomes a space.
             approximate: whether to search vectors by a graph (HNSW), in time that
                 hardly grows with the texts, instead of exactly.
             words: whether to index words, too, for BM25.
             batch_size: texts to embed at a time.
 
         Raises:
-            UserError: there are no texts, or an extra is not installed.
+            UserError: there are no texts, none has a word to index, or an extra is not
+                installed.
         """
         texts = [" ".join(text.split()) for text in list_of_texts("texts", texts)]
         if not texts:
@@ -119,9 +121,7 @@ class SearchIndex:
                 _write_graph(vectors, new / _GRAPH)
                 folder.add(_GRAPH)
             if words:
-                found = _bm25().BM25()
-                found.index(_pieces(embedder, texts), show_progress=False)
-                found.save(new / _WORDS)
+                _write_words(_pieces(embedder, texts), new / _WORDS)
                 for path in (new / _WORDS).iterdir():
                     folder.add(f"{_WORDS}/{path.name}")
             folder.write(_TEXTS, "".join(f"{text}\n" for text in texts))
@@ -149,12 +149,14 @@ class SearchIndex:
 
         Returns:
             For each query dicts of `index`, the place among `texts`, `score` and
-            `text`, best first. Scores are cosines, BM25's, fused ranks, or those of the
-            reranker.
+            `text`, best first; by words, of the texts with a word of the query. Scores
+            are cosines, BM25's, fused ranks, or those of the reranker.
 
         Raises:
-            UserError: `by` is unknown, or the index has no words.
+            UserError: `by` is unknown, the index has no words, or k is below 1.
         """
+        if k < 1:
+            raise UserError(f"k={k}: expected at least 1.")
         queries = list_of_texts("queries", queries)
         if by not in WAYS:
             raise UserError(f"by={by!r}: expected one of {', '.join(WAYS)}.")
@@ -193,8 +195,10 @@ class SearchIndex:
         pieces = _pieces(self._embedder, queries)
         rows = []
         for own in pieces:
-            scores = self._words.get_scores(own)
+            # BM25 of nothing is an error.
+            scores = self._words.get_scores(own) if own else np.zeros(0)
             order = np.argsort(-scores, kind="stable")[:k]
+            order = order[scores[order] > 0]  # the others have no word of the query
             rows.append(_pairs(order, scores[order]))
         return rows
 
@@ -240,6 +244,18 @@ def _write_graph(vectors, path):
     )
     graph.add(vectors)
     faiss.write_index(graph, str(path))
+
+
+def _write_words(pieces, folder):
+    """Writes BM25's scores of lists of pieces, numbered in the pieces' order."""
+    vocabulary = sorted({*itertools.chain(*pieces)})
+    if not vocabulary:
+        raise UserError("An index of words needs texts with words, but all are empty.")
+    numbers = {piece: number for number, piece in enumerate(vocabulary)}
+    found = _bm25().BM25()
+    ids = [[numbers[piece] for piece in own] for own in pieces]
+    found.index((ids, numbers), show_progress=False)
+    found.save(folder)
 
 
 def _pieces(embedder, texts):

@@ -17,6 +17,9 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 
+_OF_INDEX = ("approximate", "words", "batch_size")
+_OF_SEARCH = ("by", "reranker", "candidates", "k")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchOptions(ReadingFlags):
@@ -65,6 +68,14 @@ def search(options):
     given = (options.corpus_file, options.query, options.query_file)
     if sum(value is not None for value in given) != 1:
         raise UserError("Give one of --corpus_file, --query and --query_file.")
+    builds = options.corpus_file is not None
+    for field in dataclasses.fields(options):
+        without_effect = field.name in (_OF_SEARCH if builds else _OF_INDEX)
+        if without_effect and getattr(options, field.name) != field.default:
+            raise UserError(
+                f"--{field.name} has no effect where an index is "
+                f"{'built' if builds else 'searched'}; leave it out."
+            )
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.io.files import json_text
     from albert_tf.io.text_files import read_lines
@@ -79,8 +90,9 @@ def search(options):
         SearchIndex.build(options.index_dir, embedder, texts, *settings)
         return
     index = SearchIndex(options.index_dir, embedder)
-    is_one = options.query is not None
-    queries = [options.query] if is_one else read_lines(options.query_file)
+    queries = [options.query]
+    if options.query_file is not None:
+        queries = [*filter(str.strip, read_lines(options.query_file))]
     reranker = options.reranker and Reranker(options.reranker)
     settings = options.k, options.by, reranker or None, options.candidates
     for query, results in zip(queries, index.search(queries, *settings), strict=True):

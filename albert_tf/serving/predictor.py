@@ -224,6 +224,11 @@ class Predictor:
         return 0 if self._count is None else int(self._count(columns))
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the model's labels; () if it has none."""
+        return tuple(getattr(self._task, "labels", ()))
+
+    @property
     def normalizes(self) -> bool:
         """True if vectors have length 1."""
         return getattr(self._task, "normalize", True)

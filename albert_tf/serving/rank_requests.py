@@ -73,15 +73,21 @@ class RankRequest:
         return json.dumps(content, separators=(",", ":")).encode()
 
 
-def scores_in(outputs):
-    """Returns the served output that ranks, `[rows]`; None if there is none.
+def has_scores(outputs, labels):
+    """Returns whether one of the served outputs ranks.
 
     It is a number, or the probability of the only label.
+
+    Args:
+        outputs: the names of the outputs.
+        labels: the names of the model's labels.
     """
-    if "score" in outputs:
-        return outputs["score"]
-    shares = outputs.get("probabilities")
-    return shares[:, 0] if shares is not None and shares.shape[1] == 1 else None
+    return "score" in outputs or ("probabilities" in outputs and len(labels) == 1)
+
+
+def scores_in(outputs):
+    """Returns the output that ranks, `[rows]`; see `has_scores`."""
+    return outputs["score"] if "score" in outputs else outputs["probabilities"][:, 0]
 
 
 def error(message):

@@ -34,6 +34,7 @@ from albert_tf.serving import rank_requests
 from albert_tf.serving import vector_requests
 from albert_tf.serving.dynamic_batching import Busy
 from albert_tf.serving.dynamic_batching import DynamicBatcher
+from albert_tf.serving.inputs import lengths_of
 from albert_tf.serving.rank_requests import RankRequest
 from albert_tf.serving.vector_requests import VectorRequest
 from albert_tf.tasks.served_answers import EXIT_LAYER
@@ -223,14 +224,15 @@ class Server:
             raise HTTPException(404, message)
         columns, asked = await self._body(request, self._columns_of_vectors)
         outputs = await _unless_gone(request, self._found(columns))
-        return await self._aside(
-            _size(outputs), self._rendered_vectors, outputs, columns, asked
-        )
+        # Tokens are counted, too.
+        size = max(_size(outputs), lengths_of(columns).sum())
+        return await self._aside(size, self._rendered_vectors, outputs, columns, asked)
 
     async def _ranks(self, request):
         outputs = self._predictor.signature.structured_outputs
         inputs = self._predictor.inputs
-        if len(inputs) != 2 or rank_requests.scores_in(outputs) is None:
+        labels = self._predictor.labels
+        if len(inputs) != 2 or not rank_requests.has_scores(outputs, labels):
             message = (
                 f"{self._name} gives pairs of texts no scores: ask "
                 f"/v1/models/{self._name}:predict."
@@ -307,6 +309,15 @@ class Server:
         """Returns lists by input name, and the `RankRequest`."""
         self._check_model(body)
         asked = RankRequest.read(body)
+        # The query is read with each document.
+        most = self._limits.max_request_bytes
+        if len(asked.query) * len(asked.texts) > most:
+            message = (
+                f"The query has {len(asked.query)} characters for each of "
+                f"{len(asked.texts)} documents; the server takes {most} in all: send a "
+                "shorter query, or fewer documents."
+            )
+            raise HTTPException(413, message)
         return self._checked(asked.columns(*self._predictor.inputs), {}), asked
 
     def _check_model(self, body):

@@ -1,5 +1,7 @@
 """The TensorFlow module to save: tokenizer, model and signatures."""
 
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -92,9 +94,15 @@ class ServingModule(tf.Module):
 
     def count_tokens(self, columns):
         """Counts the tokens that the model reads of columns of strings."""
-        strings = {name: tf.constant(values) for name, values in columns.items()}
-        features = self.text_features(**strings)
-        return tf.math.count_nonzero(features.get("input_mask", 0))
+        return self._counted(**{n: tf.constant(v) for n, v in columns.items()})
+
+    @functools.cached_property  # a plain attribute would be saved with the module
+    def _counted(self):
+        def count(**strings):
+            features = self.text_features(**strings)
+            return tf.math.count_nonzero(features.get("input_mask", 0))
+
+        return tf.function(count, autograph=False, reduce_retracing=True)
 
     def signatures(self):
         """Makes concrete functions by signature name."""

@@ -46,7 +46,8 @@ class VectorRequest:
             raise UserError(
                 '"input" holds token ids: send texts, which the model cuts itself.'
             )
-        form = body.get("encoding_format", _FORMATS[0])
+        form = body.get("encoding_format")
+        form = _FORMATS[0] if form is None else form
         if form not in _FORMATS:
             raise UserError(f'"encoding_format" must be {" or ".join(_FORMATS)}.')
         size = body.get("dimensions")

@@ -54,6 +54,9 @@ def test_the_command_writes_a_training_table(saved_model, tmp_path):
     for row in found:
         assert (row["anchor"], row["positive"]) in rows
         assert (row["anchor"], row["negative"]) not in rows
+    (tmp_path / "scored.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t0\n")
+    with pytest.raises(UserError, match=r"scored.tsv has a column 'score', but every"):
+        mine.mine(dataclasses.replace(options, pairs=str(tmp_path / "scored.tsv")))
     with pytest.raises(UserError, match=r"ends in \.jsonl"):
         mine.mine(dataclasses.replace(options, output_file="train.tsv"))
     with pytest.raises(UserError, match="No pair of .* lower --margin"):

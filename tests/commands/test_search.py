@@ -46,9 +46,17 @@ def test_vectors_are_searched_exactly(index, embedder):
 
 
 def test_words_and_both(index):
-    (found,) = index.search(["plot"], k=2, by="words")
-    assert found[0]["text"] == "the plot was bad"
-    assert found[0]["score"] > found[1]["score"] == 0
+    # Texts without a word of the query are no results, and have no rank to fuse.
+    found, *others = index.search(["plot", "", "  ", "so"], k=2, by="words")
+    assert [own["text"] for own in found] == ["the plot was bad"]
+    assert found[0]["score"] > 0
+    assert others == [[], [], []]
+    (both,) = index.search(["plot"], k=5, by="both")
+    (vectors,) = index.search(["plot"], k=5)
+    ranks = [own["index"] for own in vectors].index
+    shares = {own["index"]: own["score"] for own in both}
+    assert shares.pop(1) == pytest.approx(1 / 61 + 1 / (61 + ranks(1)))
+    assert shares == {i: pytest.approx(1 / (61 + ranks(i))) for i in shares}
     (vectors,), (words,) = (
         index.search(["bad plot"], k=5, by=by) for by in ("vectors", "words")
     )
@@ -58,6 +66,18 @@ def test_words_and_both(index):
     ]
     (both,) = index.search(["bad plot"], k=5, by="both")
     assert [(own["index"], own["score"]) for own in both] == fused(ranks)
+
+
+def test_pieces_of_words_are_numbered_in_order(embedder, tmp_path):
+    """So that the same texts give the same files in each process."""
+    pytest.importorskip("bm25s")
+    SearchIndex.build(tmp_path, embedder, TEXTS, words=True)
+    numbers = json.loads((tmp_path / "words" / "vocab.index.json").read_text())
+    del numbers[""]
+    assert [*numbers] == sorted(numbers)
+    assert [*numbers.values()] == [*range(len(numbers))]
+    with pytest.raises(UserError, match="needs texts with words, but all are empty"):
+        SearchIndex.build(tmp_path, embedder, ["", " "], words=True)
 
 
 def test_fused_ranks():
@@ -91,6 +111,7 @@ def test_what_does_not_fit_is_refused(index, embedder, saved_model, tmp_path):
         (lambda: SearchIndex(tmp_path, embedder), "holds no index; build one"),
         (lambda: SearchIndex.build(tmp_path, embedder, []), "needs texts, but there"),
         (lambda: index.search(["a"], by="letters"), "expected one of vectors, words"),
+        (lambda: index.search(["a"], k=-1), "k=-1: expected at least 1"),
     ):
         with pytest.raises(UserError, match=message):
             call()
@@ -116,5 +137,23 @@ def test_the_command_builds_and_searches(saved_model, tmp_path, capsys):
     found = json.loads(line)
     assert found["query"] == "plot"
     assert [own["text"] for own in found["results"]] == ["the plot was bad"]
-    with pytest.raises(UserError, match="Give one of --corpus_file, --query and"):
-        search.search(search.SearchOptions(**places))
+    (tmp_path / "queries.txt").write_text("plot\n\n \nfilm\n")
+    asked["query_file"] = str(tmp_path / "queries.txt")
+    search.search(search.SearchOptions(**{**asked, "query": None}, **places))
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["query"] for line in lines] == ["plot", "film"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "Give one of --corpus_file, --query and"),
+        ({"query": "a", "words": True}, "--words has no effect where an index is sea"),
+        ({"query": "a", "batch_size": 9}, "--batch_size has no effect where an index"),
+        ({"corpus_file": "a", "k": 3}, "--k has no effect where an index is built"),
+        ({"corpus_file": "a", "by": "both"}, "--by has no effect where an index is b"),
+    ],
+)
+def test_flags_of_the_other_step_are_refused(settings, message):
+    with pytest.raises(UserError, match=message):
+        search.search(search.SearchOptions(index_dir="i", model_dir="m", **settings))

@@ -5,6 +5,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.reranker import Reranker
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.predictor import Predictor
 from tests.serving.served import Lengths
@@ -40,7 +42,7 @@ def rank(port, body, path="/rerank"):
 
 @pytest.fixture(scope="module")
 def port():
-    with serving(Scores(), max_waiting_rows=8) as port:
+    with serving(Scores(), max_waiting_rows=8, max_request_bytes=500) as port:
         yield port
 
 
@@ -69,6 +71,11 @@ def test_documents_are_ranked(port, path):
         ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "a positive integer."),
         ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
         ({"query": "q", "documents": ["a"] * 9}, 413, "the server takes 8 at most"),
+        (
+            {"query": "q" * 101, "documents": ["a"] * 5},
+            413,
+            "The query has 101 characters for each of 5 documents; the server takes",
+        ),
     ],
 )
 def test_an_error_is_a_message(port, body, status, message):
@@ -86,16 +93,24 @@ def test_a_model_of_single_texts():
 
 
 @pytest.mark.slow
-def test_a_model_ranks_as_in_python(opened, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "format"),
+    [("ranking", None), ("multi_label", "saved_model"), ("multi_label", "onnx")],
+)
+def test_a_model_ranks_as_in_python(kind, format, opened, tmp_path):
     """A classifier of pairs with one label that may apply, as cross-encoders are."""
     made = opened("multi_label")
     labels = {"num_labels": 1, "labels": ["relevant"], "label_kind": "multi_label"}
     model = type(made.model)(made.model.config, **labels)
-    task = {"kind": "ranking", "name": "ranking"}
-    model.save_pretrained(tmp_path, made.tokenizer, {"task": task})
+    task = {"kind": kind, "name": "custom", "labels": ["relevant"], "pair": True}
+    source = tmp_path / "model"
+    model.save_pretrained(source, made.tokenizer, {"task": task})
     texts = ["a film", "the plot is bad", "not good"]
-    expected = Reranker(tmp_path).rank("which film", texts)
-    with serving(Predictor(tmp_path)) as port:
+    expected = Reranker(source).rank("which film", texts)
+    if format is not None:
+        target = str(tmp_path / "export")
+        source = export(ExportOptions(str(source), target, format=format))
+    with serving(Predictor(source)) as port:
         _, content = rank(port, {"query": "which film", "documents": texts})
     assert [row["index"] for row in content["results"]] == [
         row["index"] for row in expected

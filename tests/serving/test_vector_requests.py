@@ -2,6 +2,7 @@
 
 import base64
 import concurrent.futures
+import threading
 
 import numpy as np
 import pytest
@@ -43,6 +44,7 @@ class Vectors(Lengths):
         return {"embedding": np.array([*map(vector_of, texts)])}
 
     def count_tokens(self, columns):
+        self.counted_in = threading.current_thread()
         return sum(len(text.split()) + 2 for text in columns["text"])
 
 
@@ -58,7 +60,7 @@ def port():
 
 def test_vectors_by_number_and_in_base_64(port):
     texts = ["a film", "it was good"]
-    body = {"model": "m", "input": texts, "user": "u"}
+    body = {"model": "m", "input": texts, "user": "u", "encoding_format": None}
     status, content = embed(port, body)
     assert status == 200
     assert content["object"] == "list"
@@ -110,6 +112,15 @@ def test_an_error_has_openais_form(port, body, status, message):
     assert content == {"error": {"type": kind, "param": None, "code": None}}
 
 
+def test_tokens_of_long_texts_are_counted_in_a_thread_aside():
+    predictor, threads = Vectors(), []
+    with serving(predictor) as port:
+        for text in ("a film", "a film " * 3000):
+            assert embed(port, {"input": text})[0] == 200
+            threads.append(predictor.counted_in)
+    assert threads[0] is not threads[1]
+
+
 def test_a_model_without_vectors():
     with serving(Lengths()) as port:
         status, content = embed(port, {"input": "a"})
@@ -145,6 +156,8 @@ def test_tokens_are_counted_where_they_are_known(saved_model, export_of):
         predictor = Predictor(source)
         columns, _ = predictor.columns(["it is a good film", ""])
         assert predictor.count_tokens(columns) == 7 + 2
+        longer, _ = predictor.columns(["a film"] * 3)
+        assert predictor.count_tokens(longer) == 12
         assert predictor.normalizes
         vectors = predictor.outputs(columns)["embedding"]
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, 1e-5)

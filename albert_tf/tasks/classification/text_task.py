@@ -168,6 +168,12 @@ class TextTask(LongTexts, Task):
         """Computes the numbers in result files from `[N, outputs]` logits."""
         return logits
 
+    @staticmethod
+    def sigmoid(logits):
+        """Computes the probability of each logit by itself."""
+        with np.errstate(over="ignore"):  # which gives 0
+            return 1.0 / (1.0 + np.exp(-logits))
+
     def mean_loss(self, labels, logits):
         """Computes the training loss without dropout, a float."""
         return float(np.mean(self.losses(logits, labels)))
@@ -483,7 +489,7 @@ class MultiLabel(Labelled):
         return (logits > 0).astype(np.int32)
 
     def probabilities(self, logits):
-        return 1.0 / (1.0 + np.exp(-logits))
+        return self.sigmoid(logits)
 
     def mean_loss(self, labels, logits):
         logits = logits.astype(np.float64)

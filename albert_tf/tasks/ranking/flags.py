@@ -57,9 +57,19 @@ class RankingOptions(TaskOptions):
     label_column: str = option("Column of the grade, where the table has it.", "label")
     list_size: int = option(
         "Largest number of texts of a query in a training row; longer lists are "
-        "divided, each part with texts of all grades.",
+        "divided, each part with texts of two grades or more.",
         8,
         minimum=2,
+    )
+    eval_batch_size: int = altered(
+        TaskOptions,
+        "eval_batch_size",
+        help="Number of queries in an evaluation batch, each with all its texts.",
+    )
+    predict_batch_size: int = altered(
+        TaskOptions,
+        "predict_batch_size",
+        help="Number of queries in a prediction batch, each with all its texts.",
     )
     max_seq_length: int = altered(TaskOptions, "max_seq_length", default=256)
     learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)

@@ -18,6 +18,7 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 
 NO_GRADE = -1.0
 """The label of a missing text of a shorter list."""
+_HIGHEST = 30.0  # of grades, since gains are 2^grade
 _QUERY, _TEXT = ("query", "anchor", "sentence1"), ("text", "positive", "sentence2")
 
 
@@ -71,7 +72,8 @@ def read_lists(path, role, options):
     """Reads the `RankedLists` of a table with a row for each text of a query.
 
     Without a column of grades, texts of a training or dev table have the grade 1. Those
-    of the column of negatives have the grade 0.
+    of the column of negatives have the grade 0. Of a text with several grades, the
+    highest counts.
 
     Args:
         path: the table.
@@ -93,7 +95,8 @@ def read_lists(path, role, options):
     found = {}
     for row, query in enumerate(table.texts):
         own = found.setdefault(query, {})
-        own[table.text_pairs[row]] = float(grades[row])
+        text, grade = table.text_pairs[row], float(grades[row])
+        own[text] = max(grade, own.get(text, grade))
         if table.negatives:
             own.setdefault(table.negatives[row], 0.0)
     is_graded = table.labels is not None or table.negatives or role != "test"
@@ -108,27 +111,51 @@ def read_lists(path, role, options):
 
 
 def _grade(value):
-    """Parses a grade; raises ValueError if it is no number from 0."""
+    """Parses a grade; raises ValueError if it is no number from 0 to 30."""
     grade = number_of(value)
     if grade < 0:
         raise ValueError(f"the grade {value!r} is less than 0")
+    if grade > _HIGHEST:
+        raise ValueError(
+            f"the grade {value!r} is above {_HIGHEST:g}, but gains are 2^grade"
+        )
     return np.float32(grade)
 
 
 def divided(own, size):
-    """Divides a list into lists of at most `size` texts, each of all grades.
+    """Divides a list into lists of at most `size` texts, each of two grades or more.
 
-    The texts are dealt out by grade, the best first.
+    The texts are dealt out by grade, the best first. If that gives a part texts of one
+    grade, parts get one text less, so that a best or a worst text can be repeated.
     """
     order = sorted(range(len(own.texts)), key=lambda place: -own.grades[place])
-    hands = -(-len(order) // size)
-    for hand in range(hands):
-        places = order[hand::hands]
+    parts = _dealt(order, size)
+    best, worst = own.grades[order[0]], own.grades[order[-1]]
+    if best > worst and any(_is_flat(own, places) for places in parts):
+        tops = [place for place in order if own.grades[place] == best]
+        parts = _dealt(order, size - 1)
+        for number, places in enumerate(parts):
+            if _is_flat(own, places):
+                is_top = own.grades[places[0]] == best
+                top = tops[number % len(tops)]
+                parts[number] = [*places, order[-1]] if is_top else [top, *places]
+    for places in parts:
         texts, grades = (
             tuple(values[place] for place in places)
             for values in (own.texts, own.grades)
         )
         yield RankedList(own.query, texts, grades)
+
+
+def _dealt(order, size):
+    """Deals places out to as few lists of at most `size` as possible."""
+    hands = -(-len(order) // size)
+    return [order[hand::hands] for hand in range(hands)]
+
+
+def _is_flat(own, places):
+    """Returns whether texts of a list have one grade."""
+    return len({own.grades[place] for place in places}) == 1
 
 
 def tokenize_lists(lists, tokenizer, max_seq_length, long_texts):
@@ -141,13 +168,15 @@ def tokenize_lists(lists, tokenizer, max_seq_length, long_texts):
 
 
 def check_graded(examples):
-    """Refuses training lists none of which has texts of two grades.
+    """Refuses lists none of which has texts of two grades.
 
     Raises:
-        UserError: there is nothing to learn from.
+        UserError: there is nothing to learn from, or all orders have the same score.
     """
     if not any(len({*own.grades}) > 1 for own in examples.lists):
+        is_train = examples.role == "train"
+        why = "there is nothing to learn" if is_train else "every order scores the same"
         raise UserError(
-            f"{examples.path} has no query with texts of two grades; add texts of a "
-            "lower grade, or find some with albert-tf mine."
+            f"{examples.path} has no query with texts of two grades, so that {why}; "
+            "add texts of a lower grade, or find some with albert-tf mine."
         )

@@ -14,8 +14,9 @@ def train_and_apply(options):
     roles = options.needed_roles
     paths = files_by_role(options.data_dir, SUFFIXES, roles, SUFFIXES[:3])
     examples = {role: read_lists(paths[role], role, options) for role in roles}
-    if options.do_train:
-        check_graded(examples["train"])
+    for role, own in examples.items():
+        if own.is_labelled and (role != "test" or options.do_eval):
+            check_graded(own)
     task = Ranking(name=options.task_name, loss=options.loss)
     return run_task(options, task, examples, options.do_eval, options.do_predict)
 

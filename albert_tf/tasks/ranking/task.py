@@ -95,7 +95,7 @@ class Ranking(TextTask):
         for own, row in zip(prepared.examples.lists, interpreted, strict=True):
             order = np.argsort(-row[: len(own.texts)], kind="stable")
             results = [
-                {"text": own.texts[i], "score": float(1 / (1 + np.exp(-row[i])))}
+                {"text": own.texts[i], "score": float(self.sigmoid(row[i]))}
                 for i in order
             ]
             line = {"query": own.query, "results": results}

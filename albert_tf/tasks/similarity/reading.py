@@ -22,6 +22,7 @@ from albert_tf.tokenization.features import elements
 
 _FIRST = ("anchor", "sentence1", "text")
 _SECOND = ("positive", "sentence2", "text_pair")
+_SCORES = ("score", "label")  # columns that say which pairs are positives
 _STS_B = 5.0  # the maximum score
 
 
@@ -51,8 +52,14 @@ def read_positives(path, text_column=None, text_pair_column=None):
     The columns are by default those of a training table.
 
     Raises:
-        UserError: the file is missing or bad, or a text is empty.
+        UserError: the file is missing or bad, has scores, or a text is empty.
     """
+    for name in _SCORES:
+        if has_column(path, name):
+            raise UserError(
+                f"{path} has a column {name!r}, but every row counts as a positive: "
+                "keep the rows of positives, without that column."
+            )
     first = text_column or usual_column(path, _FIRST)
     second = text_pair_column or usual_column(path, _SECOND)
     table = read_table(path, Columns(first, second, may_be_empty=False))

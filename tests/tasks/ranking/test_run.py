@@ -15,6 +15,7 @@ from albert_tf.tasks.ranking.flags import RankingOptions
 from albert_tf.tasks.ranking.lists import RankedList
 from albert_tf.tasks.ranking.lists import divided
 from albert_tf.tasks.ranking.lists import read_lists
+from albert_tf.tasks.ranking.task import Ranking
 
 _THINGS = ["sun", "moon", "mud", "dust"]
 _OTHERS = ["the", "a", "is", "very"]
@@ -134,9 +135,13 @@ def test_unlabelled_texts_of_a_test_table_have_no_grades(tmp_path):
     found = _read(path, "test")
     assert found.lists == (RankedList("q", ("a", "b"), None),)
     assert not found.is_labelled
-    path.write_text("query\ttext\tlabel\nq\ta\t-2\n")
-    with pytest.raises(UserError, match=r"line 2: the grade '-2' is less than 0"):
-        _read(path)
+    for grade, why in (("-2", "is less than 0"), ("31", "is above 30, but gains are")):
+        path.write_text(f"query\ttext\tlabel\nq\ta\t{grade}\n")
+        with pytest.raises(UserError, match=f"line 2: the grade '{grade}' {why}"):
+            _read(path)
+    # Of a text with several grades the highest counts.
+    path.write_text("query\ttext\tlabel\nq\ta\t0\nq\ta\t2\nq\ta\t1\nq\tb\t0\n")
+    assert _read(path).lists == (RankedList("q", ("a", "b"), (2.0, 0.0)),)
 
 
 def test_long_training_lists_are_divided_by_grade():
@@ -146,17 +151,41 @@ def test_long_training_lists_are_divided_by_grade():
     assert parts[0].grades == (3.0, 1.0, 0.0)
 
 
-def test_a_reranker_has_one_output(saved_model, flags):
+@pytest.mark.parametrize("grades", [(1.0,) + 15 * (0.0,), 15 * (2.0,) + (1.0,)])
+def test_a_rare_grade_is_in_each_part_of_a_list(grades):
+    parts = [*divided(RankedList("q", tuple("abcdefghijklmnop"), grades), 8)]
+    assert [len(part.texts) for part in parts] == [6, 6, 6]
+    assert all(len({*part.grades}) == 2 for part in parts)
+    assert {text for part in parts for text in part.texts} == {*"abcdefghijklmnop"}
+    assert all(len({*part.texts}) == len(part.texts) for part in parts)
+
+
+def test_a_reranker_reads_pairs_and_has_one_output(
+    saved_model, opened, flags, tmp_path
+):
     with pytest.raises(UserError, match="has 3 outputs; a reranker has one"):
         Reranker(saved_model("pairs"))
-    reranker = Reranker(saved_model("regression"))
-    texts = ["a film", "the plot", "bad"]
+    with pytest.raises(UserError, match="has learned from single texts, but a"):
+        Reranker(saved_model("regression"))
+    made = opened("regression")
+    task = {"kind": "regression", "name": "custom", "pair": True}
+    info = {"task": {**task, "long_texts": "head_tail"}, "max_seq_length": 12}
+    made.model.save_pretrained(tmp_path / "pairs", made.tokenizer, info)
+    reranker = Reranker(tmp_path / "pairs")
+    texts = ["a film", "the plot " * 9 + "was very good", "bad"]
     scores = reranker.predict(["which one"] * 3, texts)
-    expected = Predictor(saved_model("regression"))  # reads single texts, untrained
-    assert scores.shape == (3,)
-    assert expected(texts)
+    expected = Predictor(tmp_path / "pairs").arrays(["which one"] * 3, texts)
+    np.testing.assert_allclose(scores, expected["score"], atol=1e-5)
     ranked = reranker.rank("which one", iter(texts))
     assert [own["index"] for own in ranked] == np.argsort(-scores).tolist()
     assert reranker.predict([], []).shape == (0,)
-    with pytest.raises(UserError, match="no query with texts of two grades"):
-        flags(do_train=True, label_column="none", negative_column="none")
+    shares = Ranking.sigmoid(np.float32([-200, 0, 200]))
+    assert shares.tolist() == [0, 0.5, 1]
+    with pytest.raises(UserError, match="k=0: expected at least 1"):
+        reranker.rank("which one", texts, k=0)
+    for step, why in (
+        ("do_train", "train.tsv .* so that there is nothing to learn"),
+        ("do_eval", "dev.tsv .* so that every order scores the same"),
+    ):
+        with pytest.raises(UserError, match=why):
+            flags(**{step: True}, label_column="none", negative_column="none")
