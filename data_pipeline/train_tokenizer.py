@@ -144,7 +144,7 @@ class TokenizerOptions(CorpusFlags):
     )
     character_coverage: float = option(
         "Share of all characters in the text that get a piece of their own; 0.9995 "
-        "suits Chinese.",
+        "suits Chinese. A byte-level BPE has one for each byte instead.",
         0.99995,
         minimum=0.98,  # SentencePiece's own limits
         maximum=1,
@@ -156,7 +156,10 @@ class TokenizerOptions(CorpusFlags):
     )
     random_seed: int = option("Seed of the drawn lines.", 12345)
     num_threads: int = option(
-        "Number of threads that train.", available_cores(), minimum=1, maximum=1024
+        "Number of threads that train pieces, but for a byte-level BPE.",
+        available_cores(),
+        minimum=1,
+        maximum=1024,
     )
 
     @property
