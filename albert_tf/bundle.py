@@ -181,6 +181,19 @@ class Bundle:
                 "family."
             )
 
+    def config_for(self, model_class):
+        """Returns the `ModelConfig` of the folder.
+
+        Raises:
+            UserError: there is none; the message names the file that `model_class` has.
+        """
+        if self.config is None:
+            raise UserError(
+                f"{self.source} has no {model_class.family.config_file} beside it; "
+                "copy the file there."
+            )
+        return self.config
+
     def head_arguments(self, model_class):
         """Returns the head's constructor arguments according to `config.json`.
 
@@ -433,12 +446,7 @@ def build_model(model_class, opened, allow_missing, arguments, told=None, config
         UserError: the weights do not fit the model.
     """
     opened.check_family(model_class)
-    config = config or opened.config
-    if config is None:
-        raise UserError(
-            f"{opened.source} has no {model_class.family.config_file} beside it; "
-            "copy the file there."
-        )
+    config = config or opened.config_for(model_class)
     arguments = model_class.resolve_arguments(told or {}, arguments, opened.tensors)
     model = model_class(config, **arguments)
     allow_missing = (*beginnings(allow_missing), *model.unused_variables)

@@ -14,7 +14,6 @@ from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.tokenization.tokenizer import UNRECORDED
 from albert_tf.tokenization.tokenizer import Tokenizer
 from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import PERMUTATION
@@ -295,14 +294,15 @@ def _check_tokenizer(info, where, tokenizer):
     made_with = info["tokenizer"]["fingerprint"]
     if made_with == tokenizer.fingerprint():
         return
-    if made_with != tokenizer.earlier_fingerprint():
+    earlier = tokenizer.earlier_fingerprints()
+    if made_with not in earlier:
         raise UserError(
             f"The data set in {where} was made with another tokenizer "
             f"({_in_words(info['tokenizer'])}) than the model's "
             f"({_in_words(dataset_info.of_tokenizer(tokenizer))}); make it again with "
             "the model's."
         )
-    logging.warning("The data set in %s: %s.", where, UNRECORDED)
+    logging.warning("The data set in %s: %s.", where, earlier[made_with])
 
 
 def _in_words(facts):

@@ -1,6 +1,7 @@
 """A model with new pieces in its vocabulary, learnt from text."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from absl import logging
@@ -8,6 +9,7 @@ from absl import logging
 from albert_tf import bundle
 from albert_tf.families.vocabulary_growth import with_new_pieces
 from albert_tf.models.base import seeded
+from albert_tf.tokenization.extension import check_extensible
 from albert_tf.tokenization.extension import extended
 from albert_tf.tokenization.loading import tokenizer_for_model
 
@@ -15,13 +17,13 @@ _REPORT_LINES = 10_000
 
 
 def extend_model(
-    source: str, lines: list[str], count: int, target: str, **training: Any
+    source: str, read: Callable[[], list[str]], count: int, target: str, **training: Any
 ) -> dict[str, Any]:
     """Writes a model directory whose vocabulary has new pieces.
 
     Args:
         source: a model, as `from_pretrained` takes it.
-        lines: the text.
+        read: function that returns the text, called once the model is checked.
         count: the number of new pieces.
         target: the folder to write.
         **training: see `extended`.
@@ -31,34 +33,40 @@ def extend_model(
         pieces_per_word.
 
     Raises:
-        UserError: there is no model, it has no tokenizer, or its vocabulary cannot
-            grow.
+        UserError: there is no model, it has no configuration or no tokenizer, or its
+            vocabulary cannot grow.
     """
     opened = bundle.open(source)
-    old = tokenizer_for_model(opened.tokenizer(), opened.config, opened.path)
-    tokenizer, replaced = extended(old, lines, count, **training)
     model_class, head = opened.head()
+    config = opened.config_for(model_class)
+    old = tokenizer_for_model(opened.tokenizer(), config, opened.path)
+    check_extensible(old)
+    lines = read()
+    tokenizer, replaced = extended(old, lines, count, **training)
     tensors = with_new_pieces(opened.tensors, old.vocab_size, replaced)
     grown = dataclasses.replace(
         opened,
-        config=_with_vocabulary(opened.config, tokenizer.vocab_size),
+        config=_with_vocabulary(config, tokenizer.vocab_size),
         read=lambda: tensors,
         saved=(),
     )
     with seeded(0):  # of a head that the checkpoint may lack
         model = grown.model(model_class, **head)
     model.save_pretrained(target, tokenizer, opened.info or None)
+    logging.info("%s: %d new pieces", target, len(replaced))
+    return _report(old, tokenizer, lines)
+
+
+def _report(old, new, lines):
     report = {
-        "pieces": tokenizer.vocab_size,
+        "pieces": new.vocab_size,
         "lines": len(lines),
-        "new_pieces": len(replaced),
-        "pieces_per_word": [_pieces_per_word(t, lines) for t in (old, tokenizer)],
+        "new_pieces": new.vocab_size - old.vocab_size,
+        "pieces_per_word": [_pieces_per_word(t, lines) for t in (old, new)],
     }
     logging.info(
-        "%s: %d new pieces from %d lines, %d in all; %.3f pieces a word before, %.3f "
-        "now",
-        *(target, len(replaced), len(lines), tokenizer.vocab_size),
-        *report["pieces_per_word"],
+        "%d lines, %d pieces in all; %.3f pieces a word before, %.3f now",
+        *(len(lines), new.vocab_size, *report["pieces_per_word"]),
     )
     return report
 

@@ -89,7 +89,7 @@ class TokenizerOptions(CorpusFlags):
     input_file: str = altered(CorpusFlags, "input_file", aliases=("input",))
     output_prefix: str = option(
         "Path of the vocabulary without its ending: the command writes PREFIX.model "
-        "and PREFIX.vocab.",
+        "and PREFIX.vocab; with --extend, the folder of the whole model.",
         aliases=("model_prefix", "output_dir"),
     )
     extend: str | None = option(
@@ -144,7 +144,7 @@ class TokenizerOptions(CorpusFlags):
     )
     character_coverage: float = option(
         "Share of all characters in the text that get a piece of their own; 0.9995 "
-        "suits Chinese.",
+        "suits Chinese. A byte-level BPE has one for each byte instead.",
         0.99995,
         minimum=0.98,  # SentencePiece's own limits
         maximum=1,
@@ -156,7 +156,10 @@ class TokenizerOptions(CorpusFlags):
     )
     random_seed: int = option("Seed of the drawn lines.", 12345)
     num_threads: int = option(
-        "Number of threads that train.", available_cores(), minimum=1, maximum=1024
+        "Number of threads that train pieces, but for a byte-level BPE.",
+        available_cores(),
+        minimum=1,
+        maximum=1024,
     )
 
     @property
@@ -228,20 +231,15 @@ def train_tokenizer(options: TokenizerOptions) -> dict[str, Any]:
             cannot be written.
     """
     _check_extension(options)
-    symbols = options.symbols()
-    lines, counts = _sample(options)
-    if not lines:
-        raise UserError(f"--input_file={options.input_file} holds no text.")
     if options.extend:
-        # Imported here: --help does not wait for TensorFlow.
-        from data_pipeline.extend_model import extend_model
-
-        training = {
-            "character_coverage": options.character_coverage,
-            "num_threads": options.num_threads,
-        }
-        target = options.output_prefix
-        return extend_model(options.extend, lines, options.pieces, target, **training)
+        return _extend(options)
+    symbols = options.symbols()
+    if not options.is_byte_level and not os.path.basename(options.output_prefix):
+        raise UserError(
+            f"--output_prefix={options.output_prefix} names a folder; add the name of "
+            "the files, such as mine for mine.model and mine.vocab."
+        )
+    lines, counts = _sample(options)
     if options.is_byte_level:
         folder = options.output_prefix
         tokenizer, files = _train_byte_bpe(lines, options)
@@ -266,6 +264,23 @@ def train_tokenizer(options: TokenizerOptions) -> dict[str, Any]:
     return report
 
 
+def _extend(options):
+    # Imported here: --help does not wait for TensorFlow.
+    from data_pipeline.extend_model import extend_model
+
+    training = {
+        "character_coverage": options.character_coverage,
+        "num_threads": options.num_threads,
+    }
+    return extend_model(
+        options.extend,
+        lambda: _sample(options)[0],
+        options.pieces,
+        options.output_prefix,
+        **training,
+    )
+
+
 def _check_extension(options):
     """Refuses flags that would have no effect."""
     for field in dataclasses.fields(options):
@@ -287,6 +302,9 @@ def _sample(options):
 
     Returns:
         A list of str, and the counts of the whole text.
+
+    Raises:
+        UserError: there is no text.
     """
     rng = random.Random(options.random_seed)
     size = options.input_sentence_size
@@ -299,6 +317,8 @@ def _sample(options):
         elif (place := rng.randrange(count + 1)) < size:
             sample[place] = line
     quality.check_encoding(counts, options.input_file, "train on")
+    if not sample:
+        raise UserError(f"--input_file={options.input_file} holds no text.")
     return sample, counts
 
 

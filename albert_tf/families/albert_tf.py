@@ -9,7 +9,6 @@ import pathlib
 import re
 
 from albert_tf.config import NORMS
-from albert_tf.config import POSITIONS
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
@@ -76,7 +75,7 @@ class AlbertTfFamily(AlbertFamily):
         return {**entries, "architectures": names}
 
     def config_from_huggingface(self, entries, path):
-        fixed = {"position_embedding_type": POSITIONS, "norm": NORMS}
+        fixed = {"position_embedding_type": ("learned", "rotary"), "norm": NORMS}
         check_config(entries, path, _FIELDS | {*_READ}, fixed)
         ours = {name: entries[name] for name in _FIELDS if name in entries}
         return AlbertConfig.from_dict(ours, source=path)

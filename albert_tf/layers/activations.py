@@ -1,5 +1,6 @@
 """The activations a config can name."""
 
+import contextlib
 import functools
 import math
 
@@ -21,8 +22,9 @@ def compiled_activations(compiled):
     Args:
         compiled: False changes nothing.
     """
-    chosen = _COMPILABLE if compiled else ()
-    return replaced({f.__name__: _compiled(f.__wrapped__) for f in chosen})
+    if not compiled:
+        return contextlib.nullcontext()
+    return replaced({f.__name__: _compiled(f.__wrapped__) for f in _COMPILABLE})
 
 
 @functools.cache

@@ -90,7 +90,9 @@ class Embeddings(ConfiguredLayer):
         rows = ops.take(table, indices, axis=0)
         if not self.config.is_roberta:
             return rows
-        is_padding = ops.equal(input_ids, self.config.padding_idx)[..., None]
+        # TensorFlow Lite adds an axis to numbers, but not to truth values.
+        ids = ops.expand_dims(input_ids, -1)
+        is_padding = ops.equal(ids, self.config.padding_idx)
         return ops.where(is_padding, ops.stop_gradient(rows), rows)
 
 

@@ -82,8 +82,12 @@ def _looked_up(scores, rows, axis):
     result, by flat numbers: their gradient is one scatter.
     """
     batch, heads, tokens, count = ops.shape(scores)
-    starts = ops.arange(batch * heads * tokens, dtype="int32") * count
+    rows_of_scores = batch * heads * tokens
+    # Without a known size that fits, the numbers of a large batch would wrap around.
+    is_small = isinstance(rows_of_scores, int) and rows_of_scores * count < 2**31
+    dtype = "int32" if is_small else "int64"
+    starts = ops.cast(ops.arange(rows_of_scores, dtype="int32"), dtype) * count
     shape = [batch, heads, 1, 1]
     shape[axis] = tokens
-    places = ops.reshape(starts, shape) + ops.expand_dims(rows, 1)
+    places = ops.reshape(starts, shape) + ops.cast(ops.expand_dims(rows, 1), dtype)
     return ops.take(ops.reshape(scores, (-1,)), places, axis=0)

@@ -13,7 +13,6 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
 from albert_tf.tokenization.loading import tokenizer_of
-from albert_tf.tokenization.tokenizer import UNRECORDED
 
 _PRETRAINING_HEADS = "cls/"
 _DIGITS = 16  # of a fingerprint, for messages
@@ -196,7 +195,6 @@ def _tokenizer_identity(tokenizer):
     label = "The fingerprint of the vocabulary (--spm_model_file or --vocab_file)"
     if tokenizer is None:
         return IdentityEntry("tokenizer", UNKNOWN, label)
-    value, earlier = tokenizer.fingerprint(), tokenizer.earlier_fingerprint()
-    return IdentityEntry(
-        "tokenizer", value[:_DIGITS], label, earlier={earlier[:_DIGITS]: UNRECORDED}
-    )
+    value, earlier = tokenizer.fingerprint(), tokenizer.earlier_fingerprints()
+    earlier = {digest[:_DIGITS]: warning for digest, warning in earlier.items()}
+    return IdentityEntry("tokenizer", value[:_DIGITS], label, earlier=earlier)

@@ -39,7 +39,6 @@ from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import cached_tokens
-from albert_tf.tokenization.tokenizer import UNRECORDED
 
 # Version 0.1.0 stored the flags of a run in this file, and none in its checkpoints.
 _EARLIER_FLAGS = "flags.json"
@@ -249,7 +248,7 @@ def model_identity(tokenizer, config, init_digest):
         "tokenizer",
         tokenizer.fingerprint(),
         "The vocabulary's fingerprint",
-        earlier={tokenizer.earlier_fingerprint(): UNRECORDED},
+        earlier=tokenizer.earlier_fingerprints(),
     )
     about = "The fingerprint of the weights of --init_checkpoint"
     return (fingerprint, *fields, IdentityEntry("init_weights", init_digest, about))

@@ -55,10 +55,9 @@ class AddedTokens:
         self.tokens, self._fold = tuple(tokens), fold
         self.ids = frozenset(token.id for token in self.tokens)
         self.exact = {t.content: t.id for t in self.tokens if not t.normalized}
-        # Of tokens with equal folded contents, the first counts.
-        self.prepared = {
-            fold(t.content): t.id for t in reversed(self.tokens) if t.normalized
-        }
+        # Of tokens with equal folded contents, that of the lowest id counts.
+        by_id = sorted(self.tokens, key=lambda token: -token.id)
+        self.prepared = {fold(t.content): t.id for t in by_id if t.normalized}
         self.stripping = {t.content for t in self.tokens if t.lstrip}
         self._marks = "" if fold("\u0301") else _MARKS
         self.pattern = "|".join(self._patterns())

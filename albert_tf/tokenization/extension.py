@@ -41,8 +41,7 @@ def extended(tokenizer, texts, count, **training):
         them the list of ids that the old tokenizer has in its place.
 
     Raises:
-        UserError: the vocabulary is of a kind that cannot grow, or no new piece would
-            help.
+        UserError: as `check_extensible`; or no new piece would help.
     """
     old = _KINDS[tokenizer.kind](tokenizer)
     plain = [part for text in texts for part in _between_added(tokenizer, text)]
@@ -54,6 +53,11 @@ def extended(tokenizer, texts, count, **training):
             "what occurs often enough; give more text, or keep the model as it is."
         )
     return made, [_joined(old.cut(piece), tokenizer.unk_id) for piece in new]
+
+
+def check_extensible(tokenizer):
+    """Refuses a tokenizer of a kind, or with added tokens, that cannot grow."""
+    _KINDS[tokenizer.kind](tokenizer)
 
 
 def _joined(ids, unknown):
@@ -199,7 +203,10 @@ class _SentencePiece(_Proposed):
         model.CopyFrom(self._model)
         usual = [p.score for p in model.pieces if p.type == file.NORMAL]
         for content in self.tokenizer.pieces[len(model.pieces) :]:
-            model.pieces.add(piece=content, type=file.UNUSED)  # an added token
+            # An added token. Libraries that find it in a text still prefer its letters;
+            # a score of 0 would mean a symbol.
+            score = min(usual) * (len(content) + 1)
+            model.pieces.add(piece=content, score=score, type=file.UNUSED)
         for piece, score in new.items():
             in_its_place = sum(self._scores[index] for index in self.cut(piece))
             score = max(score, in_its_place + file.EXACT_STEP, min(usual))
@@ -211,6 +218,10 @@ class _SentencePiece(_Proposed):
 
 
 class _WordPiece(_Proposed):
+    def __init__(self, tokenizer):
+        super().__init__(tokenizer)
+        self._added = self._added_lines()
+
     def words(self, text):
         return self.tokenizer.words(text)
 
@@ -254,14 +265,20 @@ class _WordPiece(_Proposed):
 
     def file_with(self, new):
         lines = self.tokenizer.file_bytes.decode().removesuffix("\n")
-        return "\n".join([lines, *self._added(), *new, ""]).encode()
+        return "\n".join([lines, *self._added, *new, ""]).encode()
 
-    def _added(self):
+    def _added_lines(self):
         """Lists the added tokens that follow the pieces of the file."""
         old = self.tokenizer
         base = type(old)(old.file_bytes, old.do_lower_case, rules=old.rules)
         added = old.pieces[base.vocab_size :]
         for content in added:
+            if content.split() != [content]:
+                raise UserError(
+                    f"The added token {content!r} has white space, which no piece of a "
+                    "WordPiece vocabulary can have; take it out of the model's "
+                    "vocabulary first."
+                )
             if self.words(content) == [content]:
                 raise UserError(
                     f"The added token {content!r} would become a piece of longer "

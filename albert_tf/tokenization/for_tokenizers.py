@@ -119,6 +119,8 @@ def _unlike(tokenizer):
     proto = sentencepiece_file.ModelProto.FromString(tokenizer.file_bytes)
     if any(p.score / sentencepiece_file.EXACT_STEP % 1 for p in proto.pieces):
         cases.append("words that have two equally good cuts")
+    if any(index < len(proto.pieces) for index in tokenizer.added_ids):
+        cases.append("another spelling of an added token")
     special = {*tokenizer.all_special_ids}
     if any(map(tokenizer.is_divided, {*range(len(proto.pieces))} - special)):
         cases.append("a number before a comma")
@@ -259,11 +261,10 @@ def _table_steps(tokenizer):
 def _names(tokenizer, proto):
     """Lists the pieces; one that no text yields has a name that is in none."""
     unseen = (sentencepiece_file.UNUSED, sentencepiece_file.CONTROL)
-    special = tokenizer.special_ids
+    kept = {*tokenizer.all_special_ids, *tokenizer.added_ids}
     return [
         f" {index}"
-        if piece.piece not in special
-        and (piece.type in unseen or tokenizer.is_divided(index))
+        if index not in kept and (piece.type in unseen or tokenizer.is_divided(index))
         else piece.piece
         for index, piece in enumerate(proto.pieces)
     ]
@@ -271,9 +272,12 @@ def _names(tokenizer, proto):
 
 def _unigram(tokenizer, proto):
     usable = (sentencepiece_file.NORMAL, sentencepiece_file.USER_DEFINED)
+    added = tokenizer.added_ids
     numbers = [
-        score if piece.type in usable else 0.0
-        for piece, score in zip(proto.pieces, scores(proto), strict=True)
+        score if piece.type in usable or index in added else 0.0
+        for index, (piece, score) in enumerate(
+            zip(proto.pieces, scores(proto), strict=True)
+        )
     ]
     return {
         "type": "Unigram",

@@ -16,6 +16,7 @@ from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.row_layout import TWO_SEPARATORS
+from albert_tf.tokenization import deberta
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import tokenizer_json
@@ -420,7 +421,10 @@ def _require_rows(content, layout, special, require):
 
 
 def _read_unigram(content, model, require):
-    require = functools.partial(require, file="spiece.model")
+    first = tuple(piece for piece, _ in model["vocab"][: len(deberta.PIECES)])
+    is_deberta = first == deberta.PIECES
+    file = deberta.FILE if is_deberta else "spiece.model"
+    require = functools.partial(require, file=file)
     require("byte_fallback", model.get("byte_fallback", False), False)
     require("pre_tokenizer", content["pre_tokenizer"], _BY_WORDS)
     normalizer = content["normalizer"] or {"type": "Sequence", "normalizers": []}

@@ -28,12 +28,14 @@ from albert_tf.tokenization.features import rows_of
 
 CONFIG_NAME = "tokenizer_config.json"
 # 9 of 20,969 paragraphs of Wikipedia, 34 of 3,253,225 tokens.
-UNRECORDED = (
+_UNRECORDED = (
     "it was begun before albert_tf recorded which of several equally good sequences of "
     "pieces a text becomes; about one English paragraph in 2,000 may have been cut "
     "into other pieces than it is now"
 )
-"""The warning about an `earlier_fingerprint`."""
+_UNSORTED = (
+    "it was begun before fingerprints sorted added tokens; its pieces are the same"
+)
 
 # Folders into which this process saved a tokenizer without a model.
 _SAVED_ALONE = set()
@@ -548,22 +550,32 @@ class Tokenizer(abc.ABC):
         It covers the kind, the casing, the rules, the file, the added tokens, and the
         `segmentation` if there is one.
         """
-        recorded = {"segmentation": self.segmentation} if self.segmentation else {}
-        return self._digest(recorded)
+        by_id = sorted(self.added.tokens, key=lambda t: t.id) if self.added else ()
+        return self._digest(by_id, self._segmentation_facts())
 
-    def earlier_fingerprint(self):
-        """Returns the `fingerprint` that versions without `segmentation` recorded."""
-        return self._digest({})
+    def earlier_fingerprints(self):
+        """Returns the fingerprints that earlier versions recorded, and warnings.
 
-    def _digest(self, recorded):
+        It is a dict from `fingerprint` to the warning about it.
+        """
+        tokens = self.added.tokens if self.added else ()
+        return {
+            self._digest(tokens, {}): _UNRECORDED,
+            self._digest(tokens, self._segmentation_facts()): _UNSORTED,
+        }
+
+    def _segmentation_facts(self):
+        return {"segmentation": self.segmentation} if self.segmentation else {}
+
+    def _digest(self, added, recorded):
         lowers = {"do_lower_case": bool(self.do_lower_case)}
         facts = {**lowers, **self.rules.settings(), **recorded}
         facts = " ".join(f"{name}={value}" for name, value in facts.items())
         head = f"{self.kind} {facts}\n".encode()
         digest = checksums.of_bytes(head + self.file_bytes)
-        if not self.added:
+        if not added:
             return digest
-        tokens = [f"\n{t.id} {t.normalized} {t.content!r}" for t in self.added.tokens]
+        tokens = [f"\n{t.id} {t.normalized} {t.content!r}" for t in added]
         return checksums.of_bytes("".join([digest, *tokens]).encode())
 
 

@@ -88,7 +88,7 @@ class WordPieceTokenizer(Tokenizer):
 
     def words(self, text):
         """Returns the words of a text, a list of str: no piece is in two of them."""
-        kept = normalization.runs_of(self.is_removed).sub("", text)
+        kept = self._kept(text)
         parts = [part for word in _WORDS.findall(kept) for part in self._parts(word)]
         return ["".join(characters) for characters, _ in parts]
 
@@ -116,13 +116,16 @@ class WordPieceTokenizer(Tokenizer):
         return normalization.count_members(text, normalization.is_accented_in_words)
 
     def _encode_flat(self, texts):
-        removed = normalization.runs_of(self.is_removed)
         known = self._known
         rows = []
         for text in texts:
-            kept = removed.sub("", normalization.repaired(text))
-            rows.append([i for word in _WORDS.findall(kept) for i in known[word][0]])
+            words = _WORDS.findall(self._kept(text))
+            rows.append([i for word in words for i in known[word][0]])
         return flat_ids(rows)
+
+    def _kept(self, text):
+        removed = normalization.runs_of(self.is_removed)
+        return removed.sub("", normalization.repaired(text))
 
     def _encode_with_offsets(self, text):
         text = normalization.repaired(text)

@@ -114,7 +114,7 @@ def read_token_counts(path, tokenizer):
     found = read_json_object(path)
     counts = found.get(_COUNTS) or ()
     # Another choice among equally good segmentations hardly changes the counts.
-    known = (tokenizer.fingerprint(), tokenizer.earlier_fingerprint())
+    known = {tokenizer.fingerprint(), *tokenizer.earlier_fingerprints()}
     if found.get(_FINGERPRINT) not in known or len(counts) != tokenizer.vocab_size:
         raise UserError(
             f"{path} does not count the tokens of this vocabulary; make it with python "

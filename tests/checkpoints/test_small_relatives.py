@@ -11,6 +11,7 @@ from safetensors import numpy as safetensors
 import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
+from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
 from albert_tf.families.electra import ELECTRA
@@ -154,6 +155,7 @@ def test_xlm_roberta_keeps_its_name(make, tmp_path):
 @pytest.mark.parametrize(
     ("family", "entries", "message"),
     [
+        (ALBERT_TF, {**_OF_DEBERTA}, "'disentangled', expected 'learned' or 'rotary'"),
         (DISTILBERT, {"activation": "mish"}, "sets activation to 'mish', expected"),
         (DISTILBERT, {"layer_norm_eps": 0.1}, "sets layer_norm_eps to 0.1, which"),
         (ELECTRA, {"hidden_act": "mish"}, "sets hidden_act to 'mish', expected"),

@@ -23,7 +23,7 @@ from data_pipeline.train_tokenizer import train_tokenizer
 _NEW = "quokka quokkas wombats jumped, żółw żółwie 1974 quokka\n" * 40
 _OLD = ["the film was very good.", "a cat, the dog", "is it the one"]
 _TRAINING = {"character_coverage": 1.0, "num_threads": 1}
-_NIGHTLY = ("bert", "distilbert", "electra", "roberta")
+_NIGHTLY = ("bert", "deberta-v2", "distilbert", "electra", "roberta")
 _FAMILIES = [
     "albert",
     "modernbert",
@@ -134,9 +134,8 @@ def test_a_model_with_room_keeps_its_size(saved_model, tmp_path):
     old = bundle.open(saved_model("encoder", "albert"))
     roomy = albert_tf.AlbertModel(dataclasses.replace(old.config, vocab_size=500))
     roomy.save_pretrained(tmp_path / "roomy", old.tokenizer())
-    extend_model(
-        str(tmp_path / "roomy"), ["quokka"] * 9, 9, tmp_path / "new", **_TRAINING
-    )
+    source, target = str(tmp_path / "roomy"), tmp_path / "new"
+    extend_model(source, lambda: ["quokka"] * 9, 9, target, **_TRAINING)
     assert bundle.open(tmp_path / "new").config.vocab_size == 500
 
 
@@ -161,9 +160,19 @@ def test_flags_without_effect_are_refused(flags, message, capsys):
     assert f"error: {message}" in capsys.readouterr().err
 
 
-def test_what_cannot_be_extended(extend, saved_model, tmp_path):
+def _no_text():
+    raise AssertionError("the text is read before the model is checked")
+
+
+def test_what_cannot_be_extended(saved_model, tmp_path):
     with pytest.raises(UserError, match="not a unigram model"):
-        extend("xlnet")
+        extend_model(str(saved_model("encoder", "xlnet")), _no_text, 9, tmp_path / "o")
+    source = bundle.open(saved_model("encoder", "albert"))
+    source.model().save_pretrained(tmp_path / "tf1", source.tokenizer(), format="tf1")
+    for name in ("albert_config.json", "SHA256SUMS"):
+        (tmp_path / "tf1" / name).unlink()
+    with pytest.raises(UserError, match=r"no albert_config\.json beside it; copy"):
+        extend_model(str(tmp_path / "tf1"), _no_text, 9, tmp_path / "out")
     (tmp_path / "old.txt").write_text("the film\n")
     options = TokenizerOptions(
         input_file=str(tmp_path / "old.txt"),

@@ -6,6 +6,7 @@ import pytest
 import sentencepiece
 import transformers
 
+from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.huggingface import save_for_others
 from tests.tokenization.in_graph.graphs import check
@@ -67,3 +68,10 @@ def test_every_form_is_the_same(ours, folder, tmp_path):
     assert pieces.Encode(_TEXT) == library(str(folder / "spm.model")).Encode(_TEXT)
     theirs = transformers.DebertaV2Tokenizer.from_pretrained(tmp_path / "written")
     assert theirs.get_vocab() == ours.get_vocab()
+
+
+def test_a_whole_file_alone_is_refused(folder, tmp_path):
+    transformers.DebertaV2Tokenizer.from_pretrained(folder).save_pretrained(tmp_path)
+    (tmp_path / "spm.model").unlink(missing_ok=True)
+    with pytest.raises(UserError, match=r"put the spm\.model beside it"):
+        load_tokenizer(tmp_path)

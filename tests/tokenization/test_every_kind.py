@@ -10,9 +10,11 @@ import transformers
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import byte_bpe
 from tests.vocabularies import modern_bpe
 from tests.vocabularies import wordpiece
@@ -26,6 +28,8 @@ TEXTS = [
     " \t spaces\u3000everywhere",
     "",
 ]
+# What versions recorded that did not sort added tokens.
+_RECORDED_UNSORTED = "b6ba590c9744bd5e1c60e054a66d7cf03df474b2bcccbc3f62c7400b713d9a7d"
 QUOTED = ["the ``cat'' sat"]  # their ALBERT joins two quotes, whatever it is told
 WORDS = ["a", "the", "cat", "s", "##s", "z", "##o", "e", "\xe9", "##\xeb", "A", "T"]
 LINES = [*WORDS, "\u3000", "a", "", "\u2028", "the"]  # which BERT counts as they are
@@ -95,10 +99,10 @@ def test_it_comes_back_whole(tokenizer, tmp_path):
     expected = rows(tokenizer, TEXTS + QUOTED)
     own = tmp_path / "own"
     copies = [load_tokenizer(own), pickle.loads(pickle.dumps(tokenizer))]
+    copies += [load_tokenizer(tmp_path / "theirs")]
     if tokenizer.kind != "byte_bpe":  # whose file counts with those beside it
         file = own / tokenizer.file_name
         copies += [tokenizer_of(own, file, tokenizer.do_lower_case)]
-        copies += [load_tokenizer(tmp_path / "theirs")]
     for copy in copies:
         assert rows(copy, TEXTS + QUOTED) == expected
         assert copy.fingerprint() == tokenizer.fingerprint()
@@ -113,6 +117,17 @@ def test_it_comes_back_whole(tokenizer, tmp_path):
     ):
         assert copy.layout == other
         assert copy.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
+
+
+def test_fingerprints_do_not_depend_on_the_order_of_added_tokens():
+    base = WordPieceTokenizer(wordpiece(["a"]).encode())
+    tokens = [AddedToken("y", 7), AddedToken("x", 6)]
+    other, usual = base.with_added(tokens), base.with_added(tokens[::-1])
+    assert other.fingerprint() == usual.fingerprint()
+    assert usual.earlier_fingerprints().keys() == {usual.fingerprint()}
+    ((recorded, warning),) = other.earlier_fingerprints().items()
+    assert recorded == _RECORDED_UNSORTED
+    assert "its pieces are the same" in warning
 
 
 def test_transformers_reads_it(tokenizer, tmp_path):

@@ -3,14 +3,17 @@
 import itertools
 
 import pytest
+import tokenizers
 from hypothesis import given
 from hypothesis import strategies
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import CHARACTERS
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
 from albert_tf.tokenization.extension import extended
+from albert_tf.tokenization.for_tokenizers import whole_file
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces
@@ -61,11 +64,25 @@ def test_only_what_saves_pieces_is_learnt():
 
 @pytest.fixture(scope="module")
 def unigram():
-    """A unigram model with an added token, and the same with new pieces."""
+    """A unigram model with added tokens, and the same with new pieces."""
     old = SentencePieceTokenizer(tie_pieces())
-    old = old.with_added([AddedToken("<new>", old.vocab_size)])
+    added = enumerate(("age", "<new>"), start=old.vocab_size)
+    old = old.with_added([AddedToken(content, index) for index, content in added])
     texts = ["abcabc abcd <new> żółw żółw fedcba1974,", "(abcabc"] * 20
     return old, extended(old, texts, 40, **_TRAINING)[0]
+
+
+def test_other_libraries_give_added_tokens_their_ids(unigram):
+    _, new = unigram
+    theirs = tokenizers.Tokenizer.from_str(whole_file(new).decode())
+    for text in ("ab <new> żółw", "abcabc age AGE"):
+        assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
+
+
+def test_added_tokens_are_found_after_a_new_start(unigram, tmp_path):
+    _, new = unigram
+    new.save(tmp_path)
+    assert load_tokenizer(tmp_path).encode("ab <new>") == new.encode("ab <new>")
 
 
 def test_added_tokens_keep_their_ids(unigram):
@@ -112,8 +129,21 @@ def test_new_merges_come_after_the_old(text):
     assert parts == [*itertools.chain(old.tokenize(text))]
 
 
-def test_an_added_token_that_would_be_a_piece_of_words_is_refused():
-    old = _wordpiece("a ##a b ##b")
-    old = old.with_added([AddedToken("covid", old.vocab_size)])
-    with pytest.raises(UserError, match="'covid' would become a piece of longer words"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("covid", "'covid' would become a piece of longer words"),
+        ("new york", "'new york' has white space"),
+    ],
+)
+def test_an_added_token_that_cannot_be_a_line_is_refused(content, message):
+    old = _wordpiece("a ##a b ##b new")
+    old = old.with_added([AddedToken(content, old.vocab_size)])
+    with pytest.raises(UserError, match=message):
         _pieces(old, ["abab"] * 9)
+
+
+def test_words_are_those_of_the_tokenizer():
+    """Half of a pair of surrogates is replaced before a text is cut."""
+    old = _wordpiece("ab")
+    assert old.words("a\ud800b") == old.tokenize("a\ud800b") == ["ab"]
