@@ -9,8 +9,7 @@ from absl import logging
 from albert_tf import bundle
 from albert_tf.families.vocabulary_growth import with_new_pieces
 from albert_tf.models.base import seeded
-from albert_tf.tokenization.extension import check_extensible
-from albert_tf.tokenization.extension import extended
+from albert_tf.tokenization.extension import extension_of
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _REPORT_LINES = 10_000
@@ -26,7 +25,7 @@ def extend_model(
         read: function that returns the text, called once the model is checked.
         count: the number of new pieces.
         target: the folder to write.
-        **training: see `extended`.
+        **training: see `extension._extended`.
 
     Returns:
         A dict: pieces, lines, new_pieces, and words in pieces before and after,
@@ -40,9 +39,9 @@ def extend_model(
     model_class, head = opened.head()
     config = opened.config_for(model_class)
     old = tokenizer_for_model(opened.tokenizer(), config, opened.path)
-    check_extensible(old)
+    extended = extension_of(old)
     lines = read()
-    tokenizer, replaced = extended(old, lines, count, **training)
+    tokenizer, replaced = extended(lines, count, **training)
     tensors = with_new_pieces(opened.tensors, old.vocab_size, replaced)
     grown = dataclasses.replace(
         opened,

@@ -7,6 +7,7 @@ new piece is found keeps its ids.
 """
 
 import collections
+import functools
 import heapq
 import itertools
 import json
@@ -26,11 +27,22 @@ from albert_tf.tokenization.word_starts import MARK
 _INSIDE = "##"
 
 
-def extended(tokenizer, texts, count, **training):
+def extension_of(tokenizer):
+    """Returns the function that teaches a tokenizer new pieces.
+
+    Its arguments are those of `_extended` after the first.
+
+    Raises:
+        UserError: the vocabulary is of a kind, or has added tokens, that cannot grow.
+    """
+    return functools.partial(_extended, _KINDS[tokenizer.kind](tokenizer))
+
+
+def _extended(old, texts, count, **training):
     """Teaches a tokenizer new pieces.
 
     Args:
-        tokenizer: the old one.
+        old: one of `_KINDS`.
         texts: list of str.
         count: how many new pieces; they are fewer if the texts suggest fewer.
         **training: `character_coverage`, the share of the texts' characters that must
@@ -41,9 +53,9 @@ def extended(tokenizer, texts, count, **training):
         them the list of ids that the old tokenizer has in its place.
 
     Raises:
-        UserError: as `check_extensible`; or no new piece would help.
+        UserError: no new piece would help.
     """
-    old = _KINDS[tokenizer.kind](tokenizer)
+    tokenizer = old.tokenizer
     plain = [part for text in texts for part in _between_added(tokenizer, text)]
     made = old.taught(plain, count, **training)
     new = made.pieces[tokenizer.vocab_size :]
@@ -53,11 +65,6 @@ def extended(tokenizer, texts, count, **training):
             "what occurs often enough; give more text, or keep the model as it is."
         )
     return made, [_joined(old.cut(piece), tokenizer.unk_id) for piece in new]
-
-
-def check_extensible(tokenizer):
-    """Refuses a tokenizer of a kind, or with added tokens, that cannot grow."""
-    _KINDS[tokenizer.kind](tokenizer)
 
 
 def _joined(ids, unknown):

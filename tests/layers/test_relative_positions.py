@@ -1,4 +1,4 @@
-"""What distances add to scores."""
+"""The terms of distances in scores."""
 
 import pytest
 import tensorflow as tf

@@ -12,7 +12,7 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.byte_bpe import CHARACTERS
 from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
-from albert_tf.tokenization.extension import extended
+from albert_tf.tokenization.extension import extension_of
 from albert_tf.tokenization.for_tokenizers import whole_file
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
@@ -27,7 +27,7 @@ def _wordpiece(pieces):
 
 
 def _pieces(old, texts, count=30):
-    new, _ = extended(old, texts, count, **_TRAINING)
+    new, _ = extension_of(old)(texts, count, **_TRAINING)
     return new, new.pieces[old.vocab_size :]
 
 
@@ -42,7 +42,7 @@ def test_no_known_word_becomes_unknown():
 
 def test_characters_come_before_longer_pieces():
     old = _wordpiece("a ##a b ##b")
-    new, replaced = extended(old, ["aab aab", "xb ya"] * 9, 3, **_TRAINING)
+    new, replaced = extension_of(old)(["aab aab", "xb ya"] * 9, 3, **_TRAINING)
     assert new.pieces[old.vocab_size :] == ["x", "y", "aab"]
     assert replaced == [[old.unk_id], [old.unk_id], old.encode("aab")]
 
@@ -69,7 +69,7 @@ def unigram():
     added = enumerate(("age", "<new>"), start=old.vocab_size)
     old = old.with_added([AddedToken(content, index) for index, content in added])
     texts = ["abcabc abcd <new> żółw żółw fedcba1974,", "(abcabc"] * 20
-    return old, extended(old, texts, 40, **_TRAINING)[0]
+    return old, extension_of(old)(texts, 40, **_TRAINING)[0]
 
 
 def test_other_libraries_give_added_tokens_their_ids(unigram):
