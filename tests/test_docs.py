@@ -186,11 +186,11 @@ def _run_python(page, names=None, **replaced):
     text = page.read_text(encoding="utf-8")
     names = {} if names is None else names
     for example in re.findall(r"```(?:py|python)\n(.*?)```", text, re.DOTALL):
-        if re.search("import grpc|hf://|qdrant|onnxruntime_extensions", example):
-            continue  # needs a server, or a network
         for there, here in replaced.items():
             assert there in text
             example = example.replace(there, here)
+        if re.search("import grpc|hf://|qdrant|onnxruntime_extensions", example):
+            continue  # needs a server, a network or a file
         exec(compile(example, page.name, "exec"), names)
     return names
 
