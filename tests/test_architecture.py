@@ -23,6 +23,7 @@ _SHOW_MORE = {
     "albert_tf/models": 30,
     "albert_tf/objectives": 20,
     "albert_tf/tasks": 84,
+    "albert_tf/token_files": 13,
     "albert_tf/tokenization": 52,
     "albert_tf/tokenization/in_graph": 22,
     "data_pipeline/records": 20,

@@ -148,7 +148,7 @@ def test_the_rule_can_be_overridden(model, model_dir, tiny_tokenizer):
 def test_models_and_forms_without_early_answers(model_dir, saved_model, tmp_path):
     for flags, told in (
         ({"optimize_for": "latency"}, "needs to know how many rows stay"),
-        ({"format": "tflite"}, "TensorFlow Lite has no rows that leave"),
+        ({"format": "tflite"}, "tflite has no rows that leave early"),
         ({"exit_threshold": 6.0}, "take a number below 6"),
     ):
         with pytest.raises(UserError, match=told):
