@@ -84,7 +84,7 @@ def search(options):
     from albert_tf.text_embedder import TextEmbedder
 
     embedder = TextEmbedder(options.model_dir)
-    if options.corpus_file is not None:
+    if builds:
         settings = options.approximate, options.words, options.batch_size
         texts = filter(str.strip, read_lines(options.corpus_file))
         SearchIndex.build(options.index_dir, embedder, texts, *settings)

@@ -125,9 +125,9 @@ def _best(pieces, values, count):
 
 
 def _whole(words):
-    """Returns scores, as of `_unigram`, of the letters that words begin with.
+    """Returns scores like those of `_unigram` for the letters at the start of words.
 
-    The trainer proposes nothing that is in one of the different words only.
+    The trainer proposes no piece that occurs in only one of the distinct words.
     """
     found = collections.Counter()
     for word, count in words.items():
