@@ -178,17 +178,21 @@ class ModelConfig:
         """
         if not self.depth_adapter_rank:
             return {}
+        products = self.block_products()
+        if self.parameter_sharing == "all":
+            return products
+        part = {"attention": "attention", "ffn": "feed_forward"}[self.parameter_sharing]
+        return {part: products[part]}
+
+    def block_products(self):
+        """Lists a block's products, `{sublayer: {projection: (inputs, outputs)}}`."""
         hidden, inner = self.hidden_size, self.intermediate_size
         names = ("query", "key", "value", "output_dense")
         attention = dict.fromkeys(names, (hidden, hidden))
         gate = {"gate": (hidden, inner)} if self.is_gated else {}
         feed_forward = {"intermediate": (hidden, inner), **gate}
         feed_forward["output_dense"] = (inner, hidden)
-        return {
-            "all": {"attention": attention, "feed_forward": feed_forward},
-            "attention": {"attention": attention},
-            "ffn": {"feed_forward": feed_forward},
-        }[self.parameter_sharing]
+        return {"attention": attention, "feed_forward": feed_forward}
 
     def longest_row(self, wanted: int) -> int:
         """Returns `wanted` tokens, or the number of positions if that is smaller."""

@@ -8,7 +8,9 @@
 All train the same rows, tokenized once, of SST-2, or windows of SQuAD or of tagged
 words, from random weights in the shape of --albert_config_file, in batches of the same
 size with AdamW, each in a process of its own; they take turns, epoch by epoch. The
-first epoch includes tracing; the rates are of the fastest later one, and of the first.
+first epoch includes tracing; the rates are of the later ones, and of the first. In
+brackets stands also the share of the time that our model's products alone, for the rows
+padded to our lengths, take in TensorFlow (oneDNN) in the type of --mixed_precision.
 The defaults take some 17 minutes on two cores. --peer_python is the interpreter of an
 environment with torch and transformers (extra `bench`); without it, only this project's
 two ways are compared.
@@ -42,6 +44,7 @@ from benchmarks.measuring.turns import played
 _OURS, _FIXED = "this project", "this project, fixed length"
 _FLOAT32 = "this project, float32"
 _PEER = "Hugging Face"
+_PRODUCTS = "products alone"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,12 +96,13 @@ def benchmark(options):
 
 
 def _write_figures(options, rates, versions):
-    own = np.reciprocal(rates[_OURS])
+    own, limit = np.reciprocal(rates[_OURS]), np.reciprocal(rates[_PRODUCTS])
     rows = []
     for name, found in rates.items():
         seconds = np.reciprocal(found)
         parts = (slice(1, None), slice(0, 1))
-        cells = [figures.compared(seconds[p], own[p], amount=1) for p in parts]
+        shown = None if name == _PRODUCTS else limit
+        cells = [figures.compared(seconds[p], own[p], 1, shown) for p in parts]
         rows.append([name, *cells])
     columns = ["examples/s", "after the first epoch", "in the first epoch"]
     conditions = [*versions, options.mixed_precision, f"{options.epochs} epochs"]
@@ -165,13 +169,16 @@ def _sides(options, task, many, few):
         "batch_size": options.train_batch_size,
         "max_seq_length": options.max_seq_length,
         "threads": available_cores(),
+        "read": 1 if options.data_dir else None,
     }
     ours = (sys.executable, "fine_tuning")
+    products = (sys.executable, "training_products")
     peer = (options.peer_python, "hugging_face_fine_tuning")
     dtype = options.mixed_precision
     ways = {
         _OURS: (ours, many, options.rows, "buckets", dtype),
         _FIXED: (ours, few, options.fixed_rows, "fixed", dtype),
+        _PRODUCTS: (products, many, options.rows, "buckets", dtype),
     }
     if dtype != "float32":
         ways[_FLOAT32] = (ours, many, options.rows, "buckets", "float32")

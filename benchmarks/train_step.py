@@ -11,7 +11,9 @@ All sides train on one random batch of full rows, without dropout, with AdamW an
 gradients clipped to a global norm of 1, in float32 or, with --mixed_precision=bfloat16,
 each in its own mixed precision with float32 weights. Each is a process of its own that
 sleeps while another is timed, and they take turns in every round. A ratio compares the
-median times of a step; the lowest and highest ratio within a round stand behind it.
+median times of a step; the lowest and highest ratio within a round stand behind it, and
+for ALBERTs the share of a step's time that our model's products alone take in
+TensorFlow (oneDNN), in the type of --mixed_precision.
 Different by nature: Hugging Face's ALBERT computes logits at all positions, keras-hub's
 has no sentence-order loss. The side albert_tf_modern has blocks of today (norm before,
 rotary, GeGLU of two thirds of the width), of as many operations, as has
@@ -41,15 +43,18 @@ from benchmarks.measuring.turns import rounds_of
 
 _WARM_UPS = 2
 _OWN = "albert_tf"
+_PRODUCTS = "products_alone"
 # By module: the flag of its interpreter, and the packages that this needs.
 _PEERS = {
     "albert_tf": (None, "albert_tf"),
+    "training_products": (None, "albert_tf"),
     "hugging_face": ("torch_python", "torch, transformers"),
     "keras_hub": ("keras_hub_python", "keras_hub"),
 }
 # By side: its module and its settings.
 _SIDES = {
     _OWN: ("albert_tf", {}),
+    _PRODUCTS: ("training_products", {}),
     "albert_tf_float32": ("albert_tf", {"bfloat16": False}),
     "albert_tf_modern": ("albert_tf", {"modern": True}),
     "hugging_face": ("hugging_face", {}),
@@ -116,7 +121,8 @@ def benchmark(options):
     sides = _MODELS[options.model][0]
     if options.sides is not None:
         sides = filter(None, options.sides.split(","))
-    sides = [_OWN, *sides]
+    limit = [_PRODUCTS] if options.model == "albert" else []
+    sides = [_OWN, *sides, *limit]
     found, columns, cells, versions = {}, ["a step of"], {}, []
     for shape in options.shapes.split(","):
         batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
@@ -129,7 +135,8 @@ def benchmark(options):
         tokens = batch["tokens"] * batch["batch_size"]
         columns.append(f"S = {batch['tokens']}, tokens/s")
         for name, seconds in times.items():
-            cell = figures.compared(seconds, times[_OWN], tokens)
+            limit = None if name == _PRODUCTS else times.get(_PRODUCTS)
+            cell = figures.compared(seconds, times[_OWN], tokens, limit)
             cells.setdefault(name, []).append(cell)
         versions += details
     rows = [[f"`{name}`", *found_cells] for name, found_cells in cells.items()]

@@ -112,15 +112,20 @@ def packages(details):
     return [*dict.fromkeys(part for text in details for part in text.split(", "))]
 
 
-def compared(seconds, own, amount):
+def compared(seconds, own, amount, limit=None):
     """Returns a cell: a side's median rate, and this project's speed over it.
 
     Args:
         seconds: of the turns of the side.
         own: of this project's turns, in the same rounds.
         amount: units of work in a turn.
+        limit: of the turns of the products alone, for the cell to say which share of
+            the side's time they take.
     """
-    return {"value": amount / statistics.median(seconds), **ratios(seconds, own)}
+    cell = {"value": amount / statistics.median(seconds), **ratios(seconds, own)}
+    if limit is not None:
+        cell["share"] = statistics.median(limit) / statistics.median(seconds)
+    return cell
 
 
 def ratios(seconds, own):

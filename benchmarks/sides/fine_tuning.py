@@ -24,8 +24,6 @@ from benchmarks.measuring import turns
 
 def main(setting):
     """Answers every request with the seconds of an epoch of full batches."""
-    with np.load(setting["rows"]) as arrays:
-        examples = TokenizedExamples(**arrays)
     strategy = create_strategy("cpu")
     with strategy.scope():
         config = AlbertConfig.from_json_file(setting["config"])
@@ -37,15 +35,7 @@ def main(setting):
         options = TrainerOptions(output_dir="", num_train_steps=1, use_xla=False)
         objective = task.objective()
         step = TrainStep(model, objective, optimizer, options)
-    dataset = training_dataset(
-        examples,
-        setting["batch_size"],
-        setting["max_seq_length"],
-        1,
-        pad_to_max_length=setting["padding"] == "fixed",
-        buckets=FINE_BUCKETS,
-    )
-    steps = len(examples) // setting["batch_size"]
+    dataset, steps = epoch_of(setting)
     loop = DeviceLoop(step, strategy)
     stage = Stage(dataset, steps)
     stage.begin(objective, model, strategy)
@@ -54,3 +44,18 @@ def main(setting):
         return turns.seconds_per_step(lambda: loop.run(stage, steps), 1)
 
     return take_turn, f"tensorflow {tf.__version__}"
+
+
+def epoch_of(setting):
+    """Returns endless batches of fine-tuning, and how many make an epoch."""
+    with np.load(setting["rows"]) as arrays:
+        examples = TokenizedExamples(**arrays)
+    dataset = training_dataset(
+        examples,
+        setting["batch_size"],
+        setting["max_seq_length"],
+        1,
+        pad_to_max_length=setting["padding"] == "fixed",
+        buckets=FINE_BUCKETS,
+    )
+    return dataset, len(examples) // setting["batch_size"]

@@ -6,7 +6,6 @@ nothing is rounded, scaled or normalized. Attention's products of activations, w
 int8 file computes in float32, are left out.
 """
 
-import dataclasses
 import json
 import os
 
@@ -50,10 +49,8 @@ def _session(config, threads):
     """Makes a session of a block's products, each with inputs of its own."""
     rng, nodes, kernels, inputs, outputs = np.random.default_rng(1), [], [], [], []
     value = onnx.helper.make_tensor_value_info
-    # Those that adapters would change are all of a block's.
-    shared = {"depth_adapter_rank": 1, "parameter_sharing": "all"}
-    sublayers = dataclasses.replace(config, **shared).adapted_products().values()
-    sizes = [sizes for products in sublayers for sizes in products.values()]
+    parts = config.block_products().values()
+    sizes = [sizes for products in parts for sizes in products.values()]
     for number, (width, units) in enumerate(sizes):
         kernel = rng.integers(-64, 64, (width, units), "int8", endpoint=True)
         kernels.append(onnx.numpy_helper.from_array(kernel, f"kernel_{number}"))

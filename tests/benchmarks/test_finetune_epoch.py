@@ -33,5 +33,6 @@ def test_tagged_words_are_trained(material, tiny_config, capsys, tmp_path, monke
     assert "| this project, float32 | " in capsys.readouterr().out
     rows = json.loads(figures.read_text())["rows"]
     names = [f"this project{way}" for way in ("", ", fixed length", ", float32")]
-    assert [row[0] for row in rows] == names
+    assert [row[0] for row in rows] == [*names[:2], "products alone", names[2]]
+    assert all("share" in rows[i][1] for i in (0, 1, 3))
     assert [cell["ratio"] for cell in rows[0][1:]] == [1, 1]

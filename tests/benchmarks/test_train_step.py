@@ -32,7 +32,7 @@ def test_own_side_is_timed_on_a_batch_and_on_records(
     )
     found = train_step.benchmark(options)
     names = {"albert_tf", "albert_tf_float32", "albert_tf_modern", "records"}
-    assert set(found["32x4x5"]) == names
+    assert set(found["32x4x5"]) == names | {"products_alone"}
     assert all(seconds > 0 for seconds in found["32x4x5"].values())
     printed = capsys.readouterr().out
     assert "hugging_face is left out" in printed
@@ -44,3 +44,8 @@ def test_own_side_is_timed_on_a_batch_and_on_records(
     own = figures["rows"][0][1]
     assert own["value"] == pytest.approx(32 * 4 / found["32x4x5"]["albert_tf"])
     assert own["ratio"] == 1
+    seconds = found["32x4x5"]
+    alone = seconds["products_alone"]
+    shares = {row[0]: row[1].get("share") for row in figures["rows"]}
+    assert shares["`albert_tf`"] == pytest.approx(alone / seconds["albert_tf"])
+    assert shares["`products_alone`"] is None
