@@ -13,7 +13,8 @@ The model has the shape of ALBERT-base (or `--albert_config_file`) and random we
 With --model_dir, a model of `run_classifier.py --early_exit` is exported at full depth
 and as it leaves early; single sentences are then of every difficulty.
 The peers' interpreter has torch and transformers; onnx, onnxruntime and sympy for ONNX
-Runtime; and openvino and nncf, too, for OpenVINO. All sides run in processes of their
+Runtime; and openvino and nncf, too, for OpenVINO, as this one for our file of OpenVINO.
+Ranges of static int8 are measured on the first sentences. All sides run in processes of their
 own, which take turns, each idle while another is timed. In brackets stand how many
 times as fast a side is as the fastest peer, and the share of its time that the model's
 products alone take in ONNX Runtime's int8. Compare those, and only on a machine that
@@ -23,6 +24,7 @@ does nothing else.
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import json
 import os
 import pathlib
@@ -59,6 +61,8 @@ _EXPORTS = {
     "onnx": {"format": "onnx"},
     "onnx int8": {"format": "onnx", "compute_dtype": "int8"},
 }
+_STATIC = {"onnx": "onnxruntime", "openvino": "nncf"}  # what measures ranges, by format
+_CALIBRATING = 300  # sentences
 _FORMS_THAT_EXIT = ("onnx int8", "onnx", "bfloat16", "throughput")
 _FULL_DEPTH = "onnx int8, full depth"
 _RUNTIMES = ("torch", "onnxruntime", "openvino")  # of the peers
@@ -98,7 +102,7 @@ def benchmark(options):
         model_dir = pathlib.Path(options.model_dir or _model_dir(options, folder))
         exports = {
             name: export(ExportOptions(str(model_dir), str(folder / name), **flags))
-            for name, flags in _exports(options).items()
+            for name, flags in _exports(options, folder).items()
         }
         requests = _requests(options, load_tokenizer(str(model_dir)))
         path = folder / "requests.json"
@@ -172,10 +176,10 @@ def _cells(request, seconds):
     return cells
 
 
-def _exports(options):
+def _exports(options, folder):
     """Returns the flags of each export by its name."""
     if options.model_dir is None:
-        return _EXPORTS
+        return {**_EXPORTS, **_static_exports(options, folder / "calibration.txt")}
     asked = vars(group_of(AppliedExitFlags, options))
     depths = {"full depth": {"exit_rule": "none"}, "early": asked}
     return {
@@ -183,6 +187,19 @@ def _exports(options):
         for form in _FORMS_THAT_EXIT
         for depth, rule in depths.items()
     }
+
+
+def _static_exports(options, path):
+    sentences = read_sentences(options.data_file)[:_CALIBRATING]
+    path.write_text("\n".join(sentences), encoding="utf-8")
+    found = {}
+    for form, package in _STATIC.items():
+        if importlib.util.find_spec(package) is None:
+            print(f"{package} is not installed: no static int8 of {form}.")
+            continue
+        flags = {"compute_dtype": "int8", "calibration_file": str(path)}
+        found[f"{form} static int8"] = {"format": form, **flags}
+    return found
 
 
 def _requests(options, tokenizer):

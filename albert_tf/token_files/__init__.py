@@ -25,9 +25,9 @@ from albert_tf.token_files import openvino
 from albert_tf.token_files.input_names import OWN_NAMES
 from albert_tf.token_files.operations import OPERATIONS
 from albert_tf.token_files.operations import operations_library
+from albert_tf.tokenization.parallel import available_cores
 
 TOKEN_FILES = ("model.onnx", "model.xml", "model.tflite")
-_ALL_CORES = 0  # ONNX Runtime's number of threads for all cores
 _EXTERNAL_WEIGHTS = "session.model_external_initializers_file_folder_path"
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}  # other names are equal
 # The largest allowed difference from the model (`_distance`): enough for rounding,
@@ -132,7 +132,7 @@ def _onnx(source):
     @functools.cache
     def session(alone):
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = _ALL_CORES if alone else 1
+        options.intra_op_num_threads = _onnx_threads() if alone else 1
         # ONNX Runtime would look for external weights in the current folder.
         options.add_session_config_entry(_EXTERNAL_WEIGHTS, os.devnull)
         if _has_operations(source):
@@ -157,6 +157,16 @@ def _onnx(source):
         for output in session(True).get_outputs()
     }
     return f"onnxruntime {onnxruntime.__version__}", _with_cores(answering), outputs
+
+
+def _onnx_threads():
+    """Returns ONNX Runtime's number of threads for the cores of this process.
+
+    By default, 0, it has one for each core of the machine (not for its second thread),
+    and binds it there, even where the process may not run.
+    """
+    cores = available_cores()
+    return 0 if cores == os.cpu_count() else cores
 
 
 def _openvino(graph, weights):

@@ -155,7 +155,11 @@ def main():
     """Answers requests until the input ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     reference = pathlib.Path(sys.argv[1])
-    serve(lambda line: read(**json.loads(line), reference=reference), "ready")
+
+    def answer(line):
+        return read(**json.loads(line), reference=reference)
+
+    serve(lambda: (answer, "ready"))
 
 
 if __name__ == "__main__":

@@ -98,16 +98,17 @@ class Fastest(contextlib.ExitStack):
         return self._players[self.details[request.split()[0]]].turn(request)
 
 
-def serve(take_turn, details):
-    """Answers a `Player`: `take_turn(request)` for each line, until the input ends.
+def serve(main):
+    """Answers a `Player`, until the input ends.
 
     Args:
-        take_turn: from the text of a request to something that JSON can carry.
-        details: facts about this side to tell before the first turn.
+        main: prepares this side. It returns a function from the text of a request to
+            something that JSON can carry, and facts to tell before the first turn.
     """
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     # The output of libraries must not come between the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    take_turn, details = main()
     print(json.dumps(details), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(take_turn(line.strip())), file=answers, flush=True)

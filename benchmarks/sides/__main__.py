@@ -11,5 +11,8 @@ from benchmarks.measuring.turns import serve
 
 if __name__ == "__main__":
     name, setting = sys.argv[1:]
-    side = importlib.import_module(f"benchmarks.sides.{name}")
-    serve(*side.main(json.loads(setting)))
+    serve(
+        lambda: importlib.import_module(f"benchmarks.sides.{name}").main(
+            json.loads(setting)
+        )
+    )

@@ -1,7 +1,7 @@
 """An export in benchmarks.serving: a Predictor with a number of threads.
 
-The setting has version, texts (a JSON file), cores and threads. ONNX Runtime takes as
-many threads as there are cores, whatever `threads` says.
+The setting has version, texts (a JSON file), cores and threads, which are TensorFlow's:
+other runtimes take all the cores.
 """
 
 import json

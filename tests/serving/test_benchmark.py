@@ -83,7 +83,7 @@ def test_the_figures_of_each_side(tmp_path):
 
 def test_a_model_that_leaves_early_is_compared_with_full_depth():
     options = benchmark.Options(data_file="", model_dir="m", exit_rule="entropy")
-    found = benchmark._exports(options)
+    found = benchmark._exports(options, None)
     assert list(found)[:2] == ["onnx int8, full depth", "onnx int8, early"]
     assert [flags["exit_rule"] for flags in found.values()] == ["none", "entropy"] * 4
     assert {flags.get("compute_dtype") for flags in found.values()} == {
@@ -98,7 +98,10 @@ def test_the_fastest_setting_takes_the_turns():
         "import json, sys\n"
         "from benchmarks.measuring.turns import serve\n"
         "name, details = sys.argv[1:]\n"
-        "serve(lambda line: [name, line], json.loads(details))\n"
+        "def main():\n"
+        "    print('from a library')\n"
+        "    return lambda line: [name, line], json.loads(details)\n"
+        "serve(main)\n"
     )
     seconds = {"one": {"long": 3.0, "short": 1.0}, "two": {"long": 2.0, "short": 1.5}}
     commands = {

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import re
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 import tensorflow as tf
 import tokenizers
 
+from albert_tf import token_files
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
@@ -140,7 +142,11 @@ def test_a_wrong_file_is_removed_where_its_runtime_is_installed(
     assert not path.exists()
 
 
-def test_calls_at_the_same_time_take_a_core_each(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("cores", "threads"), [(4, 0), (3, 3)])
+def test_calls_at_the_same_time_take_a_core_each(cores, threads, tmp_path, monkeypatch):
+    """One alone takes those of the process; 0 threads are the whole machine's."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(token_files, "available_cores", lambda: cores)
     used, both = [], threading.Barrier(2)
 
     class Session:
@@ -162,7 +168,7 @@ def test_calls_at_the_same_time_take_a_core_each(tmp_path, monkeypatch):
     file = TokenFile(no_file(tmp_path))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(file, [{"input_ids": [[1]]}] * 2))
-    assert sorted(used) == [0, 1]  # 0 threads are all that there are
+    assert sorted(used) == sorted([threads, 1])
     both = threading.Barrier(1)
     file({"input_ids": [[1]]})
-    assert used[2:] == [0]
+    assert used[2:] == [threads]
