@@ -4,7 +4,9 @@
 
 All distinct paragraphs of the file are searched for --questions of its questions. The
 table has recall at 1 and 10 and MRR at 10 of BM25, of vectors, of both, and, with
---reranker, of that order of the first 50; and the seconds of each.
+--reranker, of that order of the first 50; and the seconds of each. With --pairs_file
+the paragraphs and questions are those of every third article; the pairs of the others
+are written there, to train on.
 """
 
 import dataclasses
@@ -24,6 +26,9 @@ class Options:
     model_dir: str = option("Model of vectors.")
     squad_file: str = option("Questions in SQuAD's form.")
     reranker: str | None = option("Model that orders the candidates anew.", None)
+    pairs_file: str | None = option(
+        "File for pairs of other articles than the searched ones: .jsonl.", None
+    )
     questions: int = option(
         "Number of questions, spread over the file.", 1000, minimum=1
     )
@@ -44,9 +49,18 @@ def run(options):
     from albert_tf import Reranker
     from albert_tf import SearchIndex
     from albert_tf import TextEmbedder
+    from albert_tf.io.files import json_text
+    from albert_tf.io.files import write_atomically
     from albert_tf.tasks.question_answering.questions import read_squad
 
-    pairs = pairs_of(read_squad(options.squad_file)["data"])
+    articles = read_squad(options.squad_file)["data"]
+    if options.pairs_file:
+        others = [own for i, own in enumerate(articles) if i % 3 < 2]
+        rows = [{"anchor": q, "positive": text} for q, text in pairs_of(others)]
+        lines = [json_text(row, indent=None) for row in rows]
+        write_atomically(options.pairs_file, "".join(lines))
+        articles = articles[2::3]
+    pairs = pairs_of(articles)
     texts = [*dict.fromkeys(paragraph for _, paragraph in pairs)]
     pairs = pairs[:: max(len(pairs) // options.questions, 1)][: options.questions]
     queries = [question for question, _ in pairs]

@@ -26,6 +26,8 @@ TEXT_VECTORS = "text_vectors"
 """Key under which `config.json` entries hold the result of `read_pooling`."""
 ACTIVATION = "activation"
 """Key under which `config.json` entries hold the result of `read_activation`."""
+LONGEST = "longest_text"
+"""Key under which `config.json` entries hold the result of `read_longest`."""
 _MODE = "pooling_mode"
 _FLAGS = {
     f"{_MODE}_mean_tokens": "mean",
@@ -44,8 +46,11 @@ _OLD_ACTIVATION = "sbert_ce_default_activation_function"
 _NO_LIMIT = 10**6  # transformers writes a larger number for "no limit"
 _PACKAGE = "sentence_transformers"
 _LIBRARY = f"{_PACKAGE}.models."
-WITHOUT_ACTIVATION = {_PACKAGE: {_ACTIVATION: "torch.nn.modules.linear.Identity"}}
-"""Entries of a `config.json` by which a `CrossEncoder` returns a number unchanged."""
+ACTIVATIONS = {
+    name: {_PACKAGE: {_ACTIVATION: f"torch.nn.modules.{name}"}}
+    for name in ("linear.Identity", "activation.Sigmoid")
+}
+"""Entries of a `config.json` by which a `CrossEncoder` applies a function."""
 
 
 def read_pooling(directory, cls_last):
@@ -56,8 +61,7 @@ def read_pooling(directory, cls_last):
         cls_last: whether `[CLS]` is the last token of the model's rows.
 
     Returns:
-        A dict of `pooling`, `normalize`, `prompts.FIELDS` and, if the directory gives
-        it, `max_seq_length`.
+        A dict of `pooling`, `normalize` and `prompts.FIELDS`.
 
     Raises:
         UserError: the modules are not an encoder, a supported pooling and optionally a
@@ -86,9 +90,7 @@ def read_pooling(directory, cls_last):
     settings = os.path.join(directory, kinds["Pooling"], _CONFIG)
     found = {**_pooling(settings, cls_last), "normalize": "Normalize" in kinds}
     _check_encoder(encoder, os.path.join(directory, _LENGTH))
-    found |= _prompts(directory, kinds)
-    longest = _longest(directory)
-    return {**found, "max_seq_length": longest} if longest else found
+    return found | _prompts(directory, kinds)
 
 
 def _check_encoder(entries, path, task="feature-extraction"):
@@ -242,8 +244,11 @@ def _kinds(path):
         ) from error
 
 
-def _longest(directory):
-    """Reads the maximal length; later versions leave it to the tokenizer's file."""
+def read_longest(directory):
+    """Reads the maximal number of tokens in a row; None if the directory has none.
+
+    Later versions leave it to the tokenizer's file.
+    """
     for name, key in (
         (_LENGTH, "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),

@@ -1,6 +1,7 @@
 """The task of ranking: one number for a query and a text."""
 
 import dataclasses
+import math
 
 import numpy as np
 import tensorflow as tf
@@ -8,12 +9,11 @@ import tensorflow as tf
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.metrics import ndcg_and_mrr
 from albert_tf.tasks.ranking import LOSSES
 from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.lists import tokenize_lists
 
-RANKS = 10
-"""Number of ranks that NDCG and MRR look at."""
 PREDICTIONS = "predictions.jsonl"
 _LEAST = -1e9  # the score of a missing text
 
@@ -195,25 +195,16 @@ def ranking_metrics(grades, scores):
     Returns:
         `{metric: float}`.
     """
-    rows = []
-    for own, values in zip(grades, scores, strict=True):
-        own = own[own > NO_GRADE]
-        if not (own > 0).any():
-            continue
-        ranked = own[np.argsort(-values[: len(own)], kind="stable")]
-        ranks, hits = np.arange(1, len(own) + 1), ranked > 0
-        discounts = 1 / np.log2(ranks + 1)[:RANKS]
-        gains, ideal = (
-            float((np.exp2(order[:RANKS]) - 1) @ discounts)
-            for order in (ranked, np.sort(own)[::-1])
-        )
-        precision = np.cumsum(hits) / ranks
-        rows.append(
-            (
-                gains / ideal,
-                float((hits / ranks)[:RANKS].max()),
-                float(precision[hits].mean()),
-            )
-        )
-    means = np.mean(rows, axis=0) if rows else np.full(3, np.nan)
-    return dict(zip(Ranking.default_metrics, map(float, means), strict=True))
+    counted = (grades > 0).any(axis=1)
+    if not counted.any():
+        return dict.fromkeys(Ranking.default_metrics, math.nan)
+    grades, scores = grades[counted], scores[counted]
+    is_text = grades > NO_GRADE
+    order = np.argsort(-np.where(is_text, scores, -np.inf), axis=1, kind="stable")
+    gains = np.where(is_text, np.exp2(grades) - 1, 0.0)
+    ranked = np.take_along_axis(gains, order, axis=1)
+    found = ndcg_and_mrr(ranked, -np.sort(-gains, axis=1))
+    hits = ranked > 0
+    precisions = hits * np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+    averages = precisions.sum(axis=1) / hits.sum(axis=1)
+    return {**found, "map": float(averages.mean())}
