@@ -39,12 +39,9 @@ from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.model_directory import save_model_directory
-from albert_tf.checkpoints.sentence_transformers import ACTIVATION
 from albert_tf.checkpoints.sentence_transformers import LONGEST
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
-from albert_tf.checkpoints.sentence_transformers import read_activation
-from albert_tf.checkpoints.sentence_transformers import read_longest
-from albert_tf.checkpoints.sentence_transformers import read_pooling
+from albert_tf.checkpoints.sentence_transformers import read_settings
 from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import ENDINGS
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
@@ -395,13 +392,7 @@ def _of_huggingface(path):
         architectures(entries),
         getattr(config, "tie_word_embeddings", True),
     )
-    entries = {**entries, ACTIVATION: read_activation(path, entries)}
-    pooling = read_pooling(path, config.row_layout.cls_last)
-    if pooling is not None:
-        entries[TEXT_VECTORS] = pooling
-    longest = read_longest(path)
-    if longest and (pooling is not None or entries[ACTIVATION] is not None):
-        entries[LONGEST] = longest
+    entries |= read_settings(path, entries, config.row_layout.cls_last)
     info = read_training_info(path)
     return Bundle(path, config, read, family.read_as, entries, info=info)
 

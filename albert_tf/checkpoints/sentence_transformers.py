@@ -23,11 +23,11 @@ _POOLING_FOLDER, _CONFIG = "1_Pooling", "config.json"
 _SETTINGS = "config_sentence_transformers.json"
 FILES = (MODULES, _LENGTH, f"{_POOLING_FOLDER}/{_CONFIG}", _SETTINGS)
 TEXT_VECTORS = "text_vectors"
-"""Key under which `config.json` entries hold the result of `read_pooling`."""
+"""Key under which `config.json` entries hold the pooling."""
 ACTIVATION = "activation"
-"""Key under which `config.json` entries hold the result of `read_activation`."""
+"""Key under which `config.json` entries hold the name of an activation."""
 LONGEST = "longest_text"
-"""Key under which `config.json` entries hold the result of `read_longest`."""
+"""Key under which `config.json` entries hold the maximal number of tokens in a row."""
 _MODE = "pooling_mode"
 _FLAGS = {
     f"{_MODE}_mean_tokens": "mean",
@@ -53,7 +53,32 @@ ACTIVATIONS = {
 """Entries of a `config.json` by which a `CrossEncoder` applies a function."""
 
 
-def read_pooling(directory, cls_last):
+def read_settings(directory, entries, cls_last):
+    """Reads what the files of a Hugging Face directory say.
+
+    Args:
+        directory: the directory.
+        entries: the dict of its `config.json`.
+        cls_last: whether `[CLS]` is the last token of the model's rows.
+
+    Returns:
+        A dict of `ACTIVATION`, None if no file names one, and, where the directory has
+        them, `TEXT_VECTORS` and, of vectors or a cross-encoder, `LONGEST`.
+
+    Raises:
+        UserError: the modules are not an encoder, a supported pooling and optionally a
+            normalisation; or a file has an unsupported setting.
+    """
+    # The configuration of some encoders has the entry "activation", too.
+    found = {ACTIVATION: _read_activation(directory, entries)}
+    if pooling := _read_pooling(directory, cls_last):
+        found[TEXT_VECTORS] = pooling
+    if (pooling or found[ACTIVATION]) and (longest := _longest(directory)):
+        found[LONGEST] = longest
+    return found
+
+
+def _read_pooling(directory, cls_last):
     """Reads the pooling of a Hugging Face directory; None where it has none.
 
     Args:
@@ -132,7 +157,7 @@ def _prompts(directory, kinds):
     return {"prompts": texts, "default_prompt_name": default}
 
 
-def read_activation(directory, entries):
+def _read_activation(directory, entries):
     """Reads the name of the function that a cross-encoder applies to its outputs.
 
     Args:
@@ -161,7 +186,7 @@ def check_activation(entries):
     """Refuses a cross-encoder whose activation no classifier here has.
 
     Args:
-        entries: the dict of a `config.json`, with `read_activation` under `ACTIVATION`.
+        entries: the dict of a `config.json`, with `read_settings`.
     """
     name, kind = entries.get(ACTIVATION), entries.get("problem_type")
     if name in (None, "Identity") or applies_sigmoid(entries):
@@ -191,7 +216,7 @@ def pooling_files(
     Args:
         pooling, normalize: see `AlbertForTextEmbedding`.
         width: the width of the vectors.
-        cls_last: see `read_pooling`.
+        cls_last: see `read_settings`.
         max_seq_length: the maximal tokens of a text, if known.
         prompted: the result of `prompts.settings_of`, or None.
 
@@ -244,7 +269,7 @@ def _kinds(path):
         ) from error
 
 
-def read_longest(directory):
+def _longest(directory):
     """Reads the maximal number of tokens in a row; None if the directory has none.
 
     Later versions leave it to the tokenizer's file.

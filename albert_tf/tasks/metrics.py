@@ -11,25 +11,8 @@ import collections
 import numpy as np
 
 _BINS = 15
-_RANKS = 10  # that NDCG and MRR look at
 LOWER_IS_BETTER = frozenset({"loss", "MSE", "calibration_error"})
 """The scores of which the lowest is the best."""
-
-
-def ndcg_and_mrr(gains, ideal):
-    """Computes NDCG and MRR of rankings, both at 10.
-
-    Args:
-        gains: `[queries, ranks]`, of the text at each rank; 0 if it is not relevant.
-        ideal: `[queries, ranks]`, the gains in the best order, the first above 0.
-    """
-    gains, ideal = gains[:, :_RANKS], ideal[:, :_RANKS]
-    ranks = np.arange(1, gains.shape[1] + 1)
-    discounts = 1 / np.log2(ranks + 1)
-    return {
-        "ndcg_at_10": float(np.mean((gains @ discounts) / (ideal @ discounts))),
-        "mrr_at_10": float(np.mean(((gains > 0) / ranks).max(axis=1))),
-    }
 
 
 def accuracy(labels, predictions):

@@ -1,7 +1,6 @@
 """The task of ranking: one number for a query and a text."""
 
 import dataclasses
-import math
 
 import numpy as np
 import tensorflow as tf
@@ -9,10 +8,11 @@ import tensorflow as tf
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.metrics import ndcg_and_mrr
 from albert_tf.tasks.ranking import LOSSES
 from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.lists import tokenize_lists
+from albert_tf.tasks.ranking.metrics import NAMES
+from albert_tf.tasks.ranking.metrics import ranking_metrics
 
 PREDICTIONS = "predictions.jsonl"
 _LEAST = -1e9  # the score of a missing text
@@ -36,7 +36,7 @@ class Ranking(TextTask):
     kind = "ranking"
     choices = {"loss": LOSSES}
     serves = "ranking"
-    default_metrics = ("ndcg_at_10", "mrr_at_10", "map")
+    default_metrics = NAMES
     also_scored = ()
     example = {"text": "which film ?", "text_pair": "it is a very good one ."}
 
@@ -180,31 +180,3 @@ def _discounts(ranks):
 
 
 _LOSSES = {"lambda": lambda_loss, "binary": binary_loss, "margin": margin_loss}
-
-
-def ranking_metrics(grades, scores):
-    """Computes NDCG@10 with gains `2^grade - 1`, MRR@10 and MAP.
-
-    Equal scores keep the order of the texts. Queries without a relevant text (a grade
-    above 0) do not count.
-
-    Args:
-        grades: float `[queries, texts]`, `NO_GRADE` for no text.
-        scores: float `[queries, texts]`.
-
-    Returns:
-        `{metric: float}`.
-    """
-    counted = (grades > 0).any(axis=1)
-    if not counted.any():
-        return dict.fromkeys(Ranking.default_metrics, math.nan)
-    grades, scores = grades[counted], scores[counted]
-    is_text = grades > NO_GRADE
-    order = np.argsort(-np.where(is_text, scores, -np.inf), axis=1, kind="stable")
-    gains = np.where(is_text, np.exp2(grades) - 1, 0.0)
-    ranked = np.take_along_axis(gains, order, axis=1)
-    found = ndcg_and_mrr(ranked, -np.sort(-gains, axis=1))
-    hits = ranked > 0
-    precisions = hits * np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-    averages = precisions.sum(axis=1) / hits.sum(axis=1)
-    return {**found, "map": float(averages.mean())}

@@ -4,7 +4,7 @@ import numpy as np
 
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.tasks.metrics import ndcg_and_mrr
+from albert_tf.tasks.ranking.metrics import ndcg_and_mrr
 
 _QUERIES_AT_ONCE = 1024
 BLOCK = 4096

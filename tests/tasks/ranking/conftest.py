@@ -1,4 +1,4 @@
-"""What the tests of ranking share."""
+"""Fixtures of ranking."""
 
 import json
 import tarfile

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import sklearn.metrics
 import tensorflow as tf
 
+from albert_tf.tasks.ranking import metrics
 from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.task import Ranking
-from albert_tf.tasks.ranking.task import ranking_metrics
 
 _SCORES = np.float32([[0.3, -1.2, 2.0, 9.0], [0.5, 0.1, 9.0, 9.0]])
 _GRADES = np.float32([[2, 0, 1, NO_GRADE], [0, 0, NO_GRADE, NO_GRADE]])
@@ -56,7 +57,7 @@ def test_losses_of_each_list_are_those_of_sentence_transformers(cross_encoder):
 def test_metrics_are_those_of_sentence_transformers(cross_encoder):
     _, expected = cross_encoder
     grades = np.minimum(_padded(expected["grades"]), 1)
-    found = ranking_metrics(grades, _padded(expected["logits"], 9.0))
+    found = metrics.ranking_metrics(grades, _padded(expected["logits"], 9.0))
     wanted = [expected["metrics"][name] for name in ("ndcg@10", "mrr@10", "map")]
     np.testing.assert_allclose([*found.values()], wanted, rtol=1e-6)
 
@@ -76,8 +77,18 @@ def test_metrics():
     scores = np.array([[0.2, 0.9, 0.5, 0], [0.1, 0.2, 0, 0], [0.4, 0.3, 0, 0]])
     none, rest = NO_GRADE, [NO_GRADE] * 2
     grades = np.array([[3, 0, 1, none], [1, 0, *rest], [0, 0, *rest]])
-    found = ranking_metrics(grades, scores)
+    found = metrics.ranking_metrics(grades, scores)
     first = (1 / np.log2(3) + 7 / 2) / (7 + 1 / np.log2(3))
     assert found["ndcg_at_10"] == pytest.approx(np.mean([first, 1 / np.log2(3)]))
     assert found["mrr_at_10"] == pytest.approx(np.mean([1 / 2, 1 / 2]))
     assert found["map"] == pytest.approx(np.mean([(1 / 2 + 2 / 3) / 2, 1 / 2]))
+
+
+def test_ndcg_equals_scikit_learn():
+    gains = np.random.default_rng(0).integers(0, 3, (6, 12))
+    gains[:, 9] = 2
+    places = -np.arange(12.0) + np.zeros((6, 1))  # in this order
+    found = metrics.ndcg_and_mrr(gains, -np.sort(-gains, axis=1))
+    wanted = sklearn.metrics.ndcg_score(gains, places, k=10)
+    assert found["ndcg_at_10"] == pytest.approx(wanted)
+    assert found["mrr_at_10"] == np.mean(1 / (np.argmax(gains > 0, axis=1) + 1))
