@@ -39,10 +39,9 @@ from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.model_directory import save_model_directory
-from albert_tf.checkpoints.sentence_transformers import ACTIVATION
+from albert_tf.checkpoints.sentence_transformers import LONGEST
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
-from albert_tf.checkpoints.sentence_transformers import read_activation
-from albert_tf.checkpoints.sentence_transformers import read_pooling
+from albert_tf.checkpoints.sentence_transformers import read_settings
 from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import ENDINGS
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
@@ -215,10 +214,9 @@ class Bundle:
             names = ("num_labels", "labels", "label_kind")
             if all(head.get(name) == saved.get(name) for name in names):
                 info = self.info
-        elif TEXT_VECTORS in self.huggingface and self.head_arguments(type(model)):
-            length = self.huggingface[TEXT_VECTORS].get("max_seq_length")
-            if length:
-                info["max_seq_length"] = model.config.longest_row(length)
+        elif LONGEST in self.huggingface and self.head_arguments(type(model)):
+            length = self.huggingface[LONGEST]
+            info["max_seq_length"] = model.config.longest_row(length)
         kept = ("task", "max_seq_length")
         return {name: info[name] for name in kept if name in info} or None
 
@@ -394,10 +392,7 @@ def _of_huggingface(path):
         architectures(entries),
         getattr(config, "tie_word_embeddings", True),
     )
-    entries = {**entries, ACTIVATION: read_activation(path, entries)}
-    pooling = read_pooling(path, config.row_layout.cls_last)
-    if pooling is not None:
-        entries = {**entries, TEXT_VECTORS: pooling}
+    entries |= read_settings(path, entries, config.row_layout.cls_last)
     info = read_training_info(path)
     return Bundle(path, config, read, family.read_as, entries, info=info)
 
@@ -558,7 +553,10 @@ def save(model, directory, tokenizer, training_info, form):
             save_huggingface(model, folder, tokenizer)
         if tokenizer is not None and form != "model_directory":
             tokenizer = tokenizer.laid_out(model.config.row_layout)
-            save_for_others(tokenizer, folder, form)
+            # A `CrossEncoder` has one output, and its longest row in this file.
+            is_one = getattr(model, "num_labels", None) == 1
+            longest = (info or {}).get("max_seq_length") if is_one else None
+            save_for_others(tokenizer, folder, form, longest)
     if form != "model_directory":
         _tell_of_long_texts(info or {}, form)
     write_card(directory, model, training_info or model.task_info() or {}, form)

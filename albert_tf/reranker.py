@@ -16,6 +16,7 @@ from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.similarity.search import check_k
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import lists_of_texts
 
@@ -121,8 +122,8 @@ class Reranker:
         Raises:
             UserError: k is below 1; see also `predict`.
         """
-        if k is not None and k < 1:
-            raise UserError(f"k={k}: expected at least 1.")
+        if k is not None:
+            check_k(k)
         texts = lists_of_texts(texts)[0]
         scores = self.predict([query] * len(texts), texts, **options)
         order = np.argsort(-scores, kind="stable")[:k]

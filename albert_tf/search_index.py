@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from albert_tf.answers import Reranked
-from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io import checksums
@@ -17,14 +16,15 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.text_files import read_lines
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
+from albert_tf.tasks.similarity import WAYS
 from albert_tf.tasks.similarity.search import BLOCK
+from albert_tf.tasks.similarity.search import check_k
+from albert_tf.tasks.similarity.search import embedded
 from albert_tf.tasks.similarity.search import nearest
 from albert_tf.tasks.similarity.search import unit
 from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.features import rows_of
 
-WAYS = ("vectors", "words", "both")
-"""Ways to compare texts: by vectors, words (BM25), or both, whose ranks are fused."""
 _FACTS, _TEXTS, _VECTORS = "index.json", "texts.txt", "vectors.npy"
 _GRAPH, _WORDS = "vectors.faiss", "words"
 _NEIGHBOURS = 32  # of a vector in the graph
@@ -109,7 +109,9 @@ class SearchIndex:
         texts = [" ".join(text.split()) for text in list_of_texts("texts", texts)]
         if not texts:
             raise UserError("An index needs texts, but there are none.")
-        vectors = _embedded(embedder, texts, batch_size)
+        settings = {"batch_size": batch_size, "prompt_type": "document"}
+        blocks = embedded(embedder, texts, **settings)
+        vectors = np.concatenate([unit(block) for block in blocks])
         with (
             replacing(directory, lambda name, is_listed: is_listed) as new,
             ChecksummedFolder(new) as folder,
@@ -142,7 +144,7 @@ class SearchIndex:
         Args:
             queries: a list, array or iterator of str.
             k: the number of texts to return for a query.
-            by: one of `WAYS`.
+            by: "vectors", "words" (BM25), or "both", whose ranks are fused.
             reranker: a `Reranker` that orders the candidates anew, or None.
             candidates: how many texts it reads for a query, and how many ranks are
                 fused; at least `k`.
@@ -155,8 +157,7 @@ class SearchIndex:
         Raises:
             UserError: `by` is unknown, the index has no words, or k is below 1.
         """
-        if k < 1:
-            raise UserError(f"k={k}: expected at least 1.")
+        check_k(k)
         queries = list_of_texts("queries", queries)
         if by not in WAYS:
             raise UserError(f"by={by!r}: expected one of {', '.join(WAYS)}.")
@@ -224,17 +225,6 @@ def fused(lists):
         for rank, (place, _) in enumerate(own, 1):
             totals[place] = totals.get(place, 0.0) + 1 / (_FUSION + rank)
     return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _embedded(embedder, texts, batch_size):
-    """Embeds texts as vectors of length 1, with a progress bar."""
-    parts, rest = [], iter(texts)
-    with Progress(len(texts), "texts", "embedding") as progress:
-        while some := list(itertools.islice(rest, BLOCK)):
-            found = embedder.encode(some, batch_size=batch_size, prompt_type="document")
-            parts.append(unit(found))
-            progress.update(progress.done + len(some))
-    return np.concatenate(parts)
 
 
 def _write_graph(vectors, path):

@@ -227,7 +227,11 @@ class TextEmbedder(TextModel):
         Returns:
             For each query a list of dicts, most similar first: `index`, the position
             in the corpus, and `similarity`. For a single str, just its list.
+
+        Raises:
+            UserError: k is below 1; see also `encode`.
         """
+        search.check_k(k)
         vectors = self._vectors(queries, "query")
         cosines, places = search.nearest(vectors, self._blocks(corpus), k)
         found = [

@@ -4,7 +4,10 @@
 
 All distinct paragraphs of the file are searched for --questions of its questions. The
 table has recall at 1 and 10 and MRR at 10 of BM25, of vectors, of both, and, with
---reranker, of that order of the first 50; and the seconds of each.
+--reranker, of its order of the first --candidates; and the seconds of each.
+
+With --pairs_file the paragraphs and questions are those of the last sixth of the
+articles; the pairs of the others are written there, to train on.
 """
 
 import dataclasses
@@ -24,6 +27,10 @@ class Options:
     model_dir: str = option("Model of vectors.")
     squad_file: str = option("Questions in SQuAD's form.")
     reranker: str | None = option("Model that orders the candidates anew.", None)
+    pairs_file: str | None = option(
+        "File for pairs of other articles than the searched ones: .jsonl.", None
+    )
+    candidates: int = option("Number of texts that it reads.", 50, minimum=1)
     questions: int = option(
         "Number of questions, spread over the file.", 1000, minimum=1
     )
@@ -44,9 +51,18 @@ def run(options):
     from albert_tf import Reranker
     from albert_tf import SearchIndex
     from albert_tf import TextEmbedder
+    from albert_tf.io.files import json_text
+    from albert_tf.io.files import write_atomically
     from albert_tf.tasks.question_answering.questions import read_squad
 
-    pairs = pairs_of(read_squad(options.squad_file)["data"])
+    articles = read_squad(options.squad_file)["data"]
+    if options.pairs_file:
+        first = len(articles) - len(articles) // 6
+        others, articles = articles[:first], articles[first:]
+        rows = [{"anchor": q, "positive": text} for q, text in pairs_of(others)]
+        lines = [json_text(row, indent=None) for row in rows]
+        write_atomically(options.pairs_file, "".join(lines))
+    pairs = pairs_of(articles)
     texts = [*dict.fromkeys(paragraph for _, paragraph in pairs)]
     pairs = pairs[:: max(len(pairs) // options.questions, 1)][: options.questions]
     queries = [question for question, _ in pairs]
@@ -64,7 +80,7 @@ def run(options):
         print(f"{'':16}recall@1  recall@10  MRR@10  seconds")
         for name, by, reranker in ways:
             start = time.perf_counter()
-            found = index.search(queries, _K, by, reranker)
+            found = index.search(queries, _K, by, reranker, options.candidates)
             seconds = time.perf_counter() - start
             ranks = [
                 [own["text"] for own in results].index(paragraph) + 1

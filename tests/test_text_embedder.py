@@ -61,6 +61,8 @@ def test_no_texts(embedder):
     assert embedder.encode([], dimensions=5).shape == (0, 5)
     assert embedder.search("moon", []) == []
     assert embedder.search([], _TEXTS) == []
+    with pytest.raises(UserError, match="k=-1: expected at least 1"):
+        embedder.rank("moon", _TEXTS, k=-1)
 
 
 @pytest.mark.slow

@@ -23,9 +23,11 @@ _POOLING_FOLDER, _CONFIG = "1_Pooling", "config.json"
 _SETTINGS = "config_sentence_transformers.json"
 FILES = (MODULES, _LENGTH, f"{_POOLING_FOLDER}/{_CONFIG}", _SETTINGS)
 TEXT_VECTORS = "text_vectors"
-"""Key under which `config.json` entries hold the result of `read_pooling`."""
+"""Key under which `config.json` entries hold the pooling."""
 ACTIVATION = "activation"
-"""Key under which `config.json` entries hold the result of `read_activation`."""
+"""Key under which `config.json` entries hold the name of an activation."""
+LONGEST = "longest_text"
+"""Key under which `config.json` entries hold the maximal number of tokens in a row."""
 _MODE = "pooling_mode"
 _FLAGS = {
     f"{_MODE}_mean_tokens": "mean",
@@ -44,11 +46,39 @@ _OLD_ACTIVATION = "sbert_ce_default_activation_function"
 _NO_LIMIT = 10**6  # transformers writes a larger number for "no limit"
 _PACKAGE = "sentence_transformers"
 _LIBRARY = f"{_PACKAGE}.models."
-WITHOUT_ACTIVATION = {_PACKAGE: {_ACTIVATION: "torch.nn.modules.linear.Identity"}}
-"""Entries of a `config.json` by which a `CrossEncoder` returns a number unchanged."""
+ACTIVATIONS = {
+    name: {_PACKAGE: {_ACTIVATION: f"torch.nn.modules.{name}"}}
+    for name in ("linear.Identity", "activation.Sigmoid")
+}
+"""Entries of a `config.json` by which a `CrossEncoder` applies a function."""
 
 
-def read_pooling(directory, cls_last):
+def read_settings(directory, entries, cls_last):
+    """Reads what the files of a Hugging Face directory say.
+
+    Args:
+        directory: the directory.
+        entries: the dict of its `config.json`.
+        cls_last: whether `[CLS]` is the last token of the model's rows.
+
+    Returns:
+        A dict of `ACTIVATION`, None if no file names one, and, where the directory has
+        them, `TEXT_VECTORS` and, of vectors or a cross-encoder, `LONGEST`.
+
+    Raises:
+        UserError: the modules are not an encoder, a supported pooling and optionally a
+            normalisation; or a file has an unsupported setting.
+    """
+    # The configuration of some encoders has the entry "activation", too.
+    found = {ACTIVATION: _read_activation(directory, entries)}
+    if pooling := _read_pooling(directory, cls_last):
+        found[TEXT_VECTORS] = pooling
+    if (pooling or found[ACTIVATION]) and (longest := _longest(directory)):
+        found[LONGEST] = longest
+    return found
+
+
+def _read_pooling(directory, cls_last):
     """Reads the pooling of a Hugging Face directory; None where it has none.
 
     Args:
@@ -56,8 +86,7 @@ def read_pooling(directory, cls_last):
         cls_last: whether `[CLS]` is the last token of the model's rows.
 
     Returns:
-        A dict of `pooling`, `normalize`, `prompts.FIELDS` and, if the directory gives
-        it, `max_seq_length`.
+        A dict of `pooling`, `normalize` and `prompts.FIELDS`.
 
     Raises:
         UserError: the modules are not an encoder, a supported pooling and optionally a
@@ -86,9 +115,7 @@ def read_pooling(directory, cls_last):
     settings = os.path.join(directory, kinds["Pooling"], _CONFIG)
     found = {**_pooling(settings, cls_last), "normalize": "Normalize" in kinds}
     _check_encoder(encoder, os.path.join(directory, _LENGTH))
-    found |= _prompts(directory, kinds)
-    longest = _longest(directory)
-    return {**found, "max_seq_length": longest} if longest else found
+    return found | _prompts(directory, kinds)
 
 
 def _check_encoder(entries, path, task="feature-extraction"):
@@ -130,7 +157,7 @@ def _prompts(directory, kinds):
     return {"prompts": texts, "default_prompt_name": default}
 
 
-def read_activation(directory, entries):
+def _read_activation(directory, entries):
     """Reads the name of the function that a cross-encoder applies to its outputs.
 
     Args:
@@ -159,7 +186,7 @@ def check_activation(entries):
     """Refuses a cross-encoder whose activation no classifier here has.
 
     Args:
-        entries: the dict of a `config.json`, with `read_activation` under `ACTIVATION`.
+        entries: the dict of a `config.json`, with `read_settings`.
     """
     name, kind = entries.get(ACTIVATION), entries.get("problem_type")
     if name in (None, "Identity") or applies_sigmoid(entries):
@@ -189,7 +216,7 @@ def pooling_files(
     Args:
         pooling, normalize: see `AlbertForTextEmbedding`.
         width: the width of the vectors.
-        cls_last: see `read_pooling`.
+        cls_last: see `read_settings`.
         max_seq_length: the maximal tokens of a text, if known.
         prompted: the result of `prompts.settings_of`, or None.
 
@@ -243,7 +270,10 @@ def _kinds(path):
 
 
 def _longest(directory):
-    """Reads the maximal length; later versions leave it to the tokenizer's file."""
+    """Reads the maximal number of tokens in a row; None if the directory has none.
+
+    Later versions leave it to the tokenizer's file.
+    """
     for name, key in (
         (_LENGTH, "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),

@@ -21,7 +21,6 @@ from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.models.flags import POOLINGS
 
-_TEXTS_AT_ONCE = 4096
 _BINARY, _LINES = ".npy", ".jsonl"
 
 
@@ -87,7 +86,10 @@ def embed(options):
     """
     _check(options)
     # Imported here, so that --help does not wait for TensorFlow.
+    import numpy as np
+
     from albert_tf.inference.loading import read_texts
+    from albert_tf.tasks.similarity.search import embedded
     from albert_tf.tasks.tables import Columns
     from albert_tf.tasks.tables import read_table
     from albert_tf.text_embedder import TextEmbedder
@@ -112,11 +114,14 @@ def embed(options):
         for name, value in scores.items():
             print(f"{name} = {value}")
         return
-    vectors = _with_progress(embedder, texts, pairs, options.batch_size, **prompts)
+    prompts["batch_size"] = options.batch_size
+    vectors = np.concatenate([*embedded(embedder, texts, pairs, **prompts)])
     if options.output_file.endswith(_LINES):
         content = "".join(json_text(row, indent=None) for row in vectors.tolist())
     else:
-        content = _npy(vectors)
+        buffer = io.BytesIO()
+        np.save(buffer, vectors)
+        content = buffer.getvalue()
     write_atomically(options.output_file, content)
 
 
@@ -139,30 +144,6 @@ def _check(options):
             f"--output_file={options.output_file}: expected a name that ends in "
             f"{_BINARY} or {_LINES}."
         )
-
-
-def _with_progress(embedder, texts, pairs, batch_size, **prompts):
-    """Embeds a few thousand texts at a time, with a progress bar."""
-    import numpy as np
-
-    from albert_tf.display.progress import Progress
-
-    parts = []
-    with Progress(len(texts), "texts", "embedding") as progress:
-        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
-            some = slice(begin, begin + _TEXTS_AT_ONCE)
-            second = pairs and pairs[some]
-            parts.append(embedder.encode(texts[some], second, batch_size, **prompts))
-            progress.update(min(some.stop, len(texts)))
-    return np.concatenate(parts)
-
-
-def _npy(vectors):
-    import numpy as np
-
-    content = io.BytesIO()
-    np.save(content, vectors)
-    return content.getvalue()
 
 
 def main(argv=None):

@@ -10,6 +10,7 @@ docs/vectors.md says more.
 """
 
 import dataclasses
+import functools
 
 from absl import logging
 
@@ -62,21 +63,23 @@ def mine(options):
             f"--output_file={options.output_file}: expected a name that ends in .jsonl."
         )
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.display.progress import Progress
     from albert_tf.io.files import json_text
     from albert_tf.io.files import write_atomically
     from albert_tf.io.text_files import read_lines
     from albert_tf.tasks.similarity.negatives import hard_negatives
     from albert_tf.tasks.similarity.reading import read_positives
+    from albert_tf.tasks.similarity.search import embedded
+    from albert_tf.text_embedder import TextEmbedder
 
     columns = options.text_column, options.text_pair_column
     anchors, positives = read_positives(options.pairs, *columns)
     further = read_lines(options.corpus_file) if options.corpus_file else []
     texts = [*dict.fromkeys([*positives, *filter(str.strip, further)])]
     limits = options.negatives, options.ranks, options.margin
-    with Progress(len({*anchors}) + len(texts), "texts", "embedding") as progress:
-        encode = _shown(options, progress)
-        found = hard_negatives(anchors, positives, texts, encode, *limits)
+    encode = functools.partial(
+        embedded, TextEmbedder(options.model_dir), batch_size=options.batch_size
+    )
+    found = hard_negatives(anchors, positives, texts, encode, *limits)
     lines = [
         json_text({"anchor": a, "positive": p, "negative": texts[place]}, indent=None)
         for a, p, places in zip(anchors, positives, found, strict=True)
@@ -92,21 +95,6 @@ def mine(options):
     logging.info(
         "%d negatives; %d pairs have none and are left out.", len(lines), without
     )
-
-
-def _shown(options, progress):
-    """Returns a function that embeds texts and advances the progress."""
-    from albert_tf.text_embedder import TextEmbedder
-
-    embedder = TextEmbedder(options.model_dir)
-    settings = {"batch_size": options.batch_size}
-
-    def encode(texts, prompt_type):
-        found = embedder.encode(texts, prompt_type=prompt_type, **settings)
-        progress.update(progress.done + len(texts))
-        return found
-
-    return encode
 
 
 def main(argv=None):

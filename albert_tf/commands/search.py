@@ -16,6 +16,7 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
+from albert_tf.tasks.similarity import WAYS
 
 _OF_INDEX = ("approximate", "words", "batch_size")
 _OF_SEARCH = ("by", "reranker", "candidates", "k")
@@ -43,8 +44,8 @@ class SearchOptions(ReadingFlags):
     by: str = option(
         "What to compare: vectors, words (BM25 of the model's pieces), or both, whose "
         "ranks are fused.",
-        "vectors",
-        ("vectors", "words", "both"),
+        WAYS[0],
+        WAYS,
     )
     reranker: str | None = option(
         "Model that orders the candidates anew: what albert-tf rank trains, or a "

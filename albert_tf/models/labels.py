@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from albert_tf.checkpoints.sentence_transformers import WITHOUT_ACTIVATION
+from albert_tf.checkpoints.sentence_transformers import ACTIVATIONS
 from albert_tf.checkpoints.sentence_transformers import applies_sigmoid
 from albert_tf.checkpoints.sentence_transformers import check_activation
 from albert_tf.errors import UserError
@@ -179,7 +179,9 @@ class TextLabels(TokenLabels):
         kind = self.label_kind or (_SINGLE if self.labels else None)
         own = {"problem_type": _PROBLEM_TYPES[kind]} if kind else {}
         if kind == _REGRESSION:
-            own |= WITHOUT_ACTIVATION
+            own |= ACTIVATIONS["linear.Identity"]
+        elif kind == "multi_label" and self.num_labels == 1:
+            own |= ACTIVATIONS["activation.Sigmoid"]
         return {**super().head_config_to_huggingface(), **own}
 
     @classmethod

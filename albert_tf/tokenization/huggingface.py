@@ -513,10 +513,14 @@ _READERS = {
 }
 
 
-def save_for_others(tokenizer, directory, form):
+def save_for_others(tokenizer, directory, form, max_seq_length=None):
     """Writes a tokenizer for the programs of another format.
 
-    The form is "tf1" or "huggingface".
+    Args:
+        tokenizer: a `Tokenizer`.
+        directory: the folder.
+        form: "tf1" or "huggingface".
+        max_seq_length: the number of tokens to which those programs cut texts, if any.
     """
     files = {tokenizer.file_name: tokenizer.file_bytes}
     if tokenizer.kind == "sentencepiece":
@@ -539,6 +543,8 @@ def save_for_others(tokenizer, directory, form):
         if form == "huggingface" and not write_whole_file(tokenizer, folder):
             model_type = tokenizer.model_type
             settings["tokenizer_class"] = _THEIR_CLASSES[tokenizer.kind, model_type]
+        if max_seq_length and form == "huggingface":
+            settings["model_max_length"] = max_seq_length
         folder.write_json(CONFIG_NAME, settings)
 
 

@@ -168,7 +168,7 @@ def test_config_json_tells_labels_and_kind(
     assert read_task(bundle.open(tmp_path)).kind == arguments.get(
         "label_kind", "single_label"
     )
-    reconfigure(problem_type=None)
+    reconfigure(problem_type=None, sentence_transformers=None)
     kind = "single_label" if len(arguments.get("labels", ())) > 1 else "regression"
     assert read_task(bundle.open(tmp_path)).kind == kind
 

@@ -16,7 +16,8 @@ _ANGLES = {"q": 0, "p": 30, "p2": 10, "near": 20, "just": 35, "far": 50, "off": 
 
 def _encode(texts, prompt_type):
     radians = np.radians([_ANGLES[text] for text in texts])
-    return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+    vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+    return np.array_split(vectors, 2)
 
 
 @pytest.mark.parametrize(

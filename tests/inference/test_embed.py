@@ -11,6 +11,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.tasks import metrics
+from albert_tf.tasks.similarity import search
 from albert_tf.text_embedder import TextEmbedder
 from albert_tf.tokenization import load_tokenizer
 
@@ -60,12 +61,12 @@ def test_files(run, hidden, tmp_path):
 
 def test_pairs_stay_together_in_every_block(monkeypatch):
     class Joining:
-        def encode(self, texts, pairs, batch_size):
+        def encode(self, texts, pairs):
             return np.array([a + b for a, b in zip(texts, pairs, strict=True)])
 
-    monkeypatch.setattr(embed, "_TEXTS_AT_ONCE", 2)
-    joined = embed._with_progress(Joining(), ["a", "b", "c"], ["x", "y", "z"], 8)
-    assert joined.tolist() == ["ax", "by", "cz"]
+    monkeypatch.setattr(search, "BLOCK", 2)
+    blocks = search.embedded(Joining(), ["a", "b", "c"], ["x", "y", "z"])
+    assert [block.tolist() for block in blocks] == [["ax", "by"], ["cz"]]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import albert_tf
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
-from albert_tf.checkpoints.sentence_transformers import read_pooling
+from albert_tf.checkpoints.sentence_transformers import read_settings
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
@@ -59,7 +59,7 @@ def _pooling(folder, name):
         {"type": f"{_LIBRARY}{kind}", "path": path} for kind, path in kinds.items()
     ]
     (folder / "modules.json").write_text(json.dumps(modules))
-    read_pooling(str(folder), cls_last=False)
+    read_settings(str(folder), {}, cls_last=False)
 
 
 _PLACES = [_shards_of_weights, _vocabulary, _records, _pooling]

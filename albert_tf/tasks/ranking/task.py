@@ -11,9 +11,9 @@ from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.ranking import LOSSES
 from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.lists import tokenize_lists
+from albert_tf.tasks.ranking.metrics import NAMES
+from albert_tf.tasks.ranking.metrics import ranking_metrics
 
-RANKS = 10
-"""Number of ranks that NDCG and MRR look at."""
 PREDICTIONS = "predictions.jsonl"
 _LEAST = -1e9  # the score of a missing text
 
@@ -36,7 +36,7 @@ class Ranking(TextTask):
     kind = "ranking"
     choices = {"loss": LOSSES}
     serves = "ranking"
-    default_metrics = ("ndcg_at_10", "mrr_at_10", "map")
+    default_metrics = NAMES
     also_scored = ()
     example = {"text": "which film ?", "text_pair": "it is a very good one ."}
 
@@ -180,40 +180,3 @@ def _discounts(ranks):
 
 
 _LOSSES = {"lambda": lambda_loss, "binary": binary_loss, "margin": margin_loss}
-
-
-def ranking_metrics(grades, scores):
-    """Computes NDCG@10 with gains `2^grade - 1`, MRR@10 and MAP.
-
-    Equal scores keep the order of the texts. Queries without a relevant text (a grade
-    above 0) do not count.
-
-    Args:
-        grades: float `[queries, texts]`, `NO_GRADE` for no text.
-        scores: float `[queries, texts]`.
-
-    Returns:
-        `{metric: float}`.
-    """
-    rows = []
-    for own, values in zip(grades, scores, strict=True):
-        own = own[own > NO_GRADE]
-        if not (own > 0).any():
-            continue
-        ranked = own[np.argsort(-values[: len(own)], kind="stable")]
-        ranks, hits = np.arange(1, len(own) + 1), ranked > 0
-        discounts = 1 / np.log2(ranks + 1)[:RANKS]
-        gains, ideal = (
-            float((np.exp2(order[:RANKS]) - 1) @ discounts)
-            for order in (ranked, np.sort(own)[::-1])
-        )
-        precision = np.cumsum(hits) / ranks
-        rows.append(
-            (
-                gains / ideal,
-                float((hits / ranks)[:RANKS].max()),
-                float(precision[hits].mean()),
-            )
-        )
-    means = np.mean(rows, axis=0) if rows else np.full(3, np.nan)
-    return dict(zip(Ranking.default_metrics, map(float, means), strict=True))

@@ -5,3 +5,5 @@ LOSSES = ("info_nce", "cosent", "cosine", "simcse")
 TEACHER_DISTANCES = ("cosine", "squared")
 OF_PAIRS = "info_nce"
 OF_TEXTS = "simcse"
+WAYS = ("vectors", "words", "both")
+"""Ways to search texts: by vectors, words (BM25), or both, whose ranks are fused."""

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from albert_tf.tasks.similarity.search import BLOCK
 from albert_tf.tasks.similarity.search import nearest
 from albert_tf.tasks.similarity.search import unit
 
@@ -18,8 +17,8 @@ def hard_negatives(anchors, positives, texts, encode, count, ranks, margin):
     Args:
         anchors, positives: the texts of the pairs, lists of str.
         texts: the texts to search, a list of distinct str with all positives.
-        encode: maps texts and what they are, "query" or "document", to vectors, float32
-            `[texts, hidden]`.
+        encode: maps texts and their `prompt_type`, "query" or "document", to an
+            iterator of vectors, float32 `[any, hidden]`.
         count: the largest number of negatives of a pair.
         ranks: the number of nearest texts to choose from.
         margin: a share of the positive's cosine.
@@ -31,15 +30,16 @@ def hard_negatives(anchors, positives, texts, encode, count, ranks, margin):
     positive = np.array([numbers[text] for text in positives])
     queries = {text: place for place, text in enumerate(dict.fromkeys(anchors))}
     anchor = np.array([queries[text] for text in anchors])
-    vectors = unit(encode([*queries], "query"))
+    vectors = unit(np.concatenate([*encode([*queries], prompt_type="query")]))
     own = np.zeros(len(anchor), np.float32)  # cosines of the pairs
 
     def blocks():
-        for begin in range(0, len(texts), BLOCK):
-            block = unit(encode(texts[begin : begin + BLOCK], "document"))
+        begin = 0
+        for block in map(unit, encode(texts, prompt_type="document")):
             here = (positive >= begin) & (positive < begin + len(block))
             pairs = vectors[anchor[here]] * block[positive[here] - begin]
             own[here] = pairs.sum(axis=1)
+            begin += len(block)
             yield block
 
     cosines, places = nearest(vectors, blocks(), ranks)

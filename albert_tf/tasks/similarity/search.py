@@ -1,11 +1,39 @@
-"""Exact nearest-neighbor search in blocks, and ranking metrics."""
+"""Exact nearest-neighbor search in blocks, and its scores."""
 
 import numpy as np
 
+from albert_tf.display.progress import Progress
+from albert_tf.errors import UserError
+from albert_tf.tasks.ranking.metrics import ndcg_and_mrr
+
 _QUERIES_AT_ONCE = 1024
 BLOCK = 4096
-"""Number of corpus vectors to compare at once."""
+"""Number of texts to embed, and of corpus vectors to compare, at once."""
 _RANKS = 10
+
+
+def check_k(k):
+    """Refuses a number of results below 1."""
+    if k < 1:
+        raise UserError(f"k={k}: expected at least 1.")
+
+
+def embedded(embedder, texts, text_pairs=None, **settings):
+    """Embeds texts in blocks, with a progress bar.
+
+    Args:
+        embedder: a `TextEmbedder`.
+        texts, text_pairs, **settings: what its `encode` takes; lists of str.
+
+    Yields:
+        The vectors of each block, float32 `[block, hidden]`.
+    """
+    with Progress(len(texts), "texts", "embedding") as progress:
+        for begin in range(0, len(texts), BLOCK):
+            some = slice(begin, begin + BLOCK)
+            second = text_pairs and text_pairs[some]
+            yield embedder.encode(texts[some], second, **settings)
+            progress.update(min(some.stop, len(texts)))
 
 
 def nearest(queries, blocks, k):
@@ -58,7 +86,8 @@ def retrieval_scores(vectors, texts):
         texts: int `[rows, texts]`, equal for equal texts.
 
     Returns:
-        `{metric: float}`; see `ranking_scores`.
+        `{metric: float}`: NDCG and MRR at 10, and the share of an anchor's positives
+        among the first 1 and 10.
     """
     queries, asked = np.unique(texts[:, 0], return_index=True)
     corpus, first = np.unique(texts[:, 1:], return_index=True)
@@ -72,22 +101,9 @@ def retrieval_scores(vectors, texts):
     for row, query in enumerate(queries):
         found = [own for own in corpus[places[row]] if own != query][:_RANKS]
         hits[row, : len(found)] = [own in relevant[query] for own in found]
-    return ranking_scores(hits, np.array([len(relevant[q]) for q in queries]))
-
-
-def ranking_scores(hits, relevant):
-    """Computes recall at 1 and 10, MRR at 10 and NDCG at 10 of rankings.
-
-    Args:
-        hits: bool `[queries, 10]`, whether the result at each rank is relevant.
-        relevant: int `[queries]`, the number of relevant texts.
-    """
-    ranks = np.arange(1, hits.shape[1] + 1)
-    gains = 1 / np.log2(ranks + 1)
-    ideal = np.cumsum(gains)[np.minimum(relevant, len(ranks)) - 1]
-    return {
-        "ndcg_at_10": float(np.mean(hits @ gains / ideal)),
-        "mrr_at_10": float(np.mean((hits / ranks).max(axis=1))),
-        "recall_at_1": float(np.mean(hits[:, 0] / relevant)),
-        "recall_at_10": float(np.mean(hits.sum(axis=1) / relevant)),
-    }
+    counts = np.array([[len(relevant[query])] for query in queries])
+    scores = ndcg_and_mrr(hits, np.arange(_RANKS) < counts)
+    for ranks in (1, _RANKS):
+        recalls = hits[:, :ranks].sum(axis=1, keepdims=True) / counts
+        scores[f"recall_at_{ranks}"] = float(np.mean(recalls))
+    return scores

@@ -107,6 +107,24 @@ def test_a_run_continues_exactly_and_follows_another_reranker(
     assert (tmp_path / "two" / "model").is_dir()
 
 
+def test_a_cross_encoder_scores_and_ranks_as_in_its_library(cross_encoder, tmp_path):
+    folder, expected = cross_encoder
+    reranker = Reranker(folder)
+    for (query, texts), logits, ranks in zip(
+        *(expected[name] for name in ("lists", "logits", "ranks")), strict=True
+    ):
+        scores = reranker.predict([query] * len(texts), texts)
+        wanted = Ranking.sigmoid(np.float32(logits))
+        np.testing.assert_allclose(scores, wanted, atol=1e-5)
+        found = [own["index"] for own in reranker.rank(query, texts)]
+        assert found == [own["corpus_id"] for own in ranks]
+    # Each form keeps the longest row, which some texts exceed.
+    for form in ("huggingface", "model_directory"):
+        reranker.model.save_pretrained(tmp_path, reranker.tokenizer, format=form)
+        again = Reranker(tmp_path).predict([query] * len(texts), texts)
+        np.testing.assert_array_equal(again, scores)
+
+
 def _read(path, role="train", **changes):
     argv = ["rank", "--output_dir=out", *(f"--{k}={v}" for k, v in changes.items())]
     return read_lists(path, role, parse(RankingOptions, argv))

@@ -1,9 +1,9 @@
-"""The nearest vectors, and scores of rankings."""
+"""The nearest vectors, and scores of retrieval."""
 
 import numpy as np
 import pytest
-from sklearn.metrics import ndcg_score
 
+from albert_tf.errors import UserError
 from albert_tf.tasks.similarity import search
 
 _RANDOM = np.random.default_rng(0)
@@ -24,29 +24,8 @@ def test_nearest_is_exact_in_any_blocks(monkeypatch):
         np.testing.assert_allclose(found, np.take_along_axis(cosines, order, 1), 1e-5)
         np.testing.assert_array_equal(places, order)
     assert search.nearest(queries, [corpus[:3]], 7)[1].shape == (5, 3)
-
-
-def test_a_ranking_by_hand():
-    # Query 0 finds its two texts at ranks 1 and 3, query 1 its only one at rank 2.
-    hits = np.zeros((2, 10), bool)
-    hits[0, [0, 2]] = hits[1, 1] = True
-    scores = search.ranking_scores(hits, np.array([2, 1]))
-    assert scores["recall_at_1"] == pytest.approx((1 / 2 + 0) / 2)
-    assert scores["recall_at_10"] == 1
-    assert scores["mrr_at_10"] == pytest.approx((1 + 1 / 2) / 2)
-    ideal = 1 + 1 / np.log2(3)
-    expected = ((1 + 1 / 2) / ideal + 1 / np.log2(3)) / 2
-    assert scores["ndcg_at_10"] == pytest.approx(expected)
-
-
-def test_ndcg_equals_scikit_learn():
-    relevance = np.zeros((6, 12))
-    relevance[np.arange(6), _RANDOM.integers(0, 12, 6)] = 1
-    relevance[:3, 4] = 1
-    scores = -np.arange(12.0) + np.zeros((6, 1))  # in this order
-    counts = relevance.sum(axis=1).astype(int)
-    found = search.ranking_scores(relevance[:, :10] > 0, counts)["ndcg_at_10"]
-    assert found == pytest.approx(ndcg_score(relevance, scores, k=10))
+    with pytest.raises(UserError, match="k=0: expected at least 1"):
+        search.check_k(0)
 
 
 @pytest.mark.parametrize(("others", "recall"), [(10, 1), (11, 11 / 12)])
