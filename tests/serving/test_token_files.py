@@ -1,11 +1,8 @@
 """Files of other runtimes: the same answers from tokens."""
 
-import concurrent.futures
 import json
 import re
 import sys
-import threading
-import types
 
 import numpy as np
 import onnxruntime
@@ -138,31 +135,3 @@ def test_a_wrong_file_is_removed_where_its_runtime_is_installed(
     with pytest.raises(UserError, match="does not run: .*PROTOBUF"):
         check_token_file(path, None, {})
     assert not path.exists()
-
-
-def test_calls_at_the_same_time_take_a_core_each(tmp_path, monkeypatch):
-    used, both = [], threading.Barrier(2)
-
-    class Session:
-        def __init__(self, content, options):
-            self.threads = options.intra_op_num_threads
-
-        def get_outputs(self):
-            return [types.SimpleNamespace(name="a", shape=[2], type="tensor(float)")]
-
-        def get_inputs(self):
-            return []
-
-        def run(self, names, features):
-            both.wait(timeout=30)
-            used.append(self.threads)
-            return [np.zeros(2, "float32")]
-
-    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    file = TokenFile(no_file(tmp_path))
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        list(pool.map(file, [{"input_ids": [[1]]}] * 2))
-    assert sorted(used) == [0, 1]  # 0 threads are all that there are
-    both = threading.Barrier(1)
-    file({"input_ids": [[1]]})
-    assert used[2:] == [0]
