@@ -7,6 +7,7 @@ folder: a test that writes works on a copy (`shutil.copytree`).
 import functools
 import types
 
+import numpy as np
 import pytest
 
 from tests.vocabularies import byte_bpe
@@ -107,6 +108,16 @@ _FAMILIES = {
         "pooler_act": "gelu_erf",
     },
 }
+
+
+def assert_same_weights(found, expected, names=None):
+    """Compares the official variables of two models: all, or those named."""
+    variables, others = found.official_variables(), expected.official_variables()
+    if names is None:
+        names = list(others)
+        assert list(variables) == names
+    for name in names:
+        np.testing.assert_array_equal(variables[name], others[name], name)
 
 
 @pytest.fixture(scope="session")

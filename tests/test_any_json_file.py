@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.checkpoints.huggingface import read_huggingface_config
-from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification.text_task import SingleLabel
 from albert_tf.tasks.registry import task_of
@@ -169,15 +167,6 @@ def test_training_info_and_its_task(folder, data):
         assert len(set(task.labels)) == len(task.labels)
 
 
-@given(data=json_files({"model": "AlbertModel"}))
-@example(data=b'{"model": []}')
-def test_a_head(folder, data):
-    result = read_or_refused(folder, "head.json", data, lambda: read_head(folder))
-    if result is not None:
-        values, (model_class, _) = result
-        assert model_class.__name__ == values["model"]
-
-
 @given(data=json_files(_DATASET))
 def test_a_description_of_data(folder, data):
     result = read_or_refused(
@@ -189,12 +178,3 @@ def test_a_description_of_data(folder, data):
         assert info["max_seq_length"] > 0
         assert 0 <= info["masking"]["masked_lm_prob"] <= 1
         assert all(isinstance(name, str) and name for name in info["files"])
-
-
-@given(data=json_files([{"step": 1, "loss": 0.5}]))
-def test_a_history_is_read_or_begun_anew(folder, data):
-    path = folder / "history.json"
-    path.write_bytes(data)
-    for entry in read_history(path):
-        assert type(entry["step"]) is int
-        assert all(type(value) in (int, float) for value in entry.values())

@@ -72,8 +72,6 @@ def test_round_trip(project, tmp_path):
         ({"hiden_size": 768}, "unknown key 'hiden_size'; did you mean hidden_size"),
         ({"position_embedding_type": "rope"}, "disentangled, got 'rope'"),
         ({"norm": "prre"}, "norm must be one of post, pre, .*; did you mean pre"),
-        ({"use_bias": "no"}, "use_bias must be true or false"),
-        ({"local_attention_window": 0}, "local_attention_window must be a positive"),
         ({"global_attention_every": 2}, "all blocks are global; set that, too"),
         (
             {"local_attention_window": 8, "global_attention_every": 0},
@@ -85,12 +83,8 @@ def test_round_trip(project, tmp_path):
         ),
         ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
-        ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),
         ({"initializer_range": "x"}, "initializer_range must be"),
-        ({"initializer_range": 10**400}, "initializer_range must be finite"),
         ({"vocab_size": 2**31}, r"positive integer below 2\*\*31"),
-        ({"always_map_embeddings": 1}, "always_map_embeddings must be true or false"),
-        ({"hidden_size": True}, "hidden_size must be a positive integer"),
     ],
 )
 def test_bad_values_are_named(change, message, tmp_path):

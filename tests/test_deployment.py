@@ -1,7 +1,6 @@
 """The Dockerfile and the manifests name what the package has."""
 
 import json
-import re
 import urllib.request
 
 import pytest
@@ -19,21 +18,6 @@ _OPTIONS = {"pretrain": PretrainingOptions, "serve": ServeOptions}
 
 
 @pytest.fixture
-def metadata(project):
-    """The contents of pyproject.toml."""
-    tomllib = pytest.importorskip("tomllib")
-    return tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture
-def steps(project):
-    """The instructions of the Dockerfile: (name, arguments)."""
-    text = (project / "Dockerfile").read_text(encoding="utf-8")
-    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-    return [tuple(line.split(maxsplit=1)) for line in lines]
-
-
-@pytest.fixture
 def manifests(project):
     """Reads a file of manifests: its objects by their kinds."""
     yaml = pytest.importorskip("yaml")
@@ -43,40 +27,6 @@ def manifests(project):
         return {found["kind"]: found for found in yaml.safe_load_all(text)}
 
     return read
-
-
-def of(steps, name):
-    return [arguments for step, arguments in steps if step == name]
-
-
-def test_the_image_installs_this_package_and_runs_it_as_a_user(
-    project, metadata, steps
-):
-    sources = [path for copy in of(steps, "COPY")[:-1] for path in copy.split()[:-1]]
-    assert all((project / path).exists() for path in sources)
-    about = metadata["project"]
-    packages = metadata["tool"]["setuptools"]["packages"]["find"]["include"]
-    needed = {"pyproject.toml", "setup.py", "README.md", "configs"}
-    needed |= {*about["license-files"], *(name.rstrip("*") for name in packages)}
-    assert needed == {*sources}
-    text = (project / "Dockerfile").read_text(encoding="utf-8")
-    gpu, default = re.findall(r"EXTRAS=([\w,]+)", text)
-    assert gpu == f"{default},gpu"
-    assert {*gpu.split(",")} <= {*about["optional-dependencies"]}
-    make, install = [run for run in of(steps, "RUN") if run.startswith("pip ")]
-    assert "--no-deps" in make and make.endswith(" .")
-    assert install.endswith('"$(echo /wheels/*.whl)[${EXTRAS}]"')
-    (plain,) = (n for n in about["dependencies"] if n.startswith("tensorflow>"))
-    (cuda,) = about["optional-dependencies"]["gpu"]
-    assert cuda.partition(";")[0] == plain.replace("tensorflow", "tensorflow[and-cuda]")
-    first, end = map(int, re.findall(r"3\.(\d+)", about["requires-python"]))
-    for image in of(steps, "FROM"):
-        assert first <= int(re.match(r"python:3\.(\d+)-slim", image)[1]) < end
-    (entry,) = of(steps, "ENTRYPOINT")
-    assert json.loads(entry) == [*about["scripts"]]
-    assert of(steps, "EXPOSE") == [str(ServeOptions.port)]
-    (user,) = of(steps, "USER")
-    assert user != "0" and any(f"--uid={user} " in run for run in of(steps, "RUN"))
 
 
 def container(found):

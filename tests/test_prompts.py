@@ -10,7 +10,6 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
@@ -168,8 +167,6 @@ def test_exports_of_models_without_prompts(export_of, saved_model):
     with pytest.raises(UserError, match="of a model without prompts; put the prompt"):
         predictor("good", prompt="it is ")
     plain = albert_tf.TextEmbedder(saved_model("similarity"))
-    with pytest.raises(UserError, match="the model has no prompts; give the text"):
-        plain.encode("good", prompt_name="query")
     with pytest.raises(UserError, match="Only models of vectors take a prompt"):
         Predictor(saved_model("classification"))("good", prompt="it is ")
     found = Predictor(saved_model("similarity"))("good", prompt="it is ")["embedding"]
@@ -250,19 +247,3 @@ def test_training_reads_prompts(directory):
     assert set(scores) == {"spearman", "pearson"}
     with pytest.raises(UserError, match="prompt_name='x': the model has the prompts"):
         embedder.fit(pairs, prompt_name="x")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"prompts": {"a": 3}}, "prompts={'a': 3}: expected texts by name"),
-        (
-            {"prompts": {"a": "b"}, "default_prompt_name": "c"},
-            r"default_prompt_name='c': expected one of the prompts \(a\), or None",
-        ),
-        ({"include_prompt": "no"}, "include_prompt='no': expected true or false"),
-    ],
-)
-def test_settings_that_do_not_fit(arguments, message, tiny_config):
-    with pytest.raises(UserError, match=message):
-        AlbertForTextEmbedding(tiny_config(), **arguments)

@@ -135,15 +135,10 @@ def test_a_classifier_keeps_its_head(directory, tensors):
     np.testing.assert_array_equal(weights, head["classifier.weight"])
 
 
-def test_what_is_no_bert_of_ours(directory, tensors):
-    kinds = "to 't5', expected 'albert' or 'xlnet' or 'bert'"
+def test_what_is_no_bert_of_ours(directory):
     for changes, message in (
         ({"position_embedding_type": "relative_key"}, "sets position_embedding_type"),
-        ({"model_type": "t5"}, kinds),
-        ({"hidden_act": "mish"}, "sets hidden_act to 'mish', expected one of gelu, "),
+        ({"model_type": "t5"}, "to 't5', expected 'albert' or 'xlnet' or 'bert'"),
     ):
         with pytest.raises(UserError, match=message):
             albert_tf.AlbertModel.from_pretrained(directory(**changes))
-    other = {**tensors, "cls.predictions.decoder.bias": np.ones(31, np.float32)}
-    with pytest.raises(UserError, match="decoder.bias that differs from cls.predic"):
-        albert_tf.AlbertModel.from_pretrained(directory(other))

@@ -26,7 +26,6 @@ _TANH = [[1.56343, 2.05236], [1.56355, 2.05124]]
 # By name: entries of the config.json, and the first logits of each row.
 CASES = {
     "eps": ({"layer_norm_eps": 0.01}, [[1.56136, 2.05063], [1.56155, 2.04953]]),
-    "gelu_fast": ({"hidden_act": "gelu_fast"}, _TANH),
     "gelu_tanh": ({"hidden_act": "gelu_pytorch_tanh"}, _TANH),
     "silu": ({"hidden_act": "silu"}, [[1.80614, 1.84001], [1.80539, 1.83725]]),
     "one_segment": ({"type_vocab_size": 1}, [[1.34364, 1.25538], [1.34608, 1.25128]]),
@@ -88,13 +87,7 @@ def write(folder, tiny_config, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.nightly) if name == "gelu_fast" else name
-        for name in CASES
-    ],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_as_theirs(name, tiny_config, tmp_path):
     model = write(tmp_path, tiny_config, name).from_pretrained(tmp_path)
     features = {"input_ids": IDS, "segment_ids": SEGMENTS}

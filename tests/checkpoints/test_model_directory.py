@@ -2,14 +2,13 @@
 
 import json
 
-import h5py
-import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
+from tests.saved_models import assert_same_weights
 
 _CONFIG = "albert_config.json"
 
@@ -28,26 +27,6 @@ def classifier(tiny_config, tmp_path):
     )
     model.save_pretrained(tmp_path)
     return model
-
-
-def assert_same_weights(model, other, names):
-    variables, others = model.official_variables(), other.official_variables()
-    for name in names:
-        np.testing.assert_array_equal(variables[name], others[name])
-
-
-def test_weights_files_of_the_first_release_load(pretrained, tmp_path):
-    """Those hold query and value beside the key."""
-    with h5py.File(tmp_path / "model.weights.h5", "r+") as file:
-        found = []
-        file.visit(lambda name: found.append(name) if "/projections" in name else None)
-        parent = file[min(found, key=len)].parent
-        parent.move("projections/dense", "query")
-        parent.move("projections/dense_2", "value")
-        del parent["projections"]
-    (tmp_path / "SHA256SUMS").unlink()
-    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
-    assert_same_weights(loaded, pretrained, pretrained.official_variables())
 
 
 def test_new_head_is_reported(pretrained, tmp_path):

@@ -176,18 +176,6 @@ def of_pre_norm(tiny_config, tmp_path):
     return json.loads((tmp_path / "config.json").read_text())
 
 
-def test_what_a_directory_names_is_there(of_pre_norm, programs, tmp_path):
-    found = programs(tmp_path)
-    for auto, place in of_pre_norm["auto_map"].items():
-        module, name = place.split(".")
-        own = getattr(sys.modules[f"written.{module}"], name)
-        assert auto == "AutoConfig" or own.config_class.model_type == "albert_tf"
-    assert of_pre_norm["model_type"] == "albert_tf"
-    listed = (tmp_path / "SHA256SUMS").read_text()
-    assert all(f"  {name}.py\n" in listed for name in FILES)
-    assert found.AlbertTfConfig.__module__ == "written.configuration_albert_tf"
-
-
 def test_the_configurations_have_the_same_fields_and_arithmetic(
     tiny_config, of_pre_norm, programs, tmp_path
 ):

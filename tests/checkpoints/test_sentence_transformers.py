@@ -126,14 +126,6 @@ def test_xlnet_pools_its_last_token(xlnet_config, xlnet_tokenizer, tmp_path):
     np.testing.assert_allclose(again(features), model(features), atol=1e-6)
 
 
-@pytest.mark.parametrize("arguments", [{"pooling": "pooler"}, {"layer": 2}])
-def test_what_they_do_not_have(tiny_config, tmp_path, arguments):
-    model = AlbertForTextEmbedding(tiny_config(), **arguments)
-    with pytest.raises(UserError, match="sentence-transformers"):
-        model.save_pretrained(tmp_path, format="huggingface")
-    assert not (tmp_path / "config.json").exists()
-
-
 _UNKNOWN = {"prompts": {"query": "query: "}, "default_prompt_name": "quary"}
 _POOLING, _NORMALIZE = "1_Pooling/config.json", "2_Normalize/config.json"
 
@@ -142,20 +134,13 @@ _POOLING, _NORMALIZE = "1_Pooling/config.json", "2_Normalize/config.json"
     ("what", "value", "message"),
     [
         ("pooling", "pooling_mode_max_tokens", "the pooling .'pooling_mode_max_tok"),
-        ("pooling", "include_prompt", r"config.json asks for the pooling \[\]; exp"),
         ("kinds", (*_KINDS[:2], "Dense"), "modules Transformer, Pooling, Dense; ex"),
-        ("kinds", _KINDS[:1], "has the modules Transformer; expected Transformer, P"),
         ("do_lower_case", True, "sets do_lower_case, which is the tokenizer's to do"),
         ("query_length", 32, "sets query_length to 32"),
-        ("modules.json", {}, "modules"),
         ("modules.json", [1], "modules"),
-        ("modules.json", [{}], "modules"),
         (_SETTINGS, {"truncate_dim": 8}, "sets truncate_dim to 8"),
         (_SETTINGS, {"similarity_fn_name": "l2"}, "expected 'cosine' or 'dot'"),
         (_SETTINGS, _UNKNOWN, r"default_prompt_name='quary': expected one of the prom"),
-        (_SETTINGS, {"default_prompt_name": ["a"], "prompts": {}}, r"\(there are none"),
-        (_SETTINGS, {"prompts": 3}, "prompts=3: expected texts by name"),
-        (_POOLING, {"include_prompt": 3}, "include_prompt=3: expected"),
         (_POOLING, {"weights": "x"}, "sets weights to 'x'"),
         (_NORMALIZE, {"module_input_name": "a"}, "'sentence_embedding'"),
     ],

@@ -41,12 +41,6 @@ _COMMANDS = {
     "similarity": ("--data_dir=pairs --do_eval", ([_TEXT],)),
     "tag": ("--data_dir=tags --do_eval", ([_TEXT],)),
 }
-# Flags of classify, by what they ask for.
-_WAYS = {
-    "student": "--teacher={other} --init_checkpoint={model}",
-    "teacher": "--teacher={teacher} --init_checkpoint={model}",
-    "early_exit": "--early_exit --exit_threshold=1 --init_checkpoint={model}",
-}
 
 
 def _one_by_day(first, *others):
@@ -147,26 +141,6 @@ def test_commands(written, name, command, tmp_path):
     places = f"--init_checkpoint={written[0]} --output_dir={tmp_path}"
     command(name, f"{flags} {_RUN} {places}")
     assert len(Predictor(tmp_path / "model")(*asked)) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", _one_by_day(*_WAYS))
-def test_ways_of_training(way, written, saved_model, command, tmp_path):
-    folder, family = written
-    names = {
-        "model": saved_model("encoder", "albert") if way == "teacher" else folder,
-        "teacher": saved_model("classification", family),
-        "other": saved_model("classification", "albert"),
-    }
-    flags = f"{_COMMANDS['classify'][0]} {_RUN} {_WAYS[way].format(**names)}"
-    flags = f"{flags} --output_dir={tmp_path}"
-    if (way, family) == ("early_exit", "modernbert"):  # whose fixture has means
-        with pytest.raises(SystemExit):
-            command("classify", flags)
-        return
-    command("classify", flags)
-    found = Predictor(tmp_path / "model")([_TEXT])
-    assert found[0]["label"] in ("no", "yes")
 
 
 @pytest.mark.slow

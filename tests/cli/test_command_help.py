@@ -1,16 +1,11 @@
 """Help of every command, and imports that it does not wait for."""
 
-import dataclasses
 import json
 import re
 import subprocess
 import sys
 
 import pytest
-
-from albert_tf.cli.command_line import altered
-from albert_tf.cli.command_line import help_text
-from albert_tf.cli.command_line import option
 
 # Runs --help of every command of the checkout as a user would, in one process.
 _RUN_ALL = r"""
@@ -86,42 +81,3 @@ def test_commands_have_an_example_a_page_and_flags_of_a_sentence(commands, proje
         for flag, text in command["flags"].items():
             assert re.fullmatch(r"[A-Z]\S* \S+ .*\.", text), (name, flag)
             assert not re.search(r"(?i)likewise|^see |the same as", text), (name, flag)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Noise:
-    """Loudness.
-
-    Or its lack.
-    """
-
-    loud: bool = option("Whether to shout.", True)
-    name: str = option("What it is called, in a few words.")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Noise):
-    """Options of a command."""
-
-    loud: bool = altered(Noise, "loud", default=False)
-    steps: int = option("How many steps to take.", 10)
-    path: str = option("Where it goes " + "on " * 30 + "for ever.")
-    kind: str | None = option("Which kind to take.", None, ("a", "b"))
-
-
-def test_the_whole_text():
-    assert help_text("What I do.\n", Options, ["old"]) == (
-        "What I do.\n\n"
-        "Flags:\n"
-        f"  --path=TEXT  (required)\n      Where it goes{' on' * 23}\n"
-        f"      {'on ' * 7}for ever.\n"
-        "  --steps=NUMBER  (default: 10)\n      How many steps to take.\n"
-        "  --kind=a|b\n      Which kind to take.\n\n"
-        "Loudness:\n"
-        "  --name=TEXT  (required)\n      What it is called, in a few words.\n"
-        "  --[no]loud  (default: false)\n      Whether to shout.\n\n"
-        "  --config=FILE\n"
-        "      Take flags from a JSON file, or from a recipe by its name, such as\n"
-        "      pretraining/base; flags on the command line win.\n\n"
-        "Official flags that are accepted and have no effect: --old."
-    )

@@ -66,7 +66,6 @@ def test_a_flag_beats_what_means_the_same_in_the_config_file(tmp_path):
 @pytest.mark.parametrize(
     "content,message",
     [
-        ('{"steps": true}', "sets 'steps' to True; expected a whole number.$"),
         ('{"rate": 0.1, "steps": 3, "rate": 0.2}', "sets 'rate' twice in one object"),
         ('{"scale": NaN}', "--scale=nan: expected a finite number"),
         ('{"text": "a", "input_file": "b"}', "'text' and 'input_file', which are one"),
@@ -82,14 +81,11 @@ def test_bad_config_files_are_named(tmp_path, content, message):
 @pytest.mark.parametrize(
     "flags,message",
     [
-        (["--verbose=x"], "--verbose=x: expected true or false."),
         (["--steps"], "Missing value for flag --steps; --help explains the flags."),
-        (["--input_file=a", "--rate=nan"], "--rate=nan: expected at least 0"),
         (
             ["--input_file=a", "--rate=1.5"],
             "--rate=1.5: expected at least 0 and at most 1",
         ),
-        (["--input_file=a", "--scale=-inf"], "--scale=-inf: expected a finite number"),
         (
             ["--input_file=a", "--text=b"],
             "--text is another name of --input_file; give",

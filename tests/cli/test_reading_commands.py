@@ -98,12 +98,6 @@ def run_folder(tmp_path, monkeypatch):
     return tmp_path / "k99"
 
 
-@pytest.mark.parametrize("command", _READING)
-def test_the_folder_of_a_run_is_not_its_model(command, run_folder, capsys):
-    said = _said_by(command, _READING[command].format("k99").split(), capsys)
-    assert said == "error: k99 holds no model itself; did you mean k99/model?"
-
-
 def test_in_python_nor_is_that_of_several_runs(run_folder, vocabulary):
     run_folder.rename(run_folder.with_name("run_0"))
     for read in (albert_tf.Predictor, albert_tf.AlbertModel.from_pretrained):

@@ -53,7 +53,7 @@ def test_the_table_has_what_differs_and_what_came_out(runs, capsys):
 
 
 @pytest.mark.pictures
-def test_the_page_has_the_table_and_every_curve(runs, tmp_path, monkeypatch):
+def test_the_page_has_the_table_and_every_curve(runs, tmp_path):
     main(["compare", "--output_file=compare.html", *runs])
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
     assert "<td>learning_rate</td><td>0.1</td><td>0.25</td>" in page
@@ -65,10 +65,6 @@ def test_the_page_has_the_table_and_every_curve(runs, tmp_path, monkeypatch):
     assert first != second
     for colour in (first, second):
         assert page.count(f"stroke: {colour.lower()}") >= 2
-    monkeypatch.setattr("albert_tf.display.plots.Figure", None)
-    main(["compare", "--output_file=plain.html", *runs])
-    plain = (tmp_path / "plain.html").read_text(encoding="utf-8")
-    assert "learning_rate" in plain and "<svg" not in plain
 
 
 def test_what_is_no_run_is_refused(capsys):

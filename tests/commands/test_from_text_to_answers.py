@@ -10,7 +10,6 @@ import pytest
 import albert_tf
 from albert_tf.cli import commands
 from albert_tf.commands import convert
-from albert_tf.commands import embed
 from albert_tf.commands import fill_mask
 from tests.corpus import write_squad
 
@@ -107,20 +106,3 @@ def test_the_pretrained_model_in_the_other_commands(family, folder, tmp_path, ca
     ours = albert_tf.AlbertForMaskedLM.from_pretrained(model)
     features = albert_tf.load_tokenizer(tmp_path)("The cat <mask> on the mat.")
     np.testing.assert_allclose(theirs(features), ours(features), rtol=0, atol=1e-6)
-
-
-@pytest.mark.nightly
-def test_vectors_and_labels(family, folder, tmp_path):
-    if family == "xlnet":
-        return
-    texts = ["The cat sat.", "A dog barked."]
-    (tmp_path / "texts.txt").write_text("\n".join(texts))
-    files = {"input_file": "texts.txt", "output_file": "vectors.npy"}
-    argv = [f"--{name}={tmp_path / path}" for name, path in files.items()]
-    embed.main(["embed", f"--model_dir={folder / 'pretrained'}", *argv])
-    expected = albert_tf.TextEmbedder(folder / "pretrained").encode(texts)
-    vectors = np.load(tmp_path / "vectors.npy")
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
-    classifier = albert_tf.TextClassifier(folder / "pretrained")
-    classifier.fit(texts, ["cat", "dog"], epochs=1, verbose=0)
-    assert set(classifier.predict("The cat")["probabilities"]) == {"cat", "dog"}

@@ -62,25 +62,6 @@ def test_two_workers_equal_one(trained, tmp_path):
     assert ["Held out" in log for log in logs] == [True, False]
 
 
-def test_two_workers_carry_the_memory_of_one(trained, streams, material, tmp_path):
-    config = json.loads((material / "xlnet.json").read_text())
-    still = {**config, "dropout": 0.0, "dropatt": 0.0}  # replicas drop other entries
-    (tmp_path / "still.json").write_text(json.dumps(still))
-    trained(
-        objective="permutation_lm",
-        input_file=streams / "train.tfrecord",
-        eval_file=None,
-        albert_config_file=tmp_path / "still.json",
-        train_batch_size=8,
-        num_train_steps=4,
-        iterations_per_loop=2,
-    )
-    found = assert_equal(tmp_path, 1e-5)
-    [memories] = [value for name, value in found.items() if "memories" in name]
-    assert memories.shape == (8, 1, 6, 8)
-    assert np.abs(memories).max(axis=(1, 2, 3)).min() > 0  # of all rows
-
-
 def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
     command = flags(
         distribution_strategy="multi_worker", num_train_steps=1_000_000, eval_steps=4

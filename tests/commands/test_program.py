@@ -27,16 +27,3 @@ def test_without_a_command_the_path_is_shown_with_flags_that_there_are(capsys):
             commands.main(["albert-tf", name, "--help"])
         explained = capsys.readouterr().out
         assert [flag for flag in flags if f"\n  {flag}" not in explained] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("--verison", "albert-tf has no command '--verison'; did you mean --version?"),
-        ("finetune", "albert-tf has no command 'finetune'; did you mean classify?"),
-    ],
-)
-def test_a_command_that_is_none(name, message):
-    with pytest.raises(SystemExit) as ended:
-        commands.main(["albert-tf", name])
-    assert ended.value.code == f"error: {message}"

@@ -49,23 +49,6 @@ def test_train_then_go_on_in_a_bucket(flags, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.usefixtures("nothing_converted")
-def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
-    results = run(
-        flags(
-            input_file=packed / "train.tfrecord",
-            eval_file=packed / "held_out" / "*.tfrecord",
-            use_xla=True,
-            do_eval=True,
-        )
-    )
-    history = json.loads((tmp_path / "model" / "history.json").read_text())
-    assert history[-1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
-    assert 0.3 < results["sentence_order_accuracy"] < 0.9
-
-
 @pytest.mark.slow
 def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path, lines):
     command = [sys.executable, "run_pretraining.py"]

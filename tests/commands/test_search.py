@@ -149,9 +149,7 @@ def test_the_command_builds_and_searches(saved_model, tmp_path, capsys):
     [
         ({}, "Give one of --corpus_file, --query and"),
         ({"query": "a", "words": True}, "--words has no effect where an index is sea"),
-        ({"query": "a", "batch_size": 9}, "--batch_size has no effect where an index"),
         ({"corpus_file": "a", "k": 3}, "--k has no effect where an index is built"),
-        ({"corpus_file": "a", "by": "both"}, "--by has no effect where an index is b"),
     ],
 )
 def test_flags_of_the_other_step_are_refused(settings, message):

@@ -166,9 +166,8 @@ def test_named_files(make_options, out, examples):
     names = ",".join(str(out / name) for name in ("a.rec", "b.rec", "c.rec"))
     create_pretraining_data(make_options(output_file=names, masking="dynamic"))
     assert all(list(examples(out / name)) for name in ("a.rec", "b.rec", "c.rec"))
-    for wrong, shards in ((names, 2), (f"{out}/a,{out}/b/c", 1), ("a, a", 1), (",", 1)):
-        with pytest.raises(UserError, match="expected one name, or names of different"):
-            make_options(output_file=wrong, num_shards=shards).paths()
+    with pytest.raises(UserError, match="expected one name, or names of different"):
+        make_options(output_file=f"{out}/a,{out}/b/c").paths()
 
 
 def test_chinese_words_of_a_spaced_file(create, tmp_path, vocabulary):
@@ -217,11 +216,3 @@ def test_a_flag_without_effect_is_refused(make_options):
         UserError, match="--bi_data=True needs --objective=permutation_"
     ):
         make_options(bi_data=True).check()
-
-
-def test_text_without_a_pair(make_options, out, tmp_path):
-    (tmp_path / "blank.txt").write_text("a\n\na\n")
-    options = make_options(input_file=str(tmp_path / "blank.txt"), num_shards=2)
-    with pytest.raises(UserError, match="holds too little text to train on: 4 tok"):
-        create_pretraining_data(options)
-    assert list(out.iterdir()) == []

@@ -17,7 +17,6 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.tokenization.word_starts import MARK
 from data_pipeline.extend_model import extend_model
 from data_pipeline.train_tokenizer import TokenizerOptions
-from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
 _NEW = "quokka quokkas wombats jumped, żółw żółwie 1974 quokka\n" * 40
@@ -146,20 +145,6 @@ def test_same_text_same_model(extend):
     assert first.digest() == second.digest()
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--pieces=9"], "--pieces=9 adds pieces to a model's vocabulary"),
-        (["--extend=m", "--vocab_size=9"], "--vocab_size: with --extend, the"),
-        (["--extend=m", "--nokeep_accents"], "--keep_accents: with --extend, the"),
-    ],
-)
-def test_flags_without_effect_are_refused(flags, message, capsys):
-    with pytest.raises(SystemExit):
-        main(["vocab", "--input_file=a", "--output_dir=b", *flags])
-    assert f"error: {message}" in capsys.readouterr().err
-
-
 def _no_text():
     raise AssertionError("the text is read before the model is checked")
 
@@ -167,12 +152,6 @@ def _no_text():
 def test_what_cannot_be_extended(saved_model, tmp_path):
     with pytest.raises(UserError, match="not a unigram model"):
         extend_model(str(saved_model("encoder", "xlnet")), _no_text, 9, tmp_path / "o")
-    source = bundle.open(saved_model("encoder", "albert"))
-    source.model().save_pretrained(tmp_path / "tf1", source.tokenizer(), format="tf1")
-    for name in ("albert_config.json", "SHA256SUMS"):
-        (tmp_path / "tf1" / name).unlink()
-    with pytest.raises(UserError, match=r"no albert_config\.json beside it; copy"):
-        extend_model(str(tmp_path / "tf1"), _no_text, 9, tmp_path / "out")
     (tmp_path / "old.txt").write_text("the film\n")
     options = TokenizerOptions(
         input_file=str(tmp_path / "old.txt"),

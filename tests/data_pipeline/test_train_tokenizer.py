@@ -142,10 +142,8 @@ def test_other_normalizations(train, caplog):
 @pytest.mark.parametrize(
     ("given", "symbols"),
     [
-        ('(,),",-,.,–,£,€', _SYMBOLS),
         ('a,"b,c","""",d', ["a", "b,c", '"', "d"]),
         ('",",<x>', [",", "<x>"]),
-        ("", []),
     ],
 )
 def test_symbols_are_read_as_spm_train_does(given, symbols):
@@ -166,9 +164,3 @@ def test_the_flags_of_spm_train(tmp_path, write_corpus):
     main(command)
     tokenizer = load_tokenizer(tmp_path / "30k-clean.model")
     assert tokenizer.pieces[5:13] == _SYMBOLS
-
-
-def test_a_folder_is_no_name_of_a_vocabulary(tmp_path):
-    options = TokenizerOptions(input_file="a", output_prefix=f"{tmp_path}/")
-    with pytest.raises(UserError, match="names a folder; add the name of the files"):
-        train_tokenizer(options)

@@ -95,16 +95,3 @@ def test_questions_by_name(tables):
     multiple_choice.check_flags(options)
     _, questions = multiple_choice._read_folder(with_local_models(options))
     assert len(questions["dev"]) == 1
-
-
-def test_a_bare_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name, message in (
-        ("albert/albert-base-v2", r"write hf://albert/albert-base-v2 or https://stora"),
-        ("albert_xlarge_zh", r"write https://storage\S+_xlarge_zh\.tar\.gz"),
-    ):
-        with pytest.raises(UserError, match=message):
-            local_directory(name)
-        (tmp_path / name).mkdir(parents=True)
-        assert local_directory(name) == name
-    assert local_directory(None) is None

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.hub import archives
 from albert_tf.hub.names import local_directory
 
 
@@ -52,14 +51,11 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
         (OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\nabc", "not a tar archive"),
         (OK + b"Content-Length: 9\r\n\r\nabc", "broke off after 3 of 9 bytes"),
         (OK + b"x-goog-hash: md5=a\r\n\r\nabc", "its MD5 hash differs"),
-        (OK + b"x: " + b"y" * 70000 + b"\r\n\r\n", "could not be downloaded: got more"),
-        (b"nonsense\r\n\r\n", "could not be downloaded: nonsense; check the address"),
         (
             MOVED + b"Location: /model.tar.gz\r\n\r\n",
             "infinite loop; check the address",
         ),
         (MOVED + b"Location: file:///etc/passwd\r\n\r\n", "is not allowed; check the"),
-        (b"HTTP/1.1 500 \r\n\r\n", "could not be downloaded: HTTP Error 500"),
     ],
 )
 def test_one_sentence_says_what_is_wrong(server, cache, answer, message):
@@ -80,19 +76,6 @@ def test_addresses_of_nothing(cache):
 
 
 def test_a_fragment_that_nothing_compares():
-    long = "SHA-256=" + "0" * 64
-    for fragment in ("sha512=00", "sha256=", "sha256=12", long, "", "md5=1"):
-        with pytest.raises(
-            UserError, match=f"#{fragment}: expected nothing, or #sha25"
-        ):
+    for fragment in ("sha512=00", "sha256=12", "SHA-256=" + "0" * 64, ""):
+        with pytest.raises(UserError, match=f"#{fragment}: expected nothing, or #sha"):
             local_directory(f"http://127.0.0.1:9/a.tar.gz#{fragment}")
-
-
-def test_a_user_without_a_home(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    for name in ("ALBERT_TF_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(archives.os.path, "expanduser", lambda path: path)
-    with pytest.raises(UserError, match="no home folder .*; set HOME, or name a fold"):
-        local_directory("https://127.0.0.1:9/a.tar.gz")
-    assert not list(tmp_path.iterdir())

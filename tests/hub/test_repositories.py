@@ -80,14 +80,8 @@ def test_a_revision(published, tiny_config):
         assert model.config.initializer_range == expected
     with pytest.raises(UserError, match=r"@v3 does not exist: .*no such revision"):
         model_class.from_pretrained("hf://albert/tiny@v3")
-    with pytest.raises(
-        UserError, match="names the revision v2, not main; give only one"
-    ):
-        model_class.from_pretrained("hf://albert/tiny@v2", revision="main")
     with pytest.raises(UserError, match="works only with hf:// names"):
         model_class.from_pretrained(published.folder, revision="main")
-    with pytest.raises(UserError, match=r"@v3 does not exist"):
-        albert_tf.load_tokenizer("hf://albert/tiny", revision="v3")
 
 
 def test_offline(published, offline):
@@ -128,7 +122,6 @@ _ELSEWHERE = "hf://albert/tiny could not be downloaded"
     [
         (None, r"holds no model\.safetensors"),
         (".ready/spiece.model", _INTERRUPTED),
-        (".new/spiece.model", _INTERRUPTED),
         ("../../../../outside.model", _ELSEWHERE),
         ("/outside.model", _ELSEWHERE),
     ],

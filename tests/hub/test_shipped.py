@@ -1,7 +1,5 @@
 """The models that the package holds."""
 
-import h5py
-import numpy as np
 import pytest
 
 import albert_tf
@@ -11,7 +9,6 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.hub.shipped import shipped_models
 from albert_tf.io import checksums
-from tools import shipped_model
 
 NAME = "wikipedia_small"
 
@@ -56,16 +53,3 @@ def test_it_knows_english():
     ((best, *_),) = predictor("he was born in new [MASK] city.")["masks"]
     assert best["token"] == "\u2581york"
     assert best["probability"] > 0.9
-
-
-def test_halved_weights(saved_model, tmp_path):
-    source = saved_model("encoder")
-    options = {"model_dir": str(source), "to": str(tmp_path / "half")}
-    shipped_model.write_in_float16(shipped_model.ShippedModelOptions(**options))
-    half = albert_tf.bundle.open(tmp_path / "half").tensors
-    for name, value in albert_tf.bundle.open(source).tensors.items():
-        np.testing.assert_array_equal(half[name], value.astype(np.float16))
-    with h5py.File(tmp_path / "half" / "model.weights.h5") as file:
-        kinds = []
-        file.visititems(lambda _, item: kinds.append(getattr(item, "dtype", None)))
-    assert {*kinds} == {None, np.dtype(np.float16)}

@@ -94,11 +94,7 @@ def test_calls_of_a_model(tokenizer, tiny_config):
         np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match="input_ids and token_ids are the same feature"):
         model(**ours, token_ids=ours["input_ids"])
-    for given in ("good", {"input_ids": np.array(["good"], object)}):
-        with pytest.raises(UserError, match="takes ids of tokens, not texts: call"):
-            model(given)
-    model.compile(optimizer="sgd", loss="mse")
-    for call in (model.fit, model.predict):
+    for call in (model, model.predict):
         with pytest.raises(UserError, match="takes ids of tokens, not texts: call"):
             call(["good"])
 
@@ -107,14 +103,10 @@ def test_calls_of_a_model(tokenizer, tiny_config):
 def test_arguments_of_a_model(tiny_config, tmp_path):
     model_class = albert_tf.AlbertForSequenceClassification
     albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"takes no id2label; use labels=\["):
-        model_class.from_pretrained(tmp_path, id2label={0: "a"})
     config = {"num_labels": 2, "hidden_dropout_prob": 0.1}
     assert model_class.from_pretrained(tmp_path, **config).config.hidden_dropout_prob
     with pytest.raises(UserError, match="takes no revison; did you mean revision"):
         model_class.from_pretrained(tmp_path, revison="main")
-    with pytest.raises(UserError, match="takes no traineble; did you mean trainable"):
-        model_class(tiny_config(), num_labels=2, traineble=False)
     with pytest.raises(UserError, match=r"call of the model takes no trainin; did you"):
         model_class(tiny_config(), num_labels=2)({}, trainin=True)
     with pytest.raises(UserError, match="no max_length; did you mean max_seq_length"):

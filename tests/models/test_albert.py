@@ -118,14 +118,6 @@ def test_attentions_equal_those_of_hugging_face(shared):
     np.testing.assert_allclose(found, _ATTENTIONS, atol=1e-6)
 
 
-def test_attentions_come_on_request_only(tiny_config, tiny_features):
-    assert "attentions" not in AlbertModel(tiny_config())(tiny_features)
-    asked = AlbertModel(tiny_config(), return_attentions=True)
-    assert AlbertModel.from_config(asked.get_config()).return_attentions
-    with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
-        AlbertModel(tiny_config(), return_attentions=True, depth_loop=True)
-
-
 SEED = tf.constant([11, 5], tf.int32)
 
 

@@ -19,6 +19,7 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import pretrained
 from albert_tf.tokenization import load_tokenizer
+from tests.saved_models import assert_same_weights
 
 _MODEL, _SERVING = "text_length_model", "text_length_serving"
 
@@ -64,13 +65,6 @@ def saved(text_length, tiny_config, vocabulary, tmp_path):
 
 def convert(tmp_path, source, target, *flags):
     main(["", f"--from={tmp_path / source}", f"--to={tmp_path / target}", *flags])
-
-
-def assert_same_weights(found, expected):
-    variables = found.official_variables()
-    assert list(variables) == list(expected.official_variables())
-    for name, variable in expected.official_variables().items():
-        np.testing.assert_array_equal(variables[name], variable)
 
 
 def test_it_is_converted_there_and_back(

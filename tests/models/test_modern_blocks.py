@@ -17,10 +17,8 @@ from tests.models.block_reference import weights_of
 BLOCKS = [
     {},
     DISENTANGLED,
-    {"position_embedding_type": "disentangled", "norm": "pre"},
     {"position_embedding_type": "rotary"},
     {"norm": "pre"},
-    {"norm": "pre", "use_bias": False},
     {"hidden_act": "geglu"},
     {"hidden_act": "swiglu", "use_bias": False},
     {"local_attention_window": 2},
@@ -28,7 +26,6 @@ BLOCKS = [
     MODERN,
     {**MODERN, "hidden_act": "swiglu", "parameter_sharing": "none"},
     {**MODERN, "parameter_sharing": "attention", "num_hidden_groups": 2},
-    {**MODERN, "parameter_sharing": "ffn", "inner_group_num": 2},
     {**MODERN, "num_hidden_groups": 2, "inner_group_num": 2},
 ]
 ADAPTED = [
@@ -129,16 +126,9 @@ def test_the_same_in_a_loop_and_rematerialised(changes, options, config, packed)
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (MODERN, "position_embedding_type=rotary, norm=pre, .*geglu"),
-        (ADAPTED[0], "depth_adapter_rank=2"),
-    ],
-)
-def test_the_official_code_cannot_hold_them(changes, message, config, tmp_path):
-    model = AlbertModel(config(**changes))
-    with pytest.raises(UserError, match=f"cannot hold blocks with {message}"):
+def test_the_official_code_cannot_hold_them(config, tmp_path):
+    model = AlbertModel(config(**MODERN, depth_adapter_rank=2))
+    with pytest.raises(UserError, match="cannot hold blocks with .*rotary, .*_rank=2"):
         model.save_pretrained(tmp_path / "m", format="tf1")
     assert not list((tmp_path / "m").iterdir())
 

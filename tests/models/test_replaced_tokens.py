@@ -1,6 +1,5 @@
 """The discriminator and its generator: their shared parts, results and files."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -15,16 +14,6 @@ SMALL = {"hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 6}
 @pytest.fixture
 def model(tiny_config):
     return AlbertForReplacedTokens(tiny_config(), generator=SMALL)
-
-
-def test_logits_are_two_dense_layers_over_the_encoder(model, tiny_features):
-    del tiny_features["masked_lm_positions"]
-    hidden = model.albert(tiny_features)["sequence_output"]
-    hidden = np.array(hidden) @ model.transform.kernel + model.transform.bias
-    gelu = keras.activations.gelu(hidden, approximate=True)
-    expected = np.array(gelu) @ model.decision.kernel + model.decision.bias
-    found = model(tiny_features)
-    np.testing.assert_allclose(found, expected[..., 0], atol=1e-6)
 
 
 def test_the_generator_shares_the_embeddings_alone(model, tiny_features):
@@ -61,16 +50,6 @@ def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_pa
     np.testing.assert_array_equal(
         encoder(features)["sequence_output"], model.albert(features)["sequence_output"]
     )
-
-
-@pytest.mark.slow
-def test_a_file_of_keras_keeps_both(model, tiny_features, tmp_path):
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    found, expected = (m.guesses(tiny_features) for m in (loaded, model))
-    np.testing.assert_array_equal(found, expected)
-    del tiny_features["masked_lm_positions"]
-    np.testing.assert_array_equal(loaded(tiny_features), model(tiny_features))
 
 
 def test_a_generator_that_is_not_kept_leaves_no_weights(tiny_config, tmp_path):

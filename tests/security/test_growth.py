@@ -39,7 +39,6 @@ from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.text.corpus import Reader
 from data_pipeline.text.corpus import split_sentences
-from tests.serving.answers import some_at_night
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 from tools.demo.docstrings import prose
@@ -145,9 +144,9 @@ def with_tokens(base, mask):
     return base.with_added(added)
 
 
-def _wordpiece(**arguments):
+def _wordpiece():
     pieces = [*_LETTERS, *map("##{}".format, _LETTERS), *"日本.,()'\"12", "##ab", "##é"]
-    return WordPieceTokenizer(wordpiece(pieces).encode(), **arguments)
+    return WordPieceTokenizer(wordpiece(pieces).encode())
 
 
 TOKENIZERS = {
@@ -155,18 +154,11 @@ TOKENIZERS = {
         tie_pieces(), False, rules=TextRules(keep_accents=True, joins_quotes=True)
     ),
     "wordpiece": _wordpiece,
-    "wordpiece cased": lambda: _wordpiece(
-        do_lower_case=False, rules=TextRules(as_tokenizers=True)
-    ),
-    "sentencepiece with tokens": lambda: with_tokens(
-        SentencePieceTokenizer(tie_pieces()), "[MASK]"
-    ),
     "byte_bpe with tokens": lambda: with_tokens(byte_bpe(), "<mask>"),
 }
-_BY_DAY = ("sentencepiece cased", "wordpiece", "byte_bpe with tokens")
 
 
-@pytest.fixture(scope="module", params=some_at_night(TOKENIZERS, *_BY_DAY))
+@pytest.fixture(scope="module", params=TOKENIZERS)
 def tokenizer(request):
     return TOKENIZERS[request.param]()
 

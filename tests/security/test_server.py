@@ -15,7 +15,6 @@ import pytest
 from absl import logging as absl_logging
 
 from albert_tf.commands import serve
-from albert_tf.errors import UserError
 from tests.serving.served import Lengths
 from tests.serving.served import ask
 from tests.serving.served import running
@@ -179,11 +178,9 @@ def test_an_answered_request_holds_nothing(server):
         (b"[" + b"[]," * 1_000_000 + b"[]]", 413, "request has 1000001 texts for text"),
         (b"[" * 900 + b"]" * 900, 400, "text[0] must be a str, got list."),
         (b"[" * 100_000 + b"]" * 100_000, 400, "it is nested too deeply"),
-        (b'["' + b"\\ud800" * 9 + b'"]', 200, ""),
         (b'{"\\ud800": ["a"]}', 400, "but got \ud800"),
         (b'{"' + b"x" * 9_000 + b'": ["a"]}', 400, "but got xxx"),
         (b"1" * 9_000, 400, "The request is no JSON"),
-        (b'[{"b64": {"b64": "YQ=="}}]', 400, 'The value of "b64" is not in base 64.'),
         (b'["' + b'","' * 50 + b'"]', 413, "51 texts for text; the server takes 50 at"),
         (b'["' + b'","' * 49 + b'"]', 200, ""),
     ],
@@ -213,19 +210,15 @@ def test_hostile_bodies(server, body, status, message):
     ("sent", "status", "message"),
     [
         (CHUNKED + b"1\r\n \r\n" * 400_000, 400, b"Invalid HTTP"),
-        (CHUNKED + b"zz\r\n", 400, b"Invalid HTTP"),
         (CHUNKED + b"5;" + b"x" * 100_000, 400, b"Invalid HTTP"),
-        (HEAD + b"Content-Length: -1\r\n\r\n", 400, b"Invalid HTTP"),
         (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, b"Invalid"),
         (with_body(b"", 1 << 60), 413, b"more than 4194304 bytes"),
         (HEAD + b"X: " + b"x" * 1_000_000, 400, b"Invalid HTTP"),
         (b"\0" * 100, 400, b"Invalid HTTP"),
-        (b"GET /\xff HTTP/1.1\r\nHost: m\r\n\r\n", 400, b"Invalid HTTP"),
         (b"GET /%ff%00 HTTP/1.1\r\nHost: m\r\n\r\n", 404, b"Not Found"),
-        (b"CONNECT m:1 HTTP/1.1\r\nHost: m\r\n\r\n", 404, b"Not Found"),
         (ANY_VERSION % (b"9" * 5000), 404, b"m has no version 999"),
     ],
-    ids=range(12),
+    ids=range(8),
 )
 def test_hostile_http(server, sent, status, message):
     before = server.counted(status)
@@ -329,25 +322,6 @@ def test_an_end_drops_halves_and_answers_the_rest():
     assert time.monotonic() - start < 5
 
 
-def test_what_the_command_refuses_before_it_loads(tmp_path):
-    named = {"model_dir": str(tmp_path / "none")}
-    with pytest.raises(UserError, match="host= is empty: give an address"):
-        serve.serve(serve.ServeOptions(**named, host=""))
-    with pytest.raises(
-        UserError, match="max_held_bytes=70000: expected at least twice"
-    ):
-        serve.serve(serve.ServeOptions(**named, max_held_bytes=70_000))
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        with pytest.raises(UserError, match=f"port={port}.* cannot listen there"):
-            serve.serve(serve.ServeOptions(**named, port=port))
-
-
-def test_addresses_of_ipv6_are_in_brackets(monkeypatch):
-    assert serve._address("::1", 18511) == "http://[::1]:18511"
-    assert serve._address("127.0.0.1", 18511) == "http://127.0.0.1:18511"
-
-
 def test_fewer_files_than_connections(monkeypatch):
     limits, set_to = serve.ServeOptions(max_connections=2000), []
     monkeypatch.setattr(serve.resource, "setrlimit", lambda _, to: set_to.append(to))
@@ -372,7 +346,6 @@ BOMB = gzip.compress(b" " * (1 << 22) + ONE, mtime=0)
     [
         (PACKED, "gzip", 200, ""),
         (PACKED_IN_TWO, "GZIP", 200, ""),
-        (ONE, "identity", 200, ""),
         (BOMB, "gzip", 413, "more than 4194304 bytes"),
         (PACKED[:-9], "gzip", 400, "The request is no gzip: "),
         (ONE, "gzip", 400, "The request is no gzip: "),

@@ -12,7 +12,6 @@ from albert_tf import bundle
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from tests.serving.answers import labelled_file
-from tests.serving.answers import some_at_night
 
 _TEXTS = ["a good film", "bad", "not good"]  # those of `labelled_file`
 _TOKENS = np.array([[2, 7, 11, 9, 3, 0], [2, 5, 6, 3, 12, 3]], "int32")
@@ -49,17 +48,10 @@ def test_what_another_type_costs(classifier, compared):
     accuracy = described["eval"]["accuracy"]
     assert accuracy.keys() == {"original", "bfloat16"}
     assert f"accuracy: original {accuracy['original']:.4f}, bfloat16" in printed
-    types = [d["compute_dtype"] for d in (described, classifier.description)]
-    assert types == ["bfloat16", "float32"]
-    meaning = "usually differ from those of a float32 export"
-    card = (version / "model_card.md").read_text()
-    assert meaning in card
-    assert "- largest change: " in card
-    assert meaning not in (classifier.version / "model_card.md").read_text()
 
 
 @pytest.mark.slow
-def test_weights_are_cast_once(classifier, compared):
+def test_weights_are_cast_once(compared):
     version, _ = compared
     loaded = tf.saved_model.load(str(version))
     weights = {v.dtype.name for v in loaded.weights if v.dtype.is_floating}
@@ -67,11 +59,6 @@ def test_weights_are_cast_once(classifier, compared):
     rounded = [v for v in loaded.weights if v.dtype == tf.bfloat16]
     numbers = sum(np.prod(v.shape) for v in loaded.weights)
     assert sum(np.prod(v.shape) for v in rounded) > 0.9 * numbers
-    stored = [
-        tf.train.list_variables(str(path / "variables/variables"))
-        for path in (version, classifier.version)
-    ]
-    assert len(stored[0]) == len(stored[1])
     # Products take the variables as they are.
     graph = loaded.signatures["serving_default"].graph.as_graph_def()
     nodes = [node for function in graph.library.function for node in function.node_def]
@@ -82,34 +69,25 @@ def test_weights_are_cast_once(classifier, compared):
     assert read.issuperset(node.input[1].split(":")[0] for node in rounded)
 
 
-_HEADS = ["encoder", "pretraining", "answerable_questions", "tagging"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", some_at_night(_HEADS, "encoder", "answerable_questions")
+    ("kind", "family"),
+    [
+        ("encoder", "albert"),
+        ("answerable_questions", "albert"),
+        ("classification", "modernbert"),
+        pytest.param("pretraining", "albert", marks=pytest.mark.nightly),
+        pytest.param("tagging", "xlnet", marks=pytest.mark.nightly),
+    ],
 )
-def test_every_head(saved_model, kind):
+def test_every_head(saved_model, kind, family):
+    """The numbers of bfloat16 are nearly those of float32, and all are float32."""
+    folder, features, task = saved_model(kind, family), _FEATURES, "auto"
     if kind == "pretraining":
-        features = {**_FEATURES, "masked_lm_positions": np.int32([[1], [2]])}
-        check(saved_model(kind), "masked_lm", features)
-    else:
-        check(saved_model(kind), "auto", _FEATURES)
-
-
-@pytest.mark.slow
-def test_todays_blocks(saved_model):
-    check(saved_model("classification", "modernbert"), "auto", _FEATURES)
-
-
-@pytest.mark.nightly
-def test_xlnet(xlnet_tokenizer, saved_model):
-    features = dict(xlnet_tokenizer(["good film", "a bad plot"], padding=True))
-    check(saved_model("classification", "xlnet"), "auto", features)
-
-
-def check(folder, task, features):
-    """Compares the numbers of bfloat16 with those of float32; all are float32."""
+        positions = {"masked_lm_positions": np.int32([[1], [2]])}
+        task, features = "masked_lm", {**features, **positions}
+    elif family == "xlnet":  # pads on the left
+        features = {name: values[:, ::-1] for name, values in features.items()}
     features = {name: tf.constant(values) for name, values in features.items()}
     numbers = {}
     for dtype in ("float32", "bfloat16"):

@@ -1,15 +1,11 @@
 """The served answers equal the Python path's, whatever the text."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from tests.serving.answers import example
@@ -60,23 +56,6 @@ def test_the_model_is_in_the_file_once(classifier):
     assert len(with_products) == 1
 
 
-def test_three_signatures_give_the_same_answer(pair_classifier):
-    served = pair_classifier
-    signatures = tf.saved_model.load(str(served.version)).signatures
-    texts, pairs = ["a good film", "bad"], ["it was", "the plot was not good"]
-    given = {"text": tf.constant(texts), "text_pair": tf.constant(pairs)}
-    answer = signatures["serving_default"](**given)["probabilities"]
-    examples = tokenize_texts(texts, pairs, served.tokenizer, served.length)
-    batch = next(iter(evaluation_dataset(examples, 2, served.length)))
-    from_tokens = signatures["tokens"](**batch)
-    lists = [{n: v[row].numpy().tolist() for n, v in batch.items()} for row in (0, 1)]
-    serialized = [example(**features) for features in lists]
-    from_examples = signatures["examples"](examples=tf.constant(serialized))
-    for other in (from_tokens, from_examples):
-        assert set(other) == {"probabilities", "label"}
-        np.testing.assert_allclose(other["probabilities"], answer, atol=1e-5)
-
-
 def test_examples_may_leave_mask_and_segments_out(classifier):
     signatures = tf.saved_model.load(str(classifier.version)).signatures
     batch = {"input_ids": tf.constant([[2, 7, 11, 3, 0], [2, 12, 6, 12, 3]])}
@@ -122,12 +101,3 @@ def test_masked_lm(masked_lm):
     assert [t[0] for t in answers["tokens"][0]] == [tokenizer.pieces[i] for i in best]
     assert set(answers["tokens"][1].ravel()) == {""}
     assert answers["probabilities"][2, 1].tolist() == [0.0] * 5
-
-
-def test_a_smaller_vocabulary_than_the_model_s_has_a_piece_for_each_guess(masked_lm):
-    """A configuration may round its vocab_size up."""
-    config = dataclasses.replace(masked_lm.model.config, vocab_size=60)
-    model = AlbertForPreTraining(config)
-    predictor = Predictor(model, masked_lm.tokenizer, task="masked_lm")
-    answers = predictor.arrays(["the [MASK] was [MASK]"] * 2)
-    assert answers["token_ids"].max() < masked_lm.tokenizer.vocab_size < 60

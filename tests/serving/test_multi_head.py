@@ -105,16 +105,3 @@ def test_models_that_do_not_belong_together(
     windows = reading(mood, "windows", tmp_path / "windows")
     with pytest.raises(UserError, match="reads texts in windows and cannot share"):
         together(mood, windows)
-
-
-@pytest.mark.slow
-def test_long_texts_are_read_as_by_each_model(models, reading, tmp_path):
-    """A text above 24 tokens, of which its last one counts."""
-    parts = [reading(path, "head_tail", tmp_path / path.parent.name) for path in models]
-    options = ExportOptions(",".join(map(str, parts)), str(tmp_path / "served"))
-    together = Predictor(export(options)).arrays(["the film was bad . " * 9 + "good"])
-    alone = Predictor(parts[0]).arrays(["the film was bad . " * 9 + "good"])
-    expected = alone["probabilities"]
-    np.testing.assert_allclose(together["mood_probabilities"], expected, atol=1e-5)
-    other = Predictor(parts[0]).arrays(["the film was bad . " * 9 + "was"])
-    assert np.abs(other["probabilities"] - expected).max() > 1e-4

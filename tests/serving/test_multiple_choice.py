@@ -143,37 +143,6 @@ def test_long_questions_are_cheap(module):
 
 
 @pytest.mark.slow
-def test_token_ids(module, answer):
-    features = module.text_features(**request())
-    strings = answer(**request())
-    answer = module.signatures()["tokens"]
-    found = answer(**features)
-    np.testing.assert_allclose(
-        found["probabilities"], strings["probabilities"], atol=1e-6
-    )
-    ids = features["input_ids"] + 1000
-    with pytest.raises(tf.errors.InvalidArgumentError, match="input_ids must be from"):
-        answer(**{**features, "input_ids": ids})
-    nothing = {name: values[:, :0] for name, values in features.items()}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="has no options"):
-        answer(**nothing)
-
-
-@pytest.mark.slow
-def test_a_model_without_a_task(choices, tmp_path):
-    choices.model.save_pretrained(tmp_path, choices.tokenizer, {})
-    module, served, facts = build_module([bundle.open(tmp_path)])
-    assert served.task.serves == "multiple_choice"
-    assert facts["max_seq_length"] == 32
-    # Of 32 tokens, 28 may be a question's.
-    long = Question("5", "good", "the film " * 40, ("bad", "it"))
-    features = module.text_features(**request([long]))
-    assert features["segment_ids"].numpy().sum(axis=2).tolist() == [[29, 29]]
-    with pytest.raises(UserError, match="does not fit"):
-        build_module([bundle.open(tmp_path)], task="classification")
-
-
-@pytest.mark.slow
 def test_a_predictor_takes_any_number_of_options(export_of, probabilities):
     columns = [[getattr(q, name) for q in _QUESTIONS] for name in _COLUMNS]
     predictor = Predictor(export_of("multiple_choice", optimize_for="throughput"))

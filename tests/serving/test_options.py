@@ -9,14 +9,10 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.comparison import Comparison
-from albert_tf.serving.comparison import check_comparable
-from albert_tf.serving.description import WARMUP_FILE
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
-from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.served import Served
-from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns
 from tests.serving.answers import TEXTS
 from tests.serving.answers import assert_same
@@ -72,19 +68,6 @@ def test_only_latency_compiles(for_latency, classifier):
 
     assert compiles(for_latency)
     assert not compiles(classifier.version)
-
-
-@pytest.mark.slow
-def test_warmup_compiles_every_length(for_latency):
-    assert compiled_lengths(32) == [8, 16, 24, 32]
-    from tensorflow_serving.apis import prediction_log_pb2 as log_pb2
-
-    shapes = []
-    for record in tf.data.TFRecordDataset(str(for_latency / WARMUP_FILE)):
-        log = log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
-        if log.model_spec.signature_name == "tokens":
-            shapes.append(tf.make_ndarray(log.inputs["input_ids"]).shape)
-    assert shapes[1:] == [(1, 8), (1, 16), (1, 24)]  # texts have 24 tokens at most
 
 
 @pytest.mark.slow
@@ -158,16 +141,3 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
     assert told["largest_change"] == {"probabilities": 0.5}
     accuracy = {"original": 1, "int8": pytest.approx(0.2)}
     assert told["eval"]["accuracy"] == accuracy
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "message"),
-    [
-        ("ranking", {}, "model is for ranking; leave --eval_file out"),
-        ("regression", {"long_texts": "windows"}, "model reads texts in windows; lea"),
-    ],
-)
-def test_several_rows_are_not_compared(kind, fields, message):
-    task = create_task(kind, "custom", **fields)
-    with pytest.raises(UserError, match=message):
-        check_comparable("model", task, Columns("text", "text_pair", "label"))

@@ -44,16 +44,14 @@ def test_order_is_kept_whatever_the_batches(predictor):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("listed", [True, False])
-def test_a_damaged_export_is_one_sentence(classifier, tmp_path, listed):
+def test_a_damaged_export_is_one_sentence(classifier, tmp_path):
     folder = shutil.copytree(classifier.version, tmp_path / "1")
     path = folder / "saved_model.pb"
     path.write_bytes(path.read_bytes()[:-100])
-    message = "saved_model.pb is damaged"
-    if not listed:
-        (folder / "SHA256SUMS").unlink()
-        message = f"{folder} holds no SavedModel that can be loaded"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="saved_model.pb is damaged"):
+        Predictor(tmp_path)
+    (folder / "SHA256SUMS").unlink()
+    with pytest.raises(UserError, match="1 holds no SavedModel that can be loaded"):
         Predictor(tmp_path)
 
 
@@ -84,41 +82,7 @@ def test_labels_are_enough_and_pairs_are_free(classifier, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_tokenizer_for_a_directory_without_one(classifier, predictor, tmp_path):
-    left_out = ("tokenizer_config.json", "vocab.txt", "SHA256SUMS")
-    for path in classifier.folder.iterdir():
-        if path.name not in left_out:
-            shutil.copy(path, tmp_path)
-    with pytest.raises(UserError, match="Expected one tokenizer"):
-        Predictor(tmp_path)
-    answer = Predictor(tmp_path, classifier.tokenizer)("bad")
-    assert_same(answer, predictor("bad"))
-
-
-@pytest.mark.slow
-def test_an_export_of_no_known_task_answers_as_it_is(pair_classifier, tmp_path):
-    folder = shutil.copytree(pair_classifier.version, tmp_path / "1")
-    (folder / "SHA256SUMS").unlink()  # the file is another one on purpose
-    path = folder / "signature.json"
-    path.write_text(path.read_text().replace('"single_label"', '"of_tomorrow"'))
-    for _ in range(2):
-        predictor = Predictor(tmp_path)
-        answer = predictor(text="good", text_pair="bad")
-        assert answer["label"] in ("no", "so", "yes")
-        assert answer["probabilities"].shape == (3,)
-        path.unlink(missing_ok=True)
-    with pytest.raises(UserError, match="by name: text=…, text_pair=…"):
-        predictor("good", "bad")
-
-
-@pytest.mark.slow
 def test_what_is_no_model(classifier, tmp_path):
-    with pytest.raises(UserError, match="holds no checkpoint: expected a model dir"):
-        Predictor(tmp_path)
-    with pytest.raises(UserError, match="There is no file or folder nowhere; correct"):
-        Predictor("nowhere")
-    with pytest.raises(UserError, match="or a model of albert_tf, not a dict"):
-        Predictor({})
     with pytest.raises(UserError, match="A model in memory needs its tokenizer"):
         Predictor(classifier.model)
     with pytest.raises(UserError, match="is an exported model, which brings its own"):
@@ -133,15 +97,10 @@ def test_a_classifier_without_labels_says_so(classifier, tmp_path):
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
         classifier.folder, num_labels=3
     )
-    message = "does not say what its outputs mean; fine-tune it with labels"
-    with pytest.raises(UserError, match=f"^This AlbertForSeq.* {message}"):
-        Predictor(model, classifier.tokenizer)
     model.save_pretrained(tmp_path, classifier.tokenizer)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="does not say what its outputs mean; fine-tu"):
         Predictor(tmp_path)
     assert Predictor(tmp_path, task="encoder")("bad")["pooled_output"].shape == (32,)
-    with pytest.raises(UserError, match="task=masked_lm does not fit .*from encoder"):
-        Predictor(model, classifier.tokenizer, task="masked_lm")
 
 
 @pytest.mark.slow

@@ -66,7 +66,6 @@ def test_documents_are_ranked(port, path):
     ("body", "status", "message"),
     [
         ({"documents": ["a"]}, 400, '"query" must be a text.'),
-        ({"query": "q", "documents": []}, 400, '"documents" must be a list of texts.'),
         ({"query": "q", "documents": [{"title": "a"}]}, 400, 'objects with a "text".'),
         ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "a positive integer."),
         ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
@@ -83,13 +82,6 @@ def test_an_error_is_a_message(port, body, status, message):
     assert found == status
     assert content.keys() == {"message"}
     assert message in content["message"]
-
-
-def test_a_model_of_single_texts():
-    with serving(Lengths()) as port:
-        status, content = rank(port, {"query": "q", "documents": ["a"]})
-    assert status == 404
-    assert content["message"].startswith("m gives pairs of texts no scores: ask /v1/")
 
 
 @pytest.mark.slow

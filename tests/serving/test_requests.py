@@ -124,14 +124,3 @@ def test_masked_positions(masked_lm):
     for position in (-1, 4, 2**32):
         made = [example(input_ids=[2, 5, 6, 3], masked_lm_positions=[1, position])]
         refused(signatures["examples"], message, examples=made)
-
-
-@pytest.mark.parametrize("task", ["auto", "masked_lm"])
-def test_only_as_many_marks_as_fit_are_read(task, saved_model):
-    module, _, _ = build_module([bundle.open(saved_model("pretraining"))], task)
-    few, many = (
-        module.text_features(tf.constant(["[MASK] a" * count]))
-        for count in (30, 100_000)
-    )
-    for name, values in few.items():
-        np.testing.assert_array_equal(values, many[name])

@@ -17,7 +17,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.commands import serve
-from albert_tf.errors import UserError
 from albert_tf.serving import server
 from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.tasks.served_answers import EXIT_LAYER
@@ -212,12 +211,6 @@ def test_too_many_rows_wait():
     assert {200, 503} == {status for status, _ in answers}
     refused = [content["error"] for status, content in answers if status == 503]
     assert "more than 2 rows wait" in refused[0]
-
-
-def test_a_server_without_its_packages(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(UserError, match=r"uvicorn: pip install 'albert-tf\[serve\]'"):
-        serve.serve(serve.ServeOptions(model_dir=str(tmp_path)))
 
 
 def test_the_name_and_the_version(tmp_path):

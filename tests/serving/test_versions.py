@@ -23,18 +23,6 @@ def make_old(path):
     os.utime(path, (1, 1))
 
 
-def test_a_folder_that_is_not_renamed_is_removed(export_dir):
-    with exporting_folder(export_dir) as folder:
-        assert folder.parent == export_dir and folder.name.startswith(".exporting-")
-    assert names(export_dir) == []
-    with exporting_folder(export_dir) as folder:
-        folder.rename(export_dir / "1")
-    assert names(export_dir) == ["1"]
-    with pytest.raises(KeyError), exporting_folder(export_dir):
-        raise KeyError
-    assert names(export_dir) == ["1"]
-
-
 def test_what_killed_exports_have_left_is_removed(export_dir):
     left = export_dir / ".exporting-1"
     new = export_dir / ".exporting-2"  # perhaps about to be locked

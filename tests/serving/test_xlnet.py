@@ -1,7 +1,5 @@
 """A served XLNet: rows that end with [CLS] and are padded before their tokens."""
 
-import shutil
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -74,23 +72,3 @@ def test_the_model_decides_the_layout(served, vocabulary, tmp_path):
     answer = albert_tf.Predictor(tmp_path / "kept", tokenizer)("good film")
     found = answer["probabilities"].values()
     np.testing.assert_allclose(list(found), shares, atol=1e-5)
-
-
-def test_it_answers_as_hugging_face(shared, xlnet_pieces, tmp_path):
-    theirs = shared("fixtures/xlnet/hf_classifier")
-    for name in ("config.json", "model.safetensors"):
-        shutil.copy(theirs / name, tmp_path)
-    (tmp_path / "spiece.model").write_bytes(xlnet_pieces("good"))
-    module, _, facts = build_module([bundle.open(tmp_path)])
-    assert facts["task"]["kind"] == "single_label"
-    with np.load(theirs / "inputs.npz") as inputs:
-        features = {
-            "input_ids": inputs["input_ids"],
-            "input_mask": inputs["attention_mask"],
-            "segment_ids": inputs["token_type_ids"],
-        }
-    signature = module.signatures()["tokens"]
-    answers = signature(**{n: tf.constant(v, tf.int32) for n, v in features.items()})
-    with np.load(theirs / "expected.npz") as arrays:
-        expected = arrays["probabilities"]
-    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)

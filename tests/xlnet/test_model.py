@@ -56,18 +56,6 @@ def test_a_feature_says_which_rows_are_reversed(
     np.testing.assert_allclose(tf.stack(found, 1), expected[:, 1:], atol=1e-5)
 
 
-def test_orders_are_a_mask(xlnet_config, xlnet_features, randomised):
-    model = randomised(XLNetModel(xlnet_config()))
-    random = np.random.default_rng(4)
-    query_order, key_order = random.integers(0, 4, (2, 2, 6), dtype="int32")
-    mask = query_order[:, :, None] <= key_order[:, None]
-    expected = model({**xlnet_features, "perm_mask": mask.astype("float32")})
-    orders = {"query_order": query_order, "key_order": key_order}
-    found = model({**without(xlnet_features, "perm_mask"), **orders})
-    for name in ("sequence_output", "query_output"):
-        np.testing.assert_array_equal(found[name], expected[name])
-
-
 def test_heads_get_the_same_numbers(xlnet_config, xlnet_features, randomised):
     model = randomised(XLNetModel(xlnet_config(mem_len=4)))
     features = {**xlnet_features, "memories": model.first_memories(2)}
@@ -97,18 +85,6 @@ def test_memory_has_no_gradient_and_begins_with_zeros(
     assert np.abs(outputs["logits"] - none).max() > 0.1
 
 
-def test_logits_are_those_of_the_table(xlnet_config, xlnet_features, randomised):
-    model = randomised(XLNetLMHeadModel(xlnet_config()))
-    encoded = model.transformer(xlnet_features)
-    table = model.transformer.embeddings.word_embeddings
-    expected = encoded["query_output"] @ tf.transpose(table) + model.lm_bias
-    found = model(xlnet_features)["logits"]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    alone = without(xlnet_features, "target_positions")
-    expected = encoded["sequence_output"] @ tf.transpose(table) + model.lm_bias
-    np.testing.assert_allclose(model(alone)["logits"], expected, atol=1e-5)
-
-
 def loss_and_gradients(model, features, seed):
     with tf.GradientTape() as tape:
         logits = model(features, training=True, dropout_seed=seed)["logits"]
@@ -133,20 +109,6 @@ def test_options_of_execution_change_no_number(
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
     for ours, theirs in zip(found[1], expected[1], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
-
-
-@pytest.mark.parametrize("rate", ["dropout", "dropatt"])
-def test_dropout_follows_from_its_seed(rate, xlnet_config, xlnet_features):
-    rates = {"dropout": 0.0, "dropatt": 0.0}
-    model = XLNetLMHeadModel(xlnet_config(**{**rates, rate: 0.3}))
-
-    def logits(**how):
-        return model(xlnet_features, **how)["logits"].numpy()
-
-    ours = logits(training=True, dropout_seed=_SEED)
-    np.testing.assert_array_equal(ours, logits(training=True, dropout_seed=_SEED))
-    assert np.abs(ours - logits(training=True, dropout_seed=_SEED + 1)).max() > 1e-3
-    assert np.abs(ours - logits()).max() > 1e-3
 
 
 def test_what_is_dropped(xlnet_config, xlnet_features, monkeypatch):
@@ -214,21 +176,6 @@ def test_initial_weights(xlnet_config):
     assert 0.9 * limit < np.abs(mask_emb).max() <= limit
 
 
-@pytest.mark.parametrize(
-    ("sizes", "change", "message"),
-    [
-        ({}, {"masked_lm_positions": np.ones((2, 1))}, "no feature 'masked_lm_positio"),
-        ({}, {"key_order": np.ones((2, 6))}, "query_order and key_order say together"),
-        ({"mem_len": 2}, {"memories": np.ones((2, 1, 2, 8))}, r"shape \[2, 1, 2, 8\]"),
-    ],
-)
-def test_other_features_are_refused(
-    sizes, change, message, xlnet_config, xlnet_features
-):
-    with pytest.raises(UserError, match=message):
-        XLNetModel(xlnet_config(**sizes))({**xlnet_features, **change})
-
-
 def test_what_excludes_each_other(xlnet_config, xlnet_features):
     with pytest.raises(UserError, match="mem_len and depth_loop exclude each other"):
         XLNetModel(xlnet_config(mem_len=4), depth_loop=True)
@@ -260,11 +207,3 @@ def test_attentions_lead_to_the_outputs(xlnet_config, xlnet_features, randomised
         np.testing.assert_allclose(outputs["hidden_states"][i], block, atol=1e-4)
     # Of the second row the last token is padding: others do not see it.
     assert np.all(outputs["attentions"][0].numpy()[1, :, :-1, -1] == 0)
-    assert XLNetModel.from_config(model.get_config()).return_attentions
-    assert "attentions" not in XLNetModel(config)(xlnet_features)
-    asked = XLNetModel(xlnet_config(mem_len=2), return_attentions=True)
-    memories = asked.first_memories(2)
-    with pytest.raises(UserError, match="of one text attend to; leave memories out"):
-        asked({**xlnet_features, "memories": memories})
-    with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
-        XLNetModel(config, return_attentions=True, depth_loop=True)

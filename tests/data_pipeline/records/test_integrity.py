@@ -105,11 +105,9 @@ def test_official_files_need_no_description(data, read, caplog):
     ("keys", "value", "message"),
     [
         (["kind"], ["static"], r"holds \['static'\] for kind, expected one of static"),
-        (["masking"], [], "nothing for masking.masked_lm_prob"),
         (["masking", "masked_lm_prob"], 1e999, "inf for masking.masked_lm_prob"),
         (["files"], ["../x"], r"'\.\./x'\] for files, expected names of files"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),
-        (["schema_version"], "a\nb", r"has schema version .a\\nb., expected 1"),
     ],
 )
 def test_descriptions_that_are_damaged(data, read, keys, value, message):

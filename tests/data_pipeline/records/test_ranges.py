@@ -64,10 +64,8 @@ def read(features, vocab_size=VOCAB):
         (STATIC, {"input_mask": [2] * 6}, "input_mask of 2, expected 0 to 1"),
         (STATIC, {"segment_ids": [-1] * 6}, "segment_ids of -1, expected 0 to 1"),
         (STATIC, {"next_sentence_labels": [2]}, "next_sentence_labels of 2, expected"),
-        (DYNAMIC, {"sentence_order_label": [2]}, "sentence_order_label of 2, expected"),
         (DYNAMIC, {"input_ids": [2] * 7}, "number of input_ids of 7, expected 0 to 6"),
         (DYNAMIC, {"word_starts": [b"\xff\xff"]}, "spare bits of word_starts of 10"),
-        (DYNAMIC, {"segment_b_start": [7]}, "segment_b_start of 7, expected 0 to 6"),
     ],
 )
 def test_numbers_out_of_range(features, changes, message):

@@ -80,7 +80,6 @@ def test_targets_are_ordered_and_labelled_with_the_original():
     ("ngram", "favor_shorter", "law"),
     [
         (1, True, [1.0]),
-        (2, True, [2 / 3, 1 / 3]),
         (3, True, [6 / 11, 3 / 11, 2 / 11]),
         (3, False, [2 / 11, 3 / 11, 6 / 11]),
     ],

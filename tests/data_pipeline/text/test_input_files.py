@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.text import corpus
 
 
@@ -56,17 +55,6 @@ def test_hidden_files_are_left_out_unless_they_are_named(text, caplog):
         assert names(f"{text}") == names(f"{text}/*") == ["a.txt", "b.txt"]
     assert f"hidden files that are not read: {text}/.DS_Store, " in caplog.text
     assert names(f"{text}/.notes.txt") == names(f"{text}/.n*") == [".notes.txt"]
-
-
-def test_records_are_read_once(made, tokenizer):
-    out = made(masking="static", num_shards=2, dupe_factor=1)
-
-    def sequences(patterns):
-        dataset = pretraining_dataset(patterns, tokenizer, 8, 32, 5, 1, training=False)
-        return sum(len(batch["input_ids"]) for batch in dataset)
-
-    patterns = f"{out}/x-00000-of-00002.tfrecord,{out}/*,{out},{out}/../{out.name}/x-*"
-    assert sequences(patterns) == sequences(str(out))
 
 
 def test_brackets_in_names_that_exist_are_no_pattern(tmp_path):

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
-from tests.models.heads.answer_beams_reference import Reference
 
 MODELS = (AlbertForQuestionAnswering, AlbertForAnswerableQuestions)
 
@@ -16,47 +14,6 @@ def assert_same(found, expected):
     assert found.keys() == expected.keys()
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], name)
-
-
-def test_version_1(tiny_config, tiny_features):
-    model = AlbertForQuestionAnswering(tiny_config())
-    outputs = model(tiny_features)
-    hidden = model.albert(tiny_features)["sequence_output"]
-    weights = model.span_head.output_weights.numpy()
-    logits = np.einsum("bth,lh->lbt", hidden, weights)
-    assert {value.dtype for value in outputs.values()} == {tf.float32}
-    np.testing.assert_allclose(outputs["start_logits"], logits[0], atol=1e-6)
-    np.testing.assert_allclose(outputs["end_logits"], logits[1], atol=1e-6)
-
-
-def test_version_2(tiny_config, tiny_features):
-    model = AlbertForAnswerableQuestions(tiny_config(), start_n_top=2, end_n_top=3)
-    p_mask = np.array([[0, 1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 1, 1]], "float32")
-    reference = Reference(model, tiny_features, p_mask, none=np.array([0, 0]))
-    starts, ends, answer = reference.starts, reference.ends, reference.answer()
-    features = {**tiny_features, "p_mask": p_mask}
-    positions = np.array([4, 1], "int32")
-    outputs = model({**features, "start_positions": positions})
-    np.testing.assert_allclose(outputs["start_log_probs"], starts, atol=1e-5)
-    np.testing.assert_allclose(outputs["end_log_probs"], ends(positions), atol=1e-5)
-    np.testing.assert_allclose(outputs["cls_logits"], answer, atol=1e-5)
-    outputs = model(features)
-    top = np.argsort(-starts, kind="stable")[:, :2]
-    np.testing.assert_array_equal(outputs["start_top_index"], top)
-    np.testing.assert_allclose(
-        outputs["start_top_log_probs"], np.take_along_axis(starts, top, 1), atol=1e-5
-    )
-    for k in range(2):
-        given = ends(top[:, k])
-        best = np.argsort(-given, kind="stable")[:, :3]
-        found = slice(3 * k, 3 * k + 3)
-        np.testing.assert_array_equal(outputs["end_top_index"][:, found], best)
-        np.testing.assert_allclose(
-            outputs["end_top_log_probs"][:, found],
-            np.take_along_axis(given, best, 1),
-            atol=1e-5,
-        )
-    np.testing.assert_allclose(outputs["cls_logits"], answer, atol=1e-5)
 
 
 def test_the_default_mask(tiny_config, tiny_features):

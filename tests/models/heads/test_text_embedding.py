@@ -65,7 +65,6 @@ def test_xlnet(xlnet_config, xlnet_tokenizer):
     [
         ("max", -1, "pooling='max': expected one of mean, cls, pooler"),
         ("mean", 0, "layer=0: the model has the layers 1 to 2"),
-        ("mean", 3, "layer=3"),
         ("pooler", 1, "pooling='pooler' reads the last layer, not layer=1"),
     ],
 )
