@@ -95,6 +95,8 @@ def forward_flops(config, length, predictions):
     # Of tokens with tokens and with the vectors of distances, of which both
     # projections are computed once for a batch, and do not count.
     scores = 4 * (length + config.distances) * hidden
+    unseen = length - _local_keys(config, length)
+    unscored = 4 * _local_blocks(config, whole_blocks) * unseen * hidden
     products = 3 if config.is_gated else 2
     feed_forward = products * 2 * hidden * config.intermediate_size
     mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
@@ -102,7 +104,7 @@ def forward_flops(config, length, predictions):
     return {
         "embedding mapping": mapping,
         "attention projections": whole_blocks * 4 * projection,
-        "attention scores": whole_blocks * scores,
+        "attention scores": whole_blocks * scores - unscored,
         "feed-forward": whole_blocks * feed_forward,
         **_adapter_flops(config, whole_blocks, needed),
         "last block": 2 * projection
@@ -110,6 +112,24 @@ def forward_flops(config, length, predictions):
         "masked LM head": share * masked_lm,
         "pooler": 2 * hidden**2 / length,
     }
+
+
+def _local_blocks(config, blocks):
+    """Counts the local ones among the first `blocks`."""
+    if config.local_attention_window is None:
+        return 0
+    return sum(i % config.global_attention_every > 0 for i in range(blocks))
+
+
+def _local_keys(config, length):
+    """Counts the keys with which a local block scores a token.
+
+    They are all, or those of three blocks (`layers/local_attention.py`).
+    """
+    if config.local_attention_window is None or config.is_disentangled:
+        return length
+    size = max(config.local_attention_window // 2, 1)
+    return 3 * size if length > 4 * size else length
 
 
 def _adapter_flops(config, whole_blocks, needed):
@@ -155,11 +175,14 @@ def block_values(config, length):
 
     They are input, query, key, value, context, two layer norms and their outputs, of
     width H; the gate and the first projection, from which the activation is computed
-    again, of width I; the probabilities of every head and key; and the first product of
-    each adapter, as wide as its rank.
+    again, of width I; the probabilities of every head and key, in the mean of local and
+    global blocks; and the first product of each adapter, as wide as its rank.
     """
     inner = (2 if config.is_gated else 1) * config.intermediate_size
-    probabilities = config.num_attention_heads * (length + 2 * config.distances)
+    blocks = config.num_hidden_layers * config.inner_group_num
+    unseen = length - _local_keys(config, length)
+    keys = length - unseen * _local_blocks(config, blocks) / blocks
+    probabilities = config.num_attention_heads * (keys + 2 * config.distances)
     products = sum(map(len, config.adapted_products().values()))
     adapters = products * config.depth_adapter_rank
     return 8 * config.hidden_size + inner + probabilities + adapters

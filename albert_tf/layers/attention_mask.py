@@ -5,10 +5,10 @@ import typing
 
 from keras import ops
 
+from albert_tf.layers.local_attention import MASKED_SCORE
+from albert_tf.layers.local_attention import blocks_bias
+from albert_tf.layers.local_attention import has_blocks
 from albert_tf.layers.relative_positions import rows_of_distances
-
-# Large enough to zero a padded key, small enough for float16.
-_MASKED_SCORE = -10000.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,9 +20,15 @@ class AttentionMask:
     Attributes:
         bias: float32 `[batch or 1, heads or 1, 1 or Q, tokens]`, added to the scores:
             0, or -10000 for a key that is padding or in another pair.
-        local_bias: the same for blocks whose tokens see only their neighbours; None
-            if all blocks are global.
-        global_every: the blocks 0, n, 2 n, … are global; read with `local_bias`.
+        window: tokens of local blocks see those at most half of it away; None if all
+            blocks are global.
+        global_every: the blocks 0, n, 2 n, … are global; read with `window`.
+        is_local: whether the mask is a local block's, a bool or bool scalar; see
+            `of_block`.
+        query_places: int32 `[batch or 1, Q, 1]`, where the attending tokens stand in
+            the row; None without a window.
+        blocks_bias: the `local_attention.blocks_bias`; None if tokens are picked or
+            rows are too short for it.
         positions: int32 `[batch, tokens]`, counted from the first token of each pair;
             None if a row holds one pair.
         key_turns, query_turns: the `rotation` of all tokens and of the attending ones,
@@ -35,8 +41,11 @@ class AttentionMask:
     """
 
     bias: typing.Any
-    local_bias: typing.Any = None
+    window: int | None = None
     global_every: int = 1
+    is_local: typing.Any = False
+    query_places: typing.Any = None
+    blocks_bias: typing.Any = None
     positions: typing.Any = None
     key_turns: typing.Any = None
     query_turns: typing.Any = None
@@ -51,14 +60,13 @@ class AttentionMask:
 
         `pick` maps `[batch or 1, tokens, width]` to `[batch or 1, outputs, width]`.
         """
-        turns, local = self.query_turns, self.local_query_turns
+        names = ("query_places", "query_turns", "local_query_turns", "rows")
+        found = {name: getattr(self, name) for name in names}
         return dataclasses.replace(
             self,
+            **{name: None if v is None else pick(v) for name, v in found.items()},
             bias=_picked(self.bias, pick),
-            local_bias=_picked(self.local_bias, pick),
-            query_turns=None if turns is None else pick(turns),
-            local_query_turns=None if local is None else pick(local),
-            rows=None if self.rows is None else pick(self.rows),
+            blocks_bias=None,
             pick=pick,
         )
 
@@ -70,23 +78,27 @@ class AttentionMask:
         return dataclasses.replace(
             self,
             bias=_taken(self.bias, numbers),
-            local_bias=_taken(self.local_bias, numbers),
+            blocks_bias=_taken(self.blocks_bias, numbers),
         )
 
     def of_block(self, i):
         """Returns the local or global mask of block `i`, an int or int32 scalar."""
-        if self.local_bias is None:
+        if self.window is None:
             return self
-        is_global, own = i % self.global_every == 0, {"local_bias": None}
-        for name in ("bias", "key_turns", "query_turns"):
+        is_local, own = i % self.global_every != 0, {}
+        for name in ("key_turns", "query_turns"):
             everywhere, local = getattr(self, name), getattr(self, f"local_{name}")
             if local is None:
                 continue
             if isinstance(i, int):
-                own[name] = everywhere if is_global else local
+                own[name] = local if is_local else everywhere
             else:
-                own[name] = ops.where(is_global, everywhere, local)
-        return dataclasses.replace(self, **own)
+                own[name] = ops.where(is_local, local, everywhere)
+        return dataclasses.replace(self, is_local=is_local, **own)
+
+    def local_bias(self, bias):
+        """Adds the window to a bias, for scores of all tokens."""
+        return bias + window_bias(self.query_places, ops.shape(bias)[3], self.window)
 
 
 def attention_mask_of(config, input_mask, pair_ids=None):
@@ -98,14 +110,17 @@ def attention_mask_of(config, input_mask, pair_ids=None):
         pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair, if a row
             holds several pairs, which do not see each other.
     """
-    bias, local_bias, positions = key_bias(input_mask), None, None
+    bias, positions = key_bias(input_mask), None
     turns = local_turns = None
     if pair_ids is not None:
         bias = bias + pair_bias(pair_ids)  # [B, 1, T, T]
         positions = positions_in_pair(pair_ids)
-    tokens = ops.shape(input_mask)[1]
-    if config.local_attention_window is not None:
-        local_bias = bias + window_bias(tokens, config.local_attention_window)
+    tokens, window = ops.shape(input_mask)[1], config.local_attention_window
+    query_places = in_blocks = None
+    if window is not None:
+        query_places = ops.expand_dims(ops.arange(tokens, dtype="int32"), (0, 2))
+        if has_blocks(config, input_mask.shape[1]):
+            in_blocks = blocks_bias(window, input_mask, pair_ids)
     if config.position_embedding_type == "rotary":
         places = positions
         if places is None:
@@ -115,7 +130,9 @@ def attention_mask_of(config, input_mask, pair_ids=None):
             local_turns = rotation(places, config.head_size, config.local_rotary_base)
     return AttentionMask(
         bias=bias,
-        local_bias=local_bias,
+        window=window,
+        query_places=query_places,
+        blocks_bias=in_blocks,
         global_every=config.global_attention_every,
         positions=positions,
         key_turns=turns,
@@ -140,7 +157,7 @@ def key_bias(input_mask):
     """
     padding = 1.0 - ops.cast(input_mask, "float32")
     # Not by indexing, which TensorFlow Lite does not support with four axes.
-    return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
+    return MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
 
 
 def pair_bias(pair_ids):
@@ -150,19 +167,18 @@ def pair_bias(pair_ids):
     elsewhere.
     """
     others = ops.cast(ops.logical_not(same_pair(pair_ids)), "float32")
-    return _MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
+    return MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
 
 
-def window_bias(tokens, window):
-    """Computes the score bias beyond a window, float32 `[1, 1, tokens, tokens]`.
+def window_bias(query_places, tokens, window):
+    """Computes the score bias beyond a window, float32 `[batch or 1, 1, Q, tokens]`.
 
-    It is 0 for tokens at most `window // 2` apart, and -10000 for others; `tokens` is
-    an int or an int32 scalar.
+    It is 0 for tokens at most `window // 2` from the `query_places` of `AttentionMask`,
+    and -10000 for others; `tokens` is an int or an int32 scalar.
     """
-    places = ops.arange(tokens, dtype="int32")
-    rows, columns = ops.expand_dims(places, (0, 1, 3)), ops.expand_dims(places, 0)
-    far = ops.abs(rows - columns) > window // 2  # [1, 1, T, T]
-    return _MASKED_SCORE * ops.cast(far, "float32")
+    columns = ops.arange(tokens, dtype="int32")
+    far = ops.abs(ops.expand_dims(query_places, 1) - columns) > window // 2
+    return MASKED_SCORE * ops.cast(far, "float32")
 
 
 def _picked(bias, pick):

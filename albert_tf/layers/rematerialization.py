@@ -116,6 +116,35 @@ def recompute(function, *tensors, axis, parts):
     return tf.concat([_recomputed(function, piece) for piece in pieces], axis)
 
 
+def in_parts(queries, *others, function, size):
+    """Calls `function(part, *others)` for parts of the queries, one after another.
+
+    The gradient computes each part again, so that only one part's scores are in memory
+    at a time.
+
+    Args:
+        queries: `[batch, tokens, heads, head size]`, of which `function` must treat
+            each token alone.
+        *others: tensors.
+        function: a pure function of tensors; captured tensors get no gradient.
+        size: number of tokens in a part.
+
+    Returns:
+        `[batch, tokens, heads, head size]`.
+    """
+    batch, tokens = tf.unstack(tf.shape(queries)[:2])
+    more = (tokens + size - 1) // size * size - tokens
+    padded = tf.pad(queries, [[0, 0], [0, more], [0, 0], [0, 0]])
+    parts = tf.reshape(padded, [batch, -1, size, *queries.shape[2:]])
+    parts = tf.map_fn(
+        lambda part: _recomputed(function, [part, *others]),
+        tf.transpose(parts, [1, 0, 2, 3, 4]),
+        parallel_iterations=1,
+    )
+    outputs = tf.reshape(tf.transpose(parts, [1, 0, 2, 3, 4]), tf.shape(padded))
+    return _like(outputs[:, :tokens], queries)
+
+
 def _recomputed(function, tensors):
     @tf.custom_gradient
     def run(*tensors):

@@ -12,6 +12,8 @@ from albert_tf.layers.attention_mask import rotated
 from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.local_attention import attend_in_blocks
+from albert_tf.layers.local_attention import is_long
 from albert_tf.layers.relative_positions import scores_of_distances
 from albert_tf.layers.replaceable import replaceable
 
@@ -20,6 +22,10 @@ _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
 _DISTANCES_SITE = 3
+
+# Rows of more tokens attend to all tokens in parts, for whose scores memory suffices.
+_LONGEST_WHOLE = 1024
+_PART = 512
 
 _LARGEST_KERNEL_HEAD = 128  # of cuDNN's attention
 
@@ -135,7 +141,7 @@ class SelfAttention(Sublayer):
         value = self.value(hidden, adapter=adapters.get("value"))
         value = self._split_heads(value, hidden)
         bias = self._bias(query, key, attention_mask, adapters, seed)
-        attend = functools.partial(self._attend, bias=bias, seed=seed)
+        attend = self._function(attention_mask, bias, seed)
         # Recomputed attention passes no gradient to its bias.
         if recompute is not None and not self.config.is_disentangled:
             config = self.config
@@ -158,6 +164,9 @@ class SelfAttention(Sublayer):
         adapters = adapters or {}
         query, key = self._query_and_key(inputs, inputs, attention_mask, adapters)
         bias = self._bias(query, key, attention_mask, adapters)
+        if attention_mask.window is not None:
+            local = attention_mask.local_bias(bias)
+            bias = ops.where(attention_mask.is_local, local, bias)
         return _softmax(query, key, bias)
 
     @property
@@ -194,6 +203,46 @@ class SelfAttention(Sublayer):
             key, attention_mask.key_turns
         )
 
+    def _function(self, attention_mask, bias, seed):
+        """Returns the function that attends: query, key, value to `[B, T, N, D]`."""
+        window, is_local = attention_mask.window, attention_mask.is_local
+        if window is None:
+            return functools.partial(self._attend, bias=bias, seed=seed)
+        if not isinstance(is_local, bool):
+            # In a loop over depth, where TensorFlow does not differentiate branches.
+            bias = ops.where(is_local, attention_mask.local_bias(bias), bias)
+            return functools.partial(self._attend, bias=bias, seed=seed)
+        tokens = ops.shape(attention_mask.query_places)[1]
+        if is_local:
+            return self._nearby(attention_mask, bias, seed, tokens)
+        everywhere = functools.partial(self._attend, bias=bias, seed=seed)
+        drops = seed is not None and self.config.attention_probs_dropout_prob > 0
+        is_one_bias = bias.shape[1] == bias.shape[2] == 1
+        if drops or not is_one_bias or keras.backend.backend() != "tensorflow":
+            return everywhere
+        from albert_tf.layers.rematerialization import in_parts
+
+        parts = functools.partial(in_parts, function=everywhere, size=_PART)
+        return chosen(tokens > _LONGEST_WHOLE, parts, everywhere)
+
+    def _nearby(self, attention_mask, bias, seed, tokens):
+        """Returns the function of a local block, for a row of `tokens`."""
+
+        def whole(*inputs):
+            return self._attend(*inputs, attention_mask.local_bias(bias), seed)
+
+        if attention_mask.blocks_bias is None:
+            return whole
+        drop = functools.partial(self._dropped, seed=seed)
+        in_blocks = functools.partial(
+            attend_in_blocks, bias=attention_mask.blocks_bias, drop=drop
+        )
+        return chosen(is_long(tokens, attention_mask.window), in_blocks, whole)
+
+    def _dropped(self, probabilities, dtype, seed):
+        rate = self.config.attention_probs_dropout_prob
+        return dropout(ops.cast(probabilities, dtype), rate, seed, _PROBABILITIES_SITE)
+
     def _attend(self, query, key, value, bias, seed):
         """Attends: query, key, value and result are `[B, T, N, D]`."""
         drops = seed is not None and self.config.attention_probs_dropout_prob > 0
@@ -207,12 +256,7 @@ class SelfAttention(Sublayer):
                 scale=1.0,
                 flash_attention=True,
             )
-        probabilities = dropout(
-            ops.cast(_softmax(query, key, bias), value.dtype),
-            self.config.attention_probs_dropout_prob,
-            seed,
-            _PROBABILITIES_SITE,
-        )
+        probabilities = self._dropped(_softmax(query, key, bias), value.dtype, seed)
         return ops.einsum("bnqk,bknd->bqnd", probabilities, value)
 
     def _split_heads(self, projected, inputs):
@@ -231,6 +275,18 @@ def split_heads(projected, inputs, heads):
 def joined_heads(context, attending):
     """Reverses `split_heads`, for the attending tokens, `[batch, outputs, hidden]`."""
     return ops.reshape(context, ops.shape(attending))
+
+
+@replaceable
+def chosen(condition, function, other):
+    """Returns one of two functions, or one that asks the bool scalar when called."""
+    if isinstance(condition, bool):
+        return function if condition else other
+
+    def call(*inputs):
+        return ops.cond(condition, lambda: function(*inputs), lambda: other(*inputs))
+
+    return call
 
 
 def _is_one_kernel(query, key):

@@ -19,6 +19,7 @@ from albert_tf.errors import UserError
 from albert_tf.errors import of_extra
 from albert_tf.io import checksums
 from albert_tf.io.files import read_file
+from albert_tf.layers.replaceable import replaced
 from albert_tf.token_files import dynamic_int8
 from albert_tf.token_files import onnx_graph
 from albert_tf.token_files import openvino
@@ -235,10 +236,10 @@ def write_tflite(module, served, directory):
         UserError: TensorFlow Lite cannot compute the model.
     """
     function = _token_function(module.compute, served.feature_specs())
+    with replaced({"chosen": _static_choice}):
+        function = function.get_concrete_function()
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
-        tf.saved_model.save(
-            module, temporary, signatures={"tokens": function.get_concrete_function()}
-        )
+        tf.saved_model.save(module, temporary, signatures={"tokens": function})
         converter = tf.lite.TFLiteConverter.from_saved_model(
             temporary, signature_keys=["tokens"]
         )
@@ -253,6 +254,11 @@ def write_tflite(module, served, directory):
     path = directory / "model.tflite"
     path.write_bytes(content)
     return path
+
+
+def _static_choice(condition, function, other):
+    """Returns the function for rows of any length; TensorFlow Lite has no branches."""
+    return function if condition is True else other
 
 
 def write_onnx(module, served, directory):

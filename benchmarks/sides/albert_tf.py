@@ -32,6 +32,7 @@ _RECORDS_FACTOR = 4
 def main(setting):
     """Answers with the seconds of a step; a request names the batches, as `_batches`.
 
+    To the request "memory" it answers with the megabytes of the process's peak.
     The steps run as the trainer runs them, in a loop on the device.
     """
     tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
@@ -54,6 +55,8 @@ def main(setting):
     iterators = {name: iter(dataset) for name, dataset in _batches(setting).items()}
 
     def take_turn(request):
+        if request == "memory":
+            return turns.peak_megabytes()
         iterator, count = iterators[request or "cached"], setting["steps"]
         if request == "records":
             count *= _RECORDS_FACTOR
