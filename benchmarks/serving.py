@@ -15,10 +15,10 @@ and as it leaves early; single sentences are then of every difficulty.
 The peers' interpreter has torch and transformers; onnx, onnxruntime and sympy for ONNX
 Runtime; and openvino and nncf, too, for OpenVINO, as this one for our file of OpenVINO.
 Ranges of static int8 are measured on the first sentences. All sides run in processes of
-their own, which take turns, each idle while another is timed. In brackets stand how many
-times as fast a side is as the fastest peer, and the share of its time that the model's
-products alone take in ONNX Runtime's int8. Compare those, and only on a machine that
-does nothing else.
+their own, which take turns, each idle while another is timed. In brackets stand how
+many times as fast a side is as the fastest peer, and the share of its time that the
+model's products alone take in ONNX Runtime's int8. Compare those, and only on a machine
+that does nothing else.
 """
 
 import contextlib

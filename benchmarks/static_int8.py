@@ -79,6 +79,7 @@ def _scores(options, versions):
     from albert_tf import bundle  # and TensorFlow
     from albert_tf.serving.comparison import Comparison
     from albert_tf.serving.loading import build_module
+    from albert_tf.tasks.similarity.task import Similarity
     from albert_tf.token_files import TokenFile
     from albert_tf.token_files import token_file_in
 
@@ -88,9 +89,28 @@ def _scores(options, versions):
     rows = []
     for side, version in versions.items():
         compute = TokenFile(token_file_in(version)).in_graph
+        if isinstance(served.task, Similarity):
+            compute = _of_texts(compute)
         scores = comparison.score(comparison.numbers(compute))
         rows.append([side, *(f"{scores[name]:.4f}" for name in served.task.metrics)])
     return ["", *served.task.metrics], rows
+
+
+def _of_texts(compute):
+    """Returns `compute` for features of pairs, `[rows, texts, tokens]`.
+
+    A file computes one vector for each text, from `[texts, tokens]`.
+    """
+    import tensorflow as tf
+
+    def computed(features):
+        rows = tf.shape(features["input_ids"])[0]
+        texts = {k: tf.reshape(v, [-1, tf.shape(v)[-1]]) for k, v in features.items()}
+        vectors = compute(texts)["embedding"]
+        pairs = tf.reshape(vectors, [rows, -1, tf.shape(vectors)[-1]])
+        return {"embedding": pairs}
+
+    return computed
 
 
 def _examples(task, options):

@@ -283,6 +283,9 @@ class Similarity(LongTexts, Task):
     def numbers(self, outputs):
         return {"embedding": outputs}
 
+    def outputs(self, numbers):
+        return numbers["embedding"]
+
     def meaning(self):
         length = " of length 1" if self.normalize else ""
         pooling, prompt = _POOLINGS[self.pooling], prompting.chosen_prompt(self)
