@@ -121,7 +121,8 @@ def test_the_same_in_a_loop_and_rematerialised(changes, options, config, packed)
         return sequence, tape.gradient(loss, [v.value for v in variables])
 
     (expected, plain), (found, other) = step(), step(**options)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    real = packed["input_mask"] == 1  # padding sees other keys in blocks of a window
+    np.testing.assert_allclose(found[real], expected[real], rtol=0, atol=1e-5)
     for one, two in zip(other, plain, strict=True):
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-4)
 
