@@ -574,6 +574,15 @@ class AlbertConfig(ModelConfig):
         return self.position_embedding_type == "disentangled"
 
     @property
+    def local_block(self) -> int:
+        """Number of tokens in a block of local attention: half a window."""
+        return max(self.local_attention_window // 2, 1)
+
+    def is_long(self, tokens):
+        """Returns whether a row of `tokens`, an int or a scalar, gains from blocks."""
+        return tokens > 4 * self.local_block
+
+    @property
     def distances(self) -> int:
         """Number of vectors of distances."""
         half = self.position_buckets or self.max_position_embeddings

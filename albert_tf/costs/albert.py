@@ -128,8 +128,7 @@ def _local_keys(config, length):
     """
     if config.local_attention_window is None or config.is_disentangled:
         return length
-    size = max(config.local_attention_window // 2, 1)
-    return 3 * size if length > 4 * size else length
+    return 3 * config.local_block if config.is_long(length) else length
 
 
 def _adapter_flops(config, whole_blocks, needed):

@@ -120,7 +120,7 @@ def attention_mask_of(config, input_mask, pair_ids=None):
     if window is not None:
         query_places = ops.expand_dims(ops.arange(tokens, dtype="int32"), (0, 2))
         if has_blocks(config, input_mask.shape[1]):
-            in_blocks = blocks_bias(window, input_mask, pair_ids)
+            in_blocks = blocks_bias(config, input_mask, pair_ids)
     if config.position_embedding_type == "rotary":
         places = positions
         if places is None:

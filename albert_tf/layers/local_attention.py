@@ -22,26 +22,21 @@ def has_blocks(config, tokens):
     # Distances are looked up for all pairs of tokens.
     if config.is_disentangled:
         return False
-    return tokens is None or is_long(tokens, config.local_attention_window)
+    return tokens is None or config.is_long(tokens)
 
 
-def is_long(tokens, window):
-    """Returns whether a row of `tokens`, an int or a scalar, gains from blocks."""
-    return tokens > 4 * _size(window)
-
-
-def blocks_bias(window, input_mask, pair_ids=None):
+def blocks_bias(config, input_mask, pair_ids=None):
     """Computes the bias of scores within blocks.
 
     Args:
-        window: int.
+        config: an `AlbertConfig`, with a window.
         input_mask, pair_ids: see `attention_mask_of`.
 
     Returns:
         Float32 `[batch, 1, blocks, size, 3 * size]`: 0 for the keys that a token sees,
         of its own block and the two beside it, at most -10000 for the others.
     """
-    size = _size(window)
+    size, window = config.local_block, config.local_attention_window
     distances = np.arange(3 * size) - size - np.arange(size)[:, None]
     far = np.float32(np.abs(distances) > window // 2)  # [size, 3 * size]
     bias = far + 1.0 - _keys(input_mask, size)
@@ -74,10 +69,6 @@ def attend_in_blocks(query, key, value, bias, drop):
         context, (ops.shape(query)[0], value.shape[1], -1, value.shape[4])
     )
     return ops.transpose(context[:, :, :tokens], (0, 2, 1, 3))
-
-
-def _size(window):
-    return max(window // 2, 1)
 
 
 def _keys(values, size):

@@ -13,7 +13,6 @@ from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.local_attention import attend_in_blocks
-from albert_tf.layers.local_attention import is_long
 from albert_tf.layers.relative_positions import scores_of_distances
 from albert_tf.layers.replaceable import replaceable
 
@@ -144,11 +143,9 @@ class SelfAttention(Sublayer):
         attend = self._function(attention_mask, bias, seed)
         # Recomputed attention passes no gradient to its bias.
         if recompute is not None and not self.config.is_disentangled:
-            config = self.config
             # Dropout draws one mask for all heads; a bias by head needs all heads, too.
-            drops = seed is not None and config.attention_probs_dropout_prob > 0
-            is_whole = drops or attention_mask.bias.shape[1] != 1
-            parts = 1 if is_whole else min(2, config.num_attention_heads)
+            is_whole = self._drops(seed) or attention_mask.bias.shape[1] != 1
+            parts = 1 if is_whole else min(2, self.config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
         context = joined_heads(context, attending)
@@ -205,20 +202,20 @@ class SelfAttention(Sublayer):
 
     def _function(self, attention_mask, bias, seed):
         """Returns the function that attends: query, key, value to `[B, T, N, D]`."""
-        window, is_local = attention_mask.window, attention_mask.is_local
-        if window is None:
-            return functools.partial(self._attend, bias=bias, seed=seed)
-        if not isinstance(is_local, bool):
-            # In a loop over depth, where TensorFlow does not differentiate branches.
+        is_local = attention_mask.is_local
+        # In a loop over depth, where TensorFlow does not differentiate branches.
+        is_in_loop = not isinstance(is_local, bool)
+        if is_in_loop:
             bias = ops.where(is_local, attention_mask.local_bias(bias), bias)
-            return functools.partial(self._attend, bias=bias, seed=seed)
+        everywhere = functools.partial(self._attend, bias=bias, seed=seed)
+        if attention_mask.window is None or is_in_loop:
+            return everywhere
         tokens = ops.shape(attention_mask.query_places)[1]
         if is_local:
             return self._nearby(attention_mask, bias, seed, tokens)
-        everywhere = functools.partial(self._attend, bias=bias, seed=seed)
-        drops = seed is not None and self.config.attention_probs_dropout_prob > 0
         is_one_bias = bias.shape[1] == bias.shape[2] == 1
-        if drops or not is_one_bias or keras.backend.backend() != "tensorflow":
+        is_tensorflow = keras.backend.backend() == "tensorflow"
+        if self._drops(seed) or not is_one_bias or not is_tensorflow:
             return everywhere
         from albert_tf.layers.rematerialization import in_parts
 
@@ -237,7 +234,10 @@ class SelfAttention(Sublayer):
         in_blocks = functools.partial(
             attend_in_blocks, bias=attention_mask.blocks_bias, drop=drop
         )
-        return chosen(is_long(tokens, attention_mask.window), in_blocks, whole)
+        return chosen(self.config.is_long(tokens), in_blocks, whole)
+
+    def _drops(self, seed):
+        return seed is not None and self.config.attention_probs_dropout_prob > 0
 
     def _dropped(self, probabilities, dtype, seed):
         rate = self.config.attention_probs_dropout_prob
@@ -245,8 +245,7 @@ class SelfAttention(Sublayer):
 
     def _attend(self, query, key, value, bias, seed):
         """Attends: query, key, value and result are `[B, T, N, D]`."""
-        drops = seed is not None and self.config.attention_probs_dropout_prob > 0
-        if not drops and _is_one_kernel(query, key):
+        if not self._drops(seed) and _is_one_kernel(query, key):
             shape = (ops.shape(query)[0], bias.shape[1], query.shape[1], key.shape[1])
             return ops.dot_product_attention(
                 query,
