@@ -3,10 +3,10 @@
     python -m benchmarks.long_rows
 
 Every step trains on as many tokens, in fewer rows if they are longer, so that a model
-whose cost is linear in the length keeps the time and memory of its shortest rows. Two
-layers in three are local; beside them stand models whose layers are all local, but for
-the first, and all global. The shape is ALBERT-base's with blocks of today, or that of
---albert_config_file. Each length runs in a process of its own; they take turns.
+whose cost is linear in the length keeps the time and memory of its shortest rows. Of
+two models, one has two local layers in three, the other none. The shape is
+ALBERT-base's with blocks of today, or that of --albert_config_file. Each length runs in
+a process of its own; they take turns.
 """
 
 import contextlib
@@ -38,6 +38,9 @@ class Options:
         "Configuration of the model, a JSON file or a name.", "albert/base_v2"
     )
     layers: int = option("Number of layers of the model.", 6, minimum=1)
+    global_attention_every: str = option(
+        "Models: one layer in so many is global, separated by commas.", "3,1"
+    )
     window: int = option("Tokens of the window of local layers.", 128, minimum=1)
     lengths: str = option(
         "Numbers of tokens in a row, separated by commas.", "512,1024,2048,4096,8192"
@@ -57,19 +60,17 @@ def measure(options):
         modern(without_dropout(config)), num_hidden_layers=options.layers
     )
     lengths = [int(length) for length in options.lengths.split(",")]
-    models = {
-        "two layers in three local": {"global_attention_every": 3},
-        "all but the first local": {"global_attention_every": options.layers},
-        "all global": None,
-    }
     columns = ["a step of", *(f"{length} tokens, s" for length in lengths)]
     columns += [f"{length} tokens, GB" for length in lengths]
     rows = []
-    for name, changes in models.items():
-        own = config
-        if changes is not None:
-            changes = {**changes, "local_attention_window": options.window}
-            own = dataclasses.replace(config, **changes)
+    for every in map(int, options.global_attention_every.split(",")):
+        own, name = config, "all layers global"
+        if every > 1:
+            window = options.window
+            own = dataclasses.replace(
+                config, local_attention_window=window, global_attention_every=every
+            )
+            name = f"one layer in {every} global"
         rows.append([name, *_cells(options, own, lengths)])
     conditions = [
         f"{options.layers} layers of {config.hidden_size}",

@@ -146,9 +146,14 @@ def _write_figures(options, requests, measured):
             columns.append(f"{request['title']}, {cores} {noun}")
             for side, cell in _cells(request, seconds[name]).items():
                 sides.setdefault(side, []).append(cell)
-        for side in details:
-            shown = {f"{name}: {details[side][name]}" for name in requests}
-            conditions.append(f"{side}, {cores} {noun}: {'; '.join(sorted(shown))}")
+        alike = {}
+        for side, found in details.items():
+            shown = " or ".join(sorted({found[name] for name in requests}))
+            alike.setdefault(shown, []).append(side)
+        conditions += [
+            f"{cores} {noun}, {', '.join(names)}: {shown}"
+            for shown, names in alike.items()
+        ]
     rows = [[side, *cells] for side, cells in sides.items()]
     conditions.append(f"medians of {options.rounds} turns")
     figures.report(options.figures_file, columns, rows, conditions)

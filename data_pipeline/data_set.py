@@ -185,7 +185,7 @@ class DataSet:
                 dataset_info.NAME,
             )
             return None
-        for info in infos[1:]:
+        for info in infos:
             for name in _ALIKE:
                 if info.get(name) != infos[0].get(name):
                     raise UserError(

@@ -22,9 +22,10 @@ _OPERATORS = re.compile(
 )
 
 
-# Nothing can show that an assertion is gone where the code is right, or that a large
-# number has become one larger: 1e30 + 1 is 1e30.
-_ASSERTION = re.compile(r"strict=$")
+# Nothing can show that an assertion is gone where the code is right, that AutoGraph
+# reads code without loops, or that a large number has become one larger: 1e30 + 1 is
+# 1e30.
+_WITHOUT_EFFECT = re.compile(r"(strict|autograph)=$")
 _NUMBER = re.compile(r"\d[\d_.]*(e\d+)?(?!\w)")
 _LARGE = 1000
 
@@ -82,7 +83,8 @@ def _places(path, operators):
         for place, (line, column) in enumerate(begins):
             before, code = lines[line - 1][:column], lines[line - 1][column:]
             number = _NUMBER.match(code)
-            if not (_ASSERTION.search(before) or number and float(number[0]) > _LARGE):
+            is_large = number and float(number[0]) > _LARGE
+            if not (_WITHOUT_EFFECT.search(before) or is_large):
                 yield operator, place
 
 

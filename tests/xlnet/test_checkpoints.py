@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import transformers
 from safetensors import numpy as safetensors
 
 from albert_tf import bundle
@@ -153,6 +154,10 @@ def test_what_their_file_leaves_out(theirs, tmp_path):
     config = XLNetModel.from_pretrained(tmp_path).config
     assert (config.ff_activation, config.mem_len) == ("gelu_erf", 0)
     assert config.untie_r  # which theirs ignores
+    found = XLNET.config_from_huggingface({}, "path")
+    defaults = transformers.XLNetConfig()
+    for name in found.to_dict().keys() & defaults.to_dict().keys() - {"ff_activation"}:
+        assert getattr(found, name) == getattr(defaults, name), name
 
 
 def test_damaged_tensors(theirs, tmp_path):

@@ -116,16 +116,15 @@ def answers(
         return ragged.to_tensor(filling, shape=[None, width])
 
     scores = table(rows(score, n_best_size), -math.inf, n_best_size)
-    best = tf.maximum(scores[:, 0], _MASKED)
-    weights = tf.exp(scores - best[:, None])  # [B, n]
-    shares = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, 1, keepdims=True))
+    possible = tf.maximum(scores, _MASKED)  # [B, n]
+    shares = tf.where(scores > _MASKED, tf.nn.softmax(possible), 0)
     first, last = rows(first, top_k), rows(last, top_k)
     return {
         "answers": table(stretches(codes, first, last), "", top_k),
         "scores": tf.cast(shares[:, :top_k], tf.float32),
         "start": table(first, 0, top_k),
         "end": table(last, 0, top_k),
-        "best": best,
+        "best": possible[:, 0],
     }
 
 
