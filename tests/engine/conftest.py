@@ -24,16 +24,18 @@ TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
 def rows():
     """Sixteen sequences with 0 to 3 masked tokens each."""
     random = np.random.default_rng(0)
-    shape, predictions = (16, TOKENS), (16, PREDICTIONS)
     masked = random.integers(0, PREDICTIONS + 1, (16, 1))
+    ranges = {
+        "input_ids": (VOCABULARY, (16, TOKENS)),
+        "segment_ids": (2, (16, TOKENS)),
+        "masked_lm_positions": (TOKENS, (16, PREDICTIONS)),
+        "masked_lm_ids": (VOCABULARY, (16, PREDICTIONS)),
+        "sentence_order_labels": (2, 16),
+    }
     return {
-        "input_ids": random.integers(0, VOCABULARY, shape, dtype=np.int32),
-        "input_mask": np.ones(shape, np.int32),
-        "segment_ids": random.integers(0, 2, shape, dtype=np.int32),
-        "masked_lm_positions": random.integers(0, TOKENS, predictions, dtype=np.int32),
-        "masked_lm_ids": random.integers(0, VOCABULARY, predictions, dtype=np.int32),
+        **{k: random.integers(0, *r, dtype=np.int32) for k, r in ranges.items()},
+        "input_mask": np.ones((16, TOKENS), np.int32),
         "masked_lm_weights": (np.arange(PREDICTIONS) < masked).astype(np.float32),
-        "sentence_order_labels": random.integers(0, 2, 16, dtype=np.int32),
     }
 
 
@@ -144,19 +146,10 @@ def make_trainer(tmp_path):
         **options,
     ):
         strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
-        sizes = {
-            "embedding_size": 4,
-            "hidden_size": hidden_size,
-            "intermediate_size": 8,
-        }
-        config = AlbertConfig(
-            VOCABULARY,
-            **sizes,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            max_position_embeddings=TOKENS,
-            initializer_range=0.3,
-        ).with_dropout(dropout)
+        sizes = {"embedding_size": 4, "intermediate_size": 8, "num_hidden_layers": 1}
+        sizes |= {"num_attention_heads": 2, "max_position_embeddings": TOKENS}
+        sizes |= {"hidden_size": hidden_size, "initializer_range": 0.3}
+        config = AlbertConfig(VOCABULARY, **sizes).with_dropout(dropout)
         keras.utils.set_random_seed(3)
         with strategy.scope():
             model = AlbertForPreTraining(config, dtype=dtype)

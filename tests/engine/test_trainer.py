@@ -1,15 +1,36 @@
-"""Runs that are interrupted, damaged, divergent or badly divided."""
+"""Runs that are interrupted, damaged, divergent; folders of checkpoints after that."""
 
+import concurrent.futures
+import os
 import pathlib
+import signal
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine import processes
+from albert_tf.engine.checkpointing import Checkpointing
+from albert_tf.engine.checkpointing import RunRecord
+from albert_tf.engine.processes import Interruption
 from albert_tf.errors import UserError
 from albert_tf.optimizers import create_optimizer
 
 STEPS = 6
+
+
+def folder_of(trainer):
+    return pathlib.Path(trainer.options.output_dir) / "checkpoints"
+
+
+def saved_in(folder):
+    """The steps that have a checkpoint."""
+    return {int(path.stem.removeprefix("training-")) for path in folder.glob("*.index")}
+
+
+def assert_same_weights(one, other):
+    for a, b in zip(one.model.weights, other.model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.slow
@@ -32,38 +53,18 @@ def test_an_interrupted_run_continues_bit_for_bit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("every", "saved"), [(2, "Saved: step 2,"), (9, "Nothing")])
-def test_stopped_at_once_it_says_what_is_saved(
-    make_linear_trainer, batches, monkeypatch, lines, every, saved
-):
-    trainer = make_linear_trainer(STEPS, save_checkpoints_steps=every)
-    loop = trainer._loop
-
-    def loop_twice(*arguments):
-        if trainer.step == 2:
-            raise KeyboardInterrupt
-        loop(*arguments)
-
-    monkeypatch.setattr(trainer, "_loop", loop_twice)
-    with pytest.raises(KeyboardInterrupt):
-        trainer.train(batches())
-    assert lines[-1].startswith(saved)
-
-
-@pytest.mark.slow
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     make_linear_trainer, batches, caplog
 ):
     trainer = make_linear_trainer(STEPS, save_checkpoints_steps=2)
     trainer.train(batches())
-    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    folder = folder_of(trainer)
     (data,) = folder.glob("training-6.data*")
     data.write_bytes(data.read_bytes()[:100])
     again = make_linear_trainer(STEPS)
     again.train(batches())
     assert again.step == STEPS
-    for own, other in zip(trainer.model.weights, again.model.weights, strict=True):
-        np.testing.assert_array_equal(own, other)
+    assert_same_weights(trainer, again)
     assert "Skipping the checkpoint" in caplog.text
     for data in folder.glob("*.data*"):
         data.write_bytes(b"")
@@ -73,18 +74,22 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
 
 
 @pytest.mark.slow
-def test_divergence_stops_with_advice(make_linear_trainer, good_and_bad):
-    """Bad steps are counted over the loops; a good one in between starts anew."""
+def test_divergence_stops_at_the_last_good_step(make_linear_trainer, good_and_bad):
+    """Bad steps are counted over the loops; a good one in between starts anew.
+
+    Checkpoints of bad steps would replace those from which a run can go on.
+    """
     good, bad = good_and_bad
     start = good.take(1).concatenate(bad.take(2)).concatenate(good.take(1))
     dataset = start.concatenate(bad)
-    trainer = make_linear_trainer(9, max_bad_steps=3, save_checkpoints_steps=4)
+    often = {"save_checkpoints_steps": 1, "iterations_per_loop": 1}
+    trainer = make_linear_trainer(9, max_bad_steps=3, keep_checkpoint_max=2, **often)
     with pytest.raises(UserError, match="in any step from 5 to 7. Lower --learning_ra"):
         trainer.train(dataset)
-    last_good = make_linear_trainer(4)
+    assert saved_in(folder_of(trainer)) == {1, 4}
+    last_good = make_linear_trainer(4, directory="good")
     last_good.train(dataset)
-    for own, other in zip(trainer.model.weights, last_good.model.weights, strict=True):
-        np.testing.assert_array_equal(own, other)
+    assert_same_weights(trainer, last_good)
 
 
 @pytest.mark.slow
@@ -92,8 +97,7 @@ def test_the_last_step_is_saved_before_a_worker_is_lost(make_linear_trainer, bat
     trainer = make_linear_trainer(2, evaluator=LostWorker(), eval_at_start=False)
     with pytest.raises(UserError, match="Another worker ended .* continue from the"):
         trainer.train(batches(), batches())
-    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
-    assert list(folder.glob("training-2.index"))
+    assert saved_in(folder_of(trainer)) == {2}
     early = make_linear_trainer(2, directory="early")
     early._device_loop = LostWorker()
     with pytest.raises(UserError, match="Another worker ended"):
@@ -107,3 +111,120 @@ class LostWorker:
         raise tf.errors.UnavailableError(None, None, "Socket closed")
 
     run = evaluate
+
+
+@pytest.mark.slow
+def test_a_signal_during_the_last_save_is_obeyed_after_it(
+    make_linear_trainer, batches, monkeypatch
+):
+    save_checkpoint = tf.train.CheckpointManager.save
+
+    def interrupted_save(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return save_checkpoint(*arguments, **options)
+
+    monkeypatch.setattr(tf.train.CheckpointManager, "save", interrupted_save)
+    trainer = make_linear_trainer(2)
+    with pytest.raises(SystemExit) as stop:
+        trainer.train(batches())
+    assert stop.value.code == 128 + signal.SIGTERM
+    assert saved_in(folder_of(trainer)) == {2}
+
+
+@pytest.fixture
+def outer():
+    """The signals that reach whoever was there before."""
+    reached = []
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(n, lambda n, _: reached.append(n)) for n in numbers]
+    yield reached
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_two_signals_at_once_are_one_request(first, monkeypatch, outer):
+    now, second = [100.0], signal.SIGINT
+    monkeypatch.setattr(processes.time, "monotonic", lambda: now[0])
+    with Interruption() as asked:
+        signal.raise_signal(first)
+        now[0] += 0.02
+        signal.raise_signal(second)
+        assert (asked.signal, outer) == (first, [])
+        now[0] += 1.1
+        signal.raise_signal(second)
+        assert (asked.signal, outer) == (first, [second])
+        signal.raise_signal(first)
+        assert outer == [second, first]
+    signal.raise_signal(first)  # the signals are given back
+    assert outer == [second, first, first]
+    with concurrent.futures.ThreadPoolExecutor() as other, Interruption():
+        other.submit(Interruption().__enter__).result()  # elsewhere it does nothing
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    """Makes the checkpoints of one number, as a process that starts finds them."""
+
+    def make(keep=0, writes=True):
+        number, rest = tf.Variable(0.0), (writes, RunRecord(), [])
+        return number, Checkpointing(str(tmp_path), keep, *rest, number=number)
+
+    return make
+
+
+def save(made, *steps):
+    number, checkpointing = made
+    for step in steps:
+        number.assign(step)
+        checkpointing.save(step)
+
+
+@pytest.mark.parametrize(
+    ("contents", "writes"),
+    [(None, True), (b"\x00\xff", False), (b'model_checkpoint_path: "', True)],
+)
+def test_a_lost_or_damaged_list_loses_no_checkpoint(
+    checkpoints, tmp_path, contents, writes
+):
+    save(checkpoints(), 2, 9, 10)
+    (tmp_path / "checkpoint").unlink()
+    if contents is not None:
+        (tmp_path / "checkpoint").write_bytes(contents)
+    number, checkpointing = checkpoints(keep=2, writes=writes)
+    assert checkpointing.restore() == str(tmp_path / "training-10")
+    assert number.numpy() == 10
+    if writes:
+        last = tf.train.latest_checkpoint(str(tmp_path))
+        assert last == str(tmp_path / "training-10")
+    save((number, checkpointing), 12)
+    assert saved_in(tmp_path) == ({10, 12} if writes else {9, 10, 2})
+
+
+def test_missing_files_fall_back_with_a_warning(checkpoints, tmp_path, caplog):
+    save(checkpoints(), 2, 4, 6)
+    (tmp_path / "training-6.index").unlink()
+    number, checkpointing = checkpoints(keep=3)
+    assert checkpointing.restore() == str(tmp_path / "training-4")
+    assert f"Skipping the checkpoint {tmp_path}/training-6" in caplog.text
+    assert not list(tmp_path.glob("training-6.*"))
+    save((number, checkpointing), 8)  # in the place of no other
+    assert saved_in(tmp_path) == {2, 4, 8}
+    for path in tmp_path.glob("training-*"):
+        path.unlink()
+    with pytest.raises(UserError, match="checkpoint lists checkpoints, but all of"):
+        checkpoints()
+
+
+def test_what_a_killed_save_leaves_is_removed(checkpoints, tmp_path):
+    save(checkpoints(), 2)
+    (tmp_path / "training-3_temp").mkdir()
+    (tmp_path / "training-3_temp" / "part-00000").write_bytes(b"half")
+    (tmp_path / "best-2.tmp").mkdir()
+    (tmp_path / f"checkpoint.tmp{'0' * 32}").write_bytes(b"half")
+    checkpoints(writes=False)
+    assert (tmp_path / "training-3_temp").exists()
+    _, checkpointing = checkpoints()
+    assert not (tmp_path / "training-3_temp").exists()
+    assert len(list(tmp_path.iterdir())) == 3  # the list, and two files
+    assert checkpointing.restore() == str(tmp_path / "training-2")

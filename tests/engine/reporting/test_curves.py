@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from albert_tf.display import plots
 from albert_tf.display.plots import COLOURS
 from albert_tf.engine.reporting import curves
 from albert_tf.engine.reporting.curves import training_scalars
@@ -31,7 +32,26 @@ def test_the_later_try_counts(tmp_path):
     assert set(scalars) == {"loss", "skipped"}
 
 
-def test_a_damaged_history_begins_anew(tmp_path):
+def test_tries_are_counted_as_numbers(tmp_path):
+    folder = tmp_path / "train"
+    for number, loss in ((9, 3.0), (10, 2.0)):
+        known = {*folder.glob("*")}
+        write_try(tmp_path, 0, (10,), loss=loss)
+        (path,) = {*folder.iterdir()} - known
+        path.rename(folder / f"events.out.tfevents.17000.host.1.{number}.v2")
+    assert training_scalars(folder)["loss"] == {10: 2.0}
+
+
+def test_a_file_cut_off_by_a_kill_is_read_as_far_as_it_goes(tmp_path):
+    write_try(tmp_path, 0, (10, 20, 30), loss=3.0)
+    (path,) = (tmp_path / "train").iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(b"loss")])
+    assert training_scalars(tmp_path / "train")["loss"] == {10: 3.0, 20: 3.0}
+
+
+def test_a_damaged_history_begins_anew_and_one_that_is_gone_is_missed(tmp_path):
+    """Without the evaluations a run would take a worse model for the best."""
     path = tmp_path / "history.json"
     path.write_bytes(b"\xff")
     history = RunHistory(tmp_path, 7)
@@ -40,42 +60,22 @@ def test_a_damaged_history_begins_anew(tmp_path):
     assert read_history(path) == history.evaluations != []
     path.write_text(path.read_text().replace("2.0", "3.0"))
     assert read_history(path) == []
-
-
-def test_a_history_that_is_gone_is_missed(tmp_path):
-    """Without the evaluations a run would take a worse model for the best."""
-    RunHistory(tmp_path, 0).add_evaluation(5, 1.0, {"loss": 2.0})
-    (tmp_path / "history.json").unlink()
+    path.unlink()
     with pytest.raises(UserError, match="history.json is missing, though"):
         RunHistory(tmp_path, 7)
 
 
-def test_a_history_has_nan_as_null(tmp_path):
+def test_what_lies_beyond_the_restored_step_is_forgotten(tmp_path):
     history = RunHistory(tmp_path, 0)
-    history.add_evaluation(5, 1.0, {"pearson": float("nan")})
+    for done in (5, 7):
+        history.add_evaluation(done, 1.0, {"pearson": float("nan")})
+    for step, kept in ((7, [5, 7]), (6, [5]), (5, [5])):
+        again = RunHistory(tmp_path, step)
+        assert [entry["step"] for entry in again.evaluations] == kept
+        assert again.has_evaluation(7) == (step == 7)
     assert '"pearson": null' in (tmp_path / "history.json").read_text()
-    (entry,) = read_history(tmp_path / "history.json")
+    entry, *_ = read_history(tmp_path / "history.json")
     assert math.isnan(entry["pearson"])
-
-
-def test_tries_are_counted_as_numbers(tmp_path):
-    folder = tmp_path / "train"
-    write_try(tmp_path, 0, (10,), loss=3.0)
-    (first,) = folder.iterdir()
-    write_try(tmp_path, 0, (10,), loss=2.0)
-    (second,) = set(folder.iterdir()) - {first}
-    first.rename(folder / "events.out.tfevents.17000.host.1.9.v2")
-    second.rename(folder / "events.out.tfevents.17000.host.1.10.v2")
-    assert training_scalars(folder)["loss"] == {10: 2.0}
-
-
-def test_a_file_cut_off_by_a_kill_is_read_as_far_as_it_goes(tmp_path):
-    write_try(tmp_path, 0, (10, 20, 30), loss=3.0)
-    (path,) = (tmp_path / "train").iterdir()
-    whole = path.read_bytes()
-    place = whole.rindex(b"loss")
-    path.write_bytes(whole[:place])
-    assert training_scalars(tmp_path / "train")["loss"] == {10: 3.0, 20: 3.0}
 
 
 @pytest.fixture
@@ -103,9 +103,9 @@ def panels(tmp_path, monkeypatch):
 def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(panels, tmp_path):
     write_try(tmp_path, 0, (20, 10), loss=3.0)
     scores = {"accuracy": 0.5, "majority_accuracy": 0.4, "loss": 2.0}
-    other = {"other_accuracy": 0.7, "other_majority_accuracy": 0.3}
-    evaluations = [{"step": 10, "train_seconds": 0.0, **scores, **other}]
-    found, evaluated = panels(evaluations, "training data"), "training data"
+    scores |= {"other_accuracy": 0.7, "other_majority_accuracy": 0.3}
+    evaluated = "training data"
+    found = panels([{"step": 10, "train_seconds": 0.0, **scores}], evaluated)
     assert set(found) == {"accuracy", "loss", "other_accuracy"}
     for name, height in (("accuracy", 0.4), ("other_accuracy", 0.3)):
         majority = found[name]["majority"]
@@ -119,11 +119,10 @@ def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(panels, tmp_pat
             assert line.get_color() == COLOURS[name]
 
 
-@pytest.mark.parametrize(("step", "kept"), [(5, [5]), (6, [5]), (7, [5, 7])])
-def test_what_lies_beyond_the_restored_step_is_forgotten(step, kept, tmp_path):
-    history = RunHistory(tmp_path, 0)
-    for done in (5, 7):
-        history.add_evaluation(done, 1.0, {"loss": 2.0})
-    again = RunHistory(tmp_path, step)
-    assert [entry["step"] for entry in again.evaluations] == kept
-    assert again.has_evaluation(7) == (step == 7)
+def test_without_matplotlib_a_line_says_how_to_get_it(lines, monkeypatch, tmp_path):
+    monkeypatch.setattr(plots, "Figure", None)
+    plots._say_how_to_get_them.cache_clear()
+    for _ in range(2):
+        write_curves(tmp_path, [{"step": 1, "train_seconds": 1.0, "loss": 2.0}])
+    assert not list(tmp_path.iterdir())
+    (line,) = (line for line in lines if "pip install 'albert-tf[plots]'" in line)

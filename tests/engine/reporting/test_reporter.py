@@ -1,14 +1,17 @@
 """Reports of a run, and that looking does not change it."""
 
-import itertools
+import importlib.metadata
 import pathlib
 import re
+import sys
 import types
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import histogram
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
 
@@ -27,9 +30,10 @@ def summaries(trainer):
 
 
 @pytest.mark.slow
-def test_statistics_of_the_variables(make_trainer, batches, weights):
+def test_statistics_of_the_variables_and_speeds(make_trainer, batches, weights):
     """Of the weights before the step, and the gradients before they are clipped."""
-    trainer = make_trainer(1, histogram_steps=1)
+    speeds = {"flops_per_token": lambda tokens: 1e5 * tokens, "peak_flops": 1e9}
+    trainer = make_trainer(1, histogram_steps=1, **speeds)
     before = weights(trainer)
     trainer.train(batches())
     found = {tag: values[1] for tag, values in summaries(trainer).items()}
@@ -46,6 +50,11 @@ def test_statistics_of_the_variables(make_trainer, batches, weights):
         assert (f"trust_ratio/{name}" in found) == adapted
         if adapted:
             assert found[f"trust_ratio/{name}"] > 0
+    rate = found["steps_per_second"]  # of batches of 8 rows of 7 tokens
+    np.testing.assert_allclose(found["sequences_per_second"], 8 * rate, rtol=1e-5)
+    np.testing.assert_allclose(found["tokens_per_second"], 56 * rate, rtol=1e-5)
+    share = 56 * rate * 7e5 / 1e9
+    np.testing.assert_allclose(found["model_flop_utilisation"], share, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -92,37 +101,20 @@ def test_a_range_of_steps_is_traced_up_to_the_end_of_the_run(
     assert trace.stat().st_size > 0
 
 
-@pytest.mark.slow
-def test_slow_steps_are_shown_more_often(make_linear_trainer, batches, monkeypatch):
-    clock = itertools.count(step=20.0)  # each loop takes 20 seconds
-    fake = types.SimpleNamespace(monotonic=lambda: next(clock))
-    monkeypatch.setattr("albert_tf.engine.trainer.time", fake)
-    monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 10.0)
-    trainer = make_linear_trainer(9, iterations_per_loop=4)
-    trainer.train(batches())
-    # After loops of 5, 10 and 20 seconds a step.
-    assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]
+def test_any_tensorflow_package_will_do(monkeypatch):
+    """On a TPU it is called tensorflow-tpu, and keras-nightly comes with the next."""
+    installed = {"tensorflow-text-nightly": "2.99"}
 
+    def from_name(name):
+        if name in installed:
+            return types.SimpleNamespace(version=installed[name])
+        raise importlib.metadata.PackageNotFoundError(name)
 
-@pytest.mark.slow
-def test_the_line_says_how_training_goes(make_trainer, batches, lines):
-    speeds = {"flops_per_token": lambda tokens: 1e5 * tokens, "peak_flops": 1e9}
-    trainer = make_trainer(STEPS, **speeds)
-    trainer.train(batches())
-    last = {tag: float(v[STEPS]) for tag, v in summaries(trainer).items()}
-    (line,) = (line for line in lines if line.startswith("training: 4/4"))
-    for part in (
-        f"MLM {last['masked_lm_loss']:.4g} ({last['masked_lm_accuracy']:.1%} right)",
-        f"SOP {last['sentence_order_loss']:.4g}",
-        f"gradient norm {last['gradient_norm']:.4g}",
-        f"{last['tokens_per_second']:,.0f} tokens/s",
-        f"MFU {last['model_flop_utilisation']:.1%}",
-    ):
-        assert part in line
-    # Batches are 8 rows of 7 tokens.
-    rate = last["steps_per_second"]
-    np.testing.assert_allclose(last["sequences_per_second"], 8 * rate, rtol=1e-5)
-    np.testing.assert_allclose(last["tokens_per_second"], 56 * rate, rtol=1e-5)
-    np.testing.assert_allclose(
-        last["model_flop_utilisation"], 56 * rate * 7e5 / 1e9, rtol=1e-5
-    )
+    monkeypatch.setattr(importlib.metadata.Distribution, "from_name", from_name)
+    # Not installed, and not imported before.
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    found = versions()
+    assert found["tensorflow-text"] == "2.99"
+    assert (found["tensorflow"], found["keras"]) == (tf.__version__, keras.__version__)
+    installed.clear()
+    assert versions()["tensorflow-text"] is None

@@ -12,11 +12,8 @@ from albert_tf.errors import UserError
 from tests.trackers import FakeMlflow
 from tests.trackers import FakeWandb
 
-BOTH = "wandb, mlflow"
-IDENTITY = (
-    IdentityEntry("learning_rate", 0.05, "--learning_rate"),
-    IdentityEntry("sizes", [2, 3], "Sizes"),
-)
+RATE = IdentityEntry("learning_rate", 0.05, "--learning_rate")
+IDENTITY = (RATE, IdentityEntry("sizes", [2, 3], "Sizes"))
 
 
 @pytest.fixture
@@ -32,7 +29,7 @@ def fakes(monkeypatch):
 def train(make_linear_trainer, batches):
     """Trains a linear model, evaluated every two steps, with trackers."""
 
-    def run(steps, track=BOTH, **options):
+    def run(steps, track="wandb, mlflow", **options):
         shared = {"track": track, "identity": IDENTITY, "eval_steps": 2}
         trainer = make_linear_trainer(steps, **shared, **options)
         trainer.train(batches(), batches().take(1))
@@ -78,26 +75,24 @@ def test_a_continued_run_is_the_same_tracked_run(fakes, train):
     assert steps == [2, 4, 6]
 
 
-def test_a_run_that_ends_early_is_told(fakes, train, monkeypatch):
+def test_a_run_that_ends_early_is_told_and_outlives_its_trackers(
+    fakes, train, monkeypatch, caplog
+):
     def stop(*_):
         raise SystemExit(143)
 
-    monkeypatch.setattr("albert_tf.engine.trainer.Trainer._loop", stop)
-    with pytest.raises(SystemExit):
-        train(4)
-    wandb, mlflow = fakes
-    assert (wandb.ended, mlflow.ended) == ([1], ["KILLED"])
-
-
-def test_training_outlives_its_trackers(fakes, train, caplog):
     def refuse(*_, **__):
         raise ConnectionError("the server is gone")
 
-    for fake in fakes:
-        fake.end_run = fake.log_metrics = refuse
+    wandb, mlflow = fakes
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr("albert_tf.engine.trainer.Trainer._loop", stop)
+        train(4)
+    assert (wandb.ended, mlflow.ended) == ([1], ["KILLED"])
+    mlflow.end_run = mlflow.log_metrics = refuse
     train(2)
     assert "mlflow did not record something of the run: the server" in caplog.text
-    assert fakes[0].ended == [0]
+    assert wandb.ended == [1, 0]
 
 
 def test_a_tracker_that_cannot_begin_stops_the_run_before_its_first_step(fakes, train):
