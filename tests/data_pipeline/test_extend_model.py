@@ -11,8 +11,6 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.families.vocabulary_growth import with_new_pieces
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tokenization.word_starts import MARK
 from data_pipeline.extend_model import extend_model
@@ -23,12 +21,6 @@ _NEW = "quokka quokkas wombats jumped, żółw żółwie 1974 quokka\n" * 40
 _OLD = ["the film was very good.", "a cat, the dog", "is it the one"]
 _TRAINING = {"character_coverage": 1.0, "num_threads": 1}
 _NIGHTLY = ("bert", "deberta-v2", "distilbert", "electra", "roberta")
-_FAMILIES = [
-    "albert",
-    "modernbert",
-    "xlm-roberta",
-    *(pytest.param(f, marks=pytest.mark.nightly) for f in _NIGHTLY),
-]
 
 
 @pytest.fixture
@@ -36,20 +28,18 @@ def extend(saved_model, tmp_path):
     """Extends `saved_model(kind, family)`; returns the old and the new `Bundle`."""
     (tmp_path / "new.txt").write_text(_NEW, "utf-8")
 
-    def run(family, kind="pretraining", name="new", **changes):
-        source = saved_model(kind, family)
-        values = {"extend": str(source), "pieces": 40, **changes}
-        values |= {"input_file": str(tmp_path / "new.txt"), "num_threads": 1}
-        target = tmp_path / name
-        train_tokenizer(TokenizerOptions(output_prefix=str(target), **values))
+    def run(family, kind="pretraining", name="new"):
+        source, target = saved_model(kind, family), tmp_path / name
+        values = {"input_file": str(tmp_path / "new.txt"), "num_threads": 1}
+        values |= {"extend": str(source), "output_prefix": str(target), "pieces": 40}
+        train_tokenizer(TokenizerOptions(**values))
         return bundle.open(source), bundle.open(target)
 
     return run
 
 
-@pytest.mark.parametrize("family", _FAMILIES)
-def test_text_without_new_pieces_keeps_its_answers(family, extend):
-    old, new = extend(family)
+def check_old_answers(old, new):
+    """Text without new pieces keeps its rows and numbers."""
     before, after = old.tokenizer(), new.tokenizer()
     size = before.vocab_size
     assert after.pieces[:size] == before.pieces
@@ -59,61 +49,73 @@ def test_text_without_new_pieces_keeps_its_answers(family, extend):
     rows = before(_OLD)
     np.testing.assert_array_equal(after(_OLD)["input_ids"], rows["input_ids"])
     rows["masked_lm_positions"] = np.array([[1, 2]] * len(_OLD))
-    first, second = old.model(), new.model()
-    expected, found = first(rows), second(rows)
+    expected, found = old.model()(rows), new.model()(rows)
     logits = found.pop("masked_lm_logits")[..., :size]
     np.testing.assert_array_equal(logits, expected.pop("masked_lm_logits"))
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values)
 
 
-@pytest.mark.parametrize("family", _FAMILIES)
-def test_new_vectors_are_means(family, extend):
-    old, new = extend(family)
+def check_new_vectors(old, new):
+    """A new piece's are the means of those that stood in its place."""
     before, after = old.tokenizer(), new.tokenizer()
-    (index,) = after.encode(" quokka" if before.kind == "byte_bpe" else "quokka")
+    word = " quokka" if before.kind == "byte_bpe" else "quokka"
+    (index,), replaced = after.encode(word), before.encode(word)
     assert index >= before.vocab_size
     assert after.pieces[index].strip(f"{MARK}Ġ") == "quokka"
-    replaced = before.encode(" quokka" if before.kind == "byte_bpe" else "quokka")
-    for name, table in new.tensors.items():
-        was = old.tensors[name]
-        if table.shape != was.shape:
-            np.testing.assert_array_equal(table[: len(was)], was)
-            np.testing.assert_allclose(
-                table[index], was[replaced].mean(axis=0), rtol=0, atol=1e-6
-            )
     grown = [n for n, t in new.tensors.items() if t.shape != old.tensors[n].shape]
     assert len(grown) == 2
+    for name in grown:
+        table, was = new.tensors[name], old.tensors[name]
+        np.testing.assert_array_equal(table[: len(was)], was)
+        mean = was[replaced].mean(axis=0)
+        np.testing.assert_allclose(table[index], mean, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("family", _FAMILIES)
-def test_other_libraries_read_the_new_pieces(family, extend, tmp_path):
-    _, new = extend(family)
-    tokenizer = new.tokenizer()
-    model = new.model(albert_tf.AlbertForMaskedLM)
-    model.save_pretrained(tmp_path / "theirs", tokenizer, format="huggingface")
+def check_other_libraries(new, folder):
+    """They read the new pieces, and so do we what is written for them."""
+    tokenizer, model = new.tokenizer(), new.model(albert_tf.AlbertForMaskedLM)
+    model.save_pretrained(folder, tokenizer, format="huggingface")
     texts = [*_OLD, *_NEW.splitlines()[:1], "xquokkasy ŻÓŁW, 2 wombat"]
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
     ids = tokenizer(texts, padding=False)["input_ids"]
     assert theirs(texts)["input_ids"] == ids
-    again = bundle.open(tmp_path / "theirs")
+    again = bundle.open(folder)
     assert again.tokenizer()(texts, padding=False)["input_ids"] == ids
-    entries = json.loads((tmp_path / "theirs/config.json").read_text())
+    entries = json.loads((folder / "config.json").read_text())
     assert entries["vocab_size"] == tokenizer.vocab_size
     features = tokenizer(texts)
-    np.testing.assert_array_equal(
-        np.asarray(again.model(albert_tf.AlbertForMaskedLM)(features)),
-        np.asarray(model(features)),
-    )
+    found = again.model(albert_tf.AlbertForMaskedLM)(features)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(model(features)))
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("albert", "modernbert", "xlm-roberta"),
+        *(pytest.param(f, marks=pytest.mark.nightly) for f in _NIGHTLY),
+    ],
+)
+def test_an_extended_model(family, extend, tmp_path):
+    old, new = extend(family)
+    check_old_answers(old, new)
+    check_new_vectors(old, new)
+    check_other_libraries(new, tmp_path / "theirs")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", _FAMILIES[:3])
-def test_an_extended_model_is_served(family, extend, tmp_path):
+@pytest.mark.parametrize(
+    "family",
+    [
+        "albert",
+        pytest.param("modernbert", marks=pytest.mark.nightly),
+        pytest.param("xlm-roberta", marks=pytest.mark.nightly),
+    ],
+)
+def test_an_extended_model_is_served(family, extend):
     _, new = extend(family, "classification")
-    version = export(ExportOptions(str(new.path), str(tmp_path / "served")))
     texts = [*_OLD, *_NEW.splitlines()[:1], "the quokka"]
-    found = Predictor(version).arrays(texts)["probabilities"]
+    found = Predictor(new.path).arrays(texts)["probabilities"]
     logits = new.model()(new.tokenizer()(texts))
     expected = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
@@ -135,7 +137,7 @@ def test_a_model_with_room_keeps_its_size(saved_model, tmp_path):
     roomy.save_pretrained(tmp_path / "roomy", old.tokenizer())
     source, target = str(tmp_path / "roomy"), tmp_path / "new"
     extend_model(source, lambda: ["quokka"] * 9, 9, target, **_TRAINING)
-    assert bundle.open(tmp_path / "new").config.vocab_size == 500
+    assert bundle.open(target).config.vocab_size == 500
 
 
 def test_same_text_same_model(extend):

@@ -1,4 +1,4 @@
-"""albert-tf embed, through its entry."""
+"""albert-tf embed, through its entry, and the texts that it reads from files."""
 
 import json
 
@@ -8,6 +8,7 @@ import safetensors.numpy
 
 from albert_tf.commands import embed
 from albert_tf.errors import UserError
+from albert_tf.inference.loading import read_texts
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.tasks import metrics
@@ -17,6 +18,39 @@ from albert_tf.tokenization import load_tokenizer
 
 _NAN = {"similarity_file": "nan.tsv"}
 _TEXTS = ["the film is good .", "bad", "the long film is bad and long ."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", "one\r\ntwo\u2028two\n\n", (["one", "two\u2028two", ""], None)),
+        ("a.txt", "one\teins\ntwo\tzwei", (["one", "two"], ["eins", "zwei"])),
+        ("a.tsv", "id\ttext\n7\tone\n", (["one"], None)),
+        ("a.csv", "text_pair,text\nb,a\n", (["a"], ["b"])),
+        ("a.jsonl", '{"text": "a"}\n', (["a"], None)),
+        ("a.NDJSON", '{"text": "a"}\n', (["a"], None)),
+        ("a.txt", "\ufeffone\rstill\n", (["one\rstill"], None)),
+    ],
+)
+def test_texts_of_a_file(tmp_path, name, content, expected):
+    (tmp_path / name).write_bytes(content.encode())
+    assert read_texts(str(tmp_path / name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "a.txt is empty"),
+        (b"a\tb\nc\n", "line 2: expected 2 text.s. as on the first line, found 1"),
+        (b"a\nb\tc\n", "line 2: expected 1 text.s. as on the first line, found 2"),
+        (b"a\tb\tc\n", "a.txt, line 1: expected 2 .* found 3"),
+        ("电影".encode("gbk"), "a.txt is not UTF-8"),
+    ],
+)
+def test_files_without_texts(tmp_path, content, message):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        read_texts(str(tmp_path / "a.txt"))
 
 
 @pytest.fixture
@@ -111,7 +145,7 @@ def test_refused(run, flags, message, capsys, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_model_of_masked_words_has_no_pooler(run, model_dir, tmp_path, capsys):
-    folder = tmp_path / "model"
+    folder, texts = tmp_path / "model", tmp_path / "texts.txt"
     model = AlbertForMaskedLM.from_pretrained(model_dir)
     model.save_pretrained(folder, load_tokenizer(model_dir), format="huggingface")
     weights = folder / "model.safetensors"
@@ -119,11 +153,10 @@ def test_a_model_of_masked_words_has_no_pooler(run, model_dir, tmp_path, capsys)
     tensors = {name: t for name, t in tensors.items() if ".pooler." not in name}
     safetensors.numpy.save_file(tensors, weights)
     (folder / "SHA256SUMS").unlink()
-    (tmp_path / "texts.txt").write_text("the film is good\n")
-    output = tmp_path / "vectors.npy"
-    files = {"input_file": tmp_path / "texts.txt", "output_file": output}
+    texts.write_text("the film is good\n")
+    files = {"input_file": texts, "output_file": tmp_path / "vectors.npy"}
     run(model_dir=folder, **files)
-    assert np.load(output).shape == (1, model.config.hidden_size)
+    assert np.load(files["output_file"]).shape == (1, model.config.hidden_size)
     with pytest.raises(SystemExit):
         run(model_dir=folder, **files, pooling="pooler")
     assert "bert/pooler" in capsys.readouterr().err

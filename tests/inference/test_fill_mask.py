@@ -77,7 +77,6 @@ def test_a_file_of_pairs(run, model_dir, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a [MASK]", "--input_file=x.txt"], "or --input_file."),
         (["[MASK]", "the " * 15 + "[MASK]"], "Text 2 has 18 tokens, .* only 16 pos"),
         (["[MASK]", "--top_k=14"], "top_k=14: expected 1 to 13"),
     ],

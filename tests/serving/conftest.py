@@ -41,21 +41,6 @@ def classifier(exported):
 
 
 @pytest.fixture(scope="session")
-def pair_classifier(exported):
-    return exported("pairs")
-
-
-@pytest.fixture(scope="session")
-def encoder(exported):
-    return exported("pretraining")
-
-
-@pytest.fixture(scope="session")
-def masked_lm(exported):
-    return exported("pretraining", task="masked_lm")
-
-
-@pytest.fixture(scope="session")
 def answering(saved_model):
     """Makes a function from a list of texts to the arrays of a `ServingModule`.
 

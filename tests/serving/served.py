@@ -25,15 +25,18 @@ class Lengths:
 
     def __init__(self, seconds=0.0):
         self.seconds, self.calls = seconds, []
-        self.signature = tf.function(
-            lambda **strings: {
-                "length": tf.strings.length(strings["text"]),
-                "first": strings["text"],
-            }
-        ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
+        specs = {name: tf.TensorSpec([None], tf.string, name) for name in self.inputs}
+        self.signature = tf.function(self.in_graph).get_concrete_function(**specs)
+
+    @staticmethod
+    def in_graph(**strings):
+        """Makes tensors of the names and types of the outputs."""
+        text = strings["text"]
+        return {"length": tf.strings.length(text), "first": text}
 
     def columns(self, /, *texts, **named):
-        return Inputs({"text": 1}, ("text",)).columns(texts, named)
+        ranks = dict.fromkeys(self.inputs, 1)
+        return Inputs(ranks, self.inputs).columns(texts, named)
 
     def outputs(self, columns, batch_size):
         texts = [text.decode() for text in columns["text"]]

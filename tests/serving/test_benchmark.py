@@ -46,53 +46,6 @@ def test_prints_every_figure(options, monkeypatch, capsys):
         assert f"| {side} | " in printed
 
 
-def test_the_figures_of_each_side(tmp_path):
-    """Ratios are to the fastest peer, shares to the products of the same shapes."""
-    path = tmp_path / "figures.json"
-    options = benchmark.Options(data_file="", rounds=2, figures_file=str(path))
-    requests = {
-        "batches": {"title": "sentences/s", "texts": ["a"] * 8, "batch_size": 4},
-        "single": {"title": "one, ms", "texts": ["a"], "batch_size": 1},
-    }
-    seconds = {
-        "default": [[1.0], [3.0]],
-        "products alone": [[1.0], [1.0]],
-        "peer, torch": [[9.0], [9.0]],
-        "peer, openvino": [[4.0], [4.0]],
-    }
-    alone = {side: [[0.1, 0.2, 0.3]] * 2 for side in seconds}
-    details = {side: {"batches": side, "single": "one"} for side in seconds}
-    measured = {1: ({"batches": seconds, "single": alone}, details)}
-    benchmark._write_figures(options, requests, measured)
-    figures = json.loads(path.read_text())
-    assert figures["columns"] == ["", "sentences/s, 1 core", "one, ms, 1 core"]
-    assert figures["conditions"][0] == "default, 1 core: batches: default; single: one"
-    rows = {name: cells for name, *cells in figures["rows"]}
-    assert rows["default"][0] == {
-        "value": 4,
-        "share": 0.5,
-        "ratio": 2,
-        "lowest": pytest.approx(4 / 3),
-        "highest": 4,
-    }
-    assert rows["products alone"][0] == {"value": 8}
-    assert rows["peer, torch"][0]["ratio"] == pytest.approx(4 / 9)
-    assert rows["default"][1]["value"] == pytest.approx(200)
-    assert rows["peer, openvino"][0] == {"value": 2, "share": 0.25}
-
-
-def test_a_model_that_leaves_early_is_compared_with_full_depth():
-    options = benchmark.Options(data_file="", model_dir="m", exit_rule="entropy")
-    found = benchmark._exports(options, None)
-    assert list(found)[:2] == ["onnx int8, full depth", "onnx int8, early"]
-    assert [flags["exit_rule"] for flags in found.values()] == ["none", "entropy"] * 4
-    assert {flags.get("compute_dtype") for flags in found.values()} == {
-        "int8",
-        "bfloat16",
-        None,
-    }
-
-
 def test_the_fastest_setting_takes_the_turns():
     player = (
         "import json, sys\n"

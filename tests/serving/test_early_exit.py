@@ -140,9 +140,13 @@ def test_the_rule_can_be_overridden(model, model_dir, tiny_tokenizer):
 
 
 def test_forms_without_early_answers(model_dir, tmp_path):
+    static = {"compute_dtype": "int8", "calibration_file": "t"}
+    deep = "leave --calibration_file out, or answer at full depth"
     for flags, told in (
         ({"optimize_for": "latency"}, "needs to know how many rows stay"),
         ({"format": "tflite"}, "tflite has no rows that leave early"),
+        ({"format": "onnx", **static}, deep),
+        ({"format": "openvino", **static}, "openvino has no rows that leave early"),
         ({"exit_threshold": 6.0}, "take a number below 6"),
     ):
         with pytest.raises(UserError, match=told):

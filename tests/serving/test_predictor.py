@@ -1,6 +1,9 @@
-"""Strings in, answers out: from a name, a folder or a model in memory."""
+"""Strings in, answers out: from a folder or a model in memory, and in a copy of it."""
 
+import copy
+import io
 import json
+import pickle
 import shutil
 
 import numpy as np
@@ -11,10 +14,14 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.predictor import Predictor
 
 _TEXTS = ["the film was very good .", "bad", "a good plot, not a bad one . " * 9]
 _PAIRS = ["it is", "", "good"]
+_TEXT = Inputs({"text": 1}, ("text",))
+_CHOICES = Inputs({"question": 1, "choices": 2}, ("question", "choices"))
 
 
 def assert_same(answers, expected):
@@ -25,13 +32,80 @@ def assert_same(answers, expected):
         )
 
 
-@pytest.fixture(scope="module")
-def predictor(classifier):
-    return Predictor(classifier.version.parent)
+@tf.function(
+    input_signature=[
+        tf.TensorSpec([None], tf.string, name="question"),
+        tf.TensorSpec([None, None], tf.string, name="choices"),
+    ]
+)
+def longest(question, choices):
+    best = tf.argmax(tf.strings.length(choices), axis=1)
+    count = tf.reduce_sum(tf.cast(choices != "", tf.int32), axis=1)
+    return {"best": tf.gather(choices, best, batch_dims=1), "count": count}
+
+
+def test_lists_of_texts_for_each_input():
+    columns, is_one = _CHOICES.columns(("who?", ["a", "bé"]), {})
+    assert is_one
+    assert columns == {"question": [b"who?"], "choices": [[b"a", "bé".encode()]]}
+    given = (["long question", "q"], [["x", "yyy", "zz"], ["ö", "oh"]])
+    columns, is_one = _CHOICES.columns(given, {})
+    assert not is_one
+    for batch_size in (1, 2):
+        found = outputs_of(longest.get_concrete_function(), columns, batch_size)
+        assert found["best"].tolist() == ["yyy", "ö"]
+        np.testing.assert_array_equal(found["count"], [3, 2])
+    # Halves of surrogate pairs are replaced.
+    columns, _ = _TEXT.columns((["a\0b", "\ud83d."],), {})
+    assert columns == {"text": [b"a\0b", "\ufffd.".encode()]}
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        iter,
+        np.array,
+        tf.constant,
+        lambda texts: dict.fromkeys(texts).keys(),
+        lambda texts: io.StringIO("\n".join(texts)),
+        lambda texts: tf.data.Dataset.from_tensor_slices(texts),
+    ],
+)
+def test_whatever_holds_many_is_read_once_and_wholly(many):
+    texts = ["a", "b", "c"]
+    columns, is_one = _TEXT.columns((many(texts),), {})
+    assert not is_one
+    assert [text.strip() for text in columns["text"]] == [b"a", b"b", b"c"]
+    given = iter(["p?", "q?"]), (iter(texts) for _ in range(2))
+    columns, is_one = _CHOICES.columns(given, {})
+    assert columns == {"question": [b"p?", b"q?"], "choices": [[b"a", b"b", b"c"]] * 2}
+    columns, is_one = _CHOICES.columns(("q?", many(texts)), {})
+    assert is_one
+    assert [len(options) for options in columns["choices"]] == [3]
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "message"),
+    [
+        (("who?", "a"), {}, "choices must be a list of str, got str"),
+        ((["who?"], ["a", "b"]), {}, "of one input, or lists of all"),
+        ((["who?"], [["a"], ["b"]]), {}, "must be equal in number, got 1 and 2"),
+        (([{"who?"}], [["a"]]), {}, r"question\[0\] must be a list, got a set"),
+        (("who?", {"a": 1}), {}, "choices must be a list, got a dict; pass"),
+        (("who?", ["a", 1]), {}, r"choices\[1\] must be a str, got int"),
+        (("a", ["b"], "c"), {}, "takes question and choices, but got 3 arguments; put"),
+        (("a",), {"context": "b"}, "takes question .* got question and context"),
+        (("a", ["b"]), {"question": "c"}, "question is given twice"),
+    ],
+)
+def test_what_does_not_fit(given, named, message):
+    with pytest.raises(UserError, match=message):
+        _CHOICES.columns(given, named)
 
 
 @pytest.mark.slow
-def test_order_is_kept_whatever_the_batches(predictor):
+def test_order_is_kept_whatever_the_batches(classifier):
+    predictor = Predictor(classifier.version.parent)
     expected = predictor(_TEXTS)
     for batch_size in (1, 2):
         assert_same(predictor(_TEXTS, batch_size=batch_size), expected)
@@ -44,26 +118,14 @@ def test_order_is_kept_whatever_the_batches(predictor):
 
 
 @pytest.mark.slow
-def test_a_damaged_export_is_one_sentence(classifier, tmp_path):
-    folder = shutil.copytree(classifier.version, tmp_path / "1")
-    path = folder / "saved_model.pb"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UserError, match="saved_model.pb is damaged"):
-        Predictor(tmp_path)
-    (folder / "SHA256SUMS").unlink()
-    with pytest.raises(UserError, match="1 holds no SavedModel that can be loaded"):
-        Predictor(tmp_path)
-
-
-@pytest.mark.slow
-def test_pairs_by_place_and_by_name(pair_classifier):
-    module = Predictor(pair_classifier.folder)
-    exported = Predictor(pair_classifier.version)
-    expected = exported(_TEXTS, _PAIRS)
-    assert exported.inputs == ("text", "text_pair")
+def test_pairs_by_place_and_by_name(exported):
+    pairs = exported("pairs")
+    module, served = Predictor(pairs.folder), Predictor(pairs.version)
+    expected = served(_TEXTS, _PAIRS)
+    assert served.inputs == ("text", "text_pair")
     assert_same(module(_TEXTS, _PAIRS), expected)
-    assert_same(exported(text_pair=_PAIRS, text=_TEXTS), expected)
-    assert_same(exported(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
+    assert_same(served(text_pair=_PAIRS, text=_TEXTS), expected)
+    assert_same(served(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
 
 
 @pytest.mark.slow
@@ -90,17 +152,22 @@ def test_what_is_no_model(classifier, tmp_path):
     classifier.model.export(tmp_path / "keras", verbose=False)
     with pytest.raises(UserError, match="takes no strings; export the model directory"):
         Predictor(tmp_path / "keras")
-
-
-@pytest.mark.slow
-def test_a_classifier_without_labels_says_so(classifier, tmp_path):
+    folder = shutil.copytree(classifier.version, tmp_path / "damaged" / "1")
+    path = folder / "saved_model.pb"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match="saved_model.pb is damaged"):
+        Predictor(folder.parent)
+    (folder / "SHA256SUMS").unlink()
+    with pytest.raises(UserError, match="1 holds no SavedModel that can be loaded"):
+        Predictor(folder.parent)
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
         classifier.folder, num_labels=3
     )
-    model.save_pretrained(tmp_path, classifier.tokenizer)
+    model.save_pretrained(tmp_path / "unnamed", classifier.tokenizer)
     with pytest.raises(UserError, match="does not say what its outputs mean; fine-tu"):
-        Predictor(tmp_path)
-    assert Predictor(tmp_path, task="encoder")("bad")["pooled_output"].shape == (32,)
+        Predictor(tmp_path / "unnamed")
+    answer = Predictor(tmp_path / "unnamed", task="encoder")("bad")
+    assert answer["pooled_output"].shape == (32,)
 
 
 @pytest.mark.slow
@@ -118,3 +185,62 @@ def test_nan_is_no_answer(classifier, tmp_path):
         with pytest.raises(UserError, match="holds NaN or infinity in output_bias"):
             read(tmp_path / "model")
     assert not (tmp_path / "served").exists()
+
+
+def twin(predictor):
+    return pickle.loads(pickle.dumps(predictor))
+
+
+@pytest.mark.slow
+def test_a_copy_opens_the_version_of_the_original(classifier, tmp_path, monkeypatch):
+    """Wherever it starts, and whatever else has been exported."""
+    shutil.copytree(classifier.version, tmp_path / "m" / "1")
+    monkeypatch.chdir(tmp_path)
+    predictor = Predictor("m")
+    shutil.copytree(classifier.version, tmp_path / "m" / "2")
+    monkeypatch.chdir("/")
+    expected = predictor.arrays(_TEXTS)
+    for again in (twin(predictor), copy.deepcopy(predictor)):
+        assert again._directory == str(tmp_path / "m" / "1")
+        np.testing.assert_equal(again.arrays(_TEXTS), expected)
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_model_in_memory_has_its_own_weights(opened):
+    served = opened("classification")
+    model = served.model
+    model.saved_task_info = {**model.saved_task_info, "max_seq_length": 9}
+    predictor = Predictor(model, served.tokenizer)
+    again = twin(predictor)
+    np.testing.assert_equal(again.arrays(_TEXTS), predictor.arrays(_TEXTS))
+    model.classifier.output_bias.assign([50.0, 0.0])
+    assert {answer["label"] for answer in predictor(_TEXTS)} == {"no"}
+    found = again.arrays(_TEXTS)["probabilities"]
+    assert found.max() < 0.999
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_copy_of_a_folder_that_changes_is_refused(listed, classifier, tmp_path):
+    folder = shutil.copytree(classifier.folder, tmp_path / "m")
+    if not listed:
+        (folder / "SHA256SUMS").unlink()
+    predictor = Predictor(folder, task="encoder")
+    data = pickle.dumps(predictor)
+    np.testing.assert_equal(pickle.loads(data).arrays("bad"), predictor.arrays("bad"))
+    other = albert_tf.AlbertForSequenceClassification(
+        classifier.model.config, labels=["no", "yes"]
+    )
+    other.save_pretrained(tmp_path / "other", classifier.tokenizer)
+    for path in (tmp_path / "other").iterdir():
+        if listed or path.name != "SHA256SUMS":
+            shutil.copy(path, folder)
+    with pytest.raises(UserError, match="m has changed since the Predictor opened it"):
+        pickle.dumps(predictor)
+    with pytest.raises(UserError, match="m has other files here than where the Pred"):
+        pickle.loads(data)
+    shutil.rmtree(folder)
+    with pytest.raises(UserError, match="m has changed since the Predictor opened it"):
+        copy.deepcopy(predictor)
+    with pytest.raises(UserError, match=f"{folder}"):
+        pickle.loads(data)

@@ -95,11 +95,14 @@ def test_an_empty_batch_has_an_empty_answer(signatures):
         assert answer["label"].shape == (0,)
 
 
-@pytest.mark.parametrize("name", ["pair_classifier", "encoder", "masked_lm"])
-def test_empty_and_uneven_batches_of_other_models(name, request):
-    served = request.getfixturevalue(name)
-    signatures = tf.saved_model.load(str(served.version)).signatures
-    if name == "pair_classifier":
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("pairs", {}), ("pretraining", {}), ("pretraining", {"task": "masked_lm"})],
+)
+def test_empty_and_uneven_batches_of_other_models(kind, options, export_of):
+    version = export_of(kind, **options)
+    signatures = tf.saved_model.load(str(version)).signatures
+    if kind == "pairs":
         message, uneven = "text and text_pair differ in number", ["a", "b"]
         default = signatures["serving_default"]
         refused(default, message, text=uneven, text_pair=uneven[:1])
@@ -115,8 +118,9 @@ def test_empty_and_uneven_batches_of_other_models(name, request):
             assert values.shape[0] == 0
 
 
-def test_masked_positions(masked_lm):
-    signatures = tf.saved_model.load(str(masked_lm.version)).signatures
+def test_masked_positions(export_of):
+    version = export_of("pretraining", task="masked_lm")
+    signatures = tf.saved_model.load(str(version)).signatures
     message = "masked_lm_positions must be less than the tokens of a row"
     for position in (-1, 4):
         positions = {"masked_lm_positions": [[1], [position]]}

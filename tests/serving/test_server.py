@@ -1,28 +1,31 @@
-"""Requests over HTTP: TensorFlow Serving's paths, gathered, limited, counted."""
+"""Requests over HTTP, as TensorFlow Serving, OpenAI and Cohere have them; batches."""
 
 import asyncio
 import base64
 import concurrent.futures
-import contextlib
 import functools
 import re
-import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.commands import serve
+from albert_tf.errors import UserError
+from albert_tf.reranker import Reranker
 from albert_tf.serving import server
 from albert_tf.serving.dynamic_batching import DynamicBatcher
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from tests.serving import served
 from tests.serving.served import Lengths
 from tests.serving.served import serving
+
+_WIDTH = 4
 
 
 def ask(*arguments, **named):
@@ -30,10 +33,85 @@ def ask(*arguments, **named):
     return served.ask(*arguments, **named)[:2]
 
 
+def embed(port, body):
+    return ask(port, "/v1/embeddings", body, base="")
+
+
+def rank(port, body, path="/rerank"):
+    return ask(port, path, body, base="")
+
+
+def vector_of(text):
+    """A vector that no other text has, of length 1."""
+    numbers = np.frombuffer(text.ljust(_WIDTH).encode()[:_WIDTH], np.uint8)
+    return (numbers / np.linalg.norm(numbers.astype("float32"))).astype("float32")
+
+
+class Leaving(Lengths):
+    """Answers each text after as many layers as it has letters."""
+
+    @staticmethod
+    def in_graph(**strings):
+        return {EXIT_LAYER: tf.strings.length(strings["text"])}
+
+    def outputs(self, columns, batch_size):
+        found = super().outputs(columns, batch_size)
+        return {"first": found["first"], EXIT_LAYER: found["length"]}
+
+
+class Vectors(Lengths):
+    """Stands for a `Predictor` of a model of vectors."""
+
+    normalizes = True
+
+    @staticmethod
+    def in_graph(**strings):
+        return {"embedding": tf.zeros([tf.size(strings["text"]), _WIDTH])}
+
+    def outputs(self, columns, batch_size):
+        super().outputs(columns, batch_size)
+        texts = [text.decode() for text in columns["text"]]
+        return {"embedding": np.array([*map(vector_of, texts)])}
+
+    def count_tokens(self, columns):
+        return sum(len(text.split()) + 2 for text in columns["text"])
+
+
+class Scores(Lengths):
+    """Stands for a `Predictor` of a reranker: the letters that both texts have."""
+
+    inputs = ("text", "text_pair")
+
+    @staticmethod
+    def in_graph(**strings):
+        return {"score": tf.zeros([tf.size(strings["text"])])}
+
+    def outputs(self, columns, batch_size):
+        pairs = zip(columns["text"], columns["text_pair"], strict=True)
+        return {"score": np.float32([len({*a} & {*b}) / 8 for a, b in pairs])}
+
+
 @pytest.fixture(scope="module")
 def port():
     with serving(Lengths(), max_request_bytes=500) as port:
         yield port
+
+
+@pytest.fixture(scope="module")
+def of_vectors():
+    with serving(Vectors(), max_request_bytes=500, max_waiting_rows=8) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def of_ranks():
+    with serving(Scores(), max_request_bytes=500, max_waiting_rows=8) as port:
+        yield port
+
+
+_B64 = {"b64": base64.b64encode("ü".encode()).decode()}
+_DEFAULT = {"signature_name": "serving_default"}
+_ROWS = [{"length": 3, "first": "a"}, {"length": 1, "first": "d"}]
 
 
 @pytest.mark.parametrize(
@@ -45,22 +123,16 @@ def port():
         ),
         ({"inputs": ["ab"]}, {"outputs": {"length": [2], "first": ["a"]}}),
         (
-            {
-                "signature_name": "serving_default",
-                "instances": [{"text": "abc"}, {"text": "d"}],
-            },
-            {"predictions": [{"length": 3, "first": "a"}, {"length": 1, "first": "d"}]},
+            {**_DEFAULT, "instances": [{"text": "abc"}, {"text": "d"}]},
+            {"predictions": _ROWS},
         ),
         ({"instances": ["xy"]}, {"predictions": [{"length": 2, "first": "x"}]}),
-        (
-            {"instances": [{"b64": base64.b64encode("ü".encode()).decode()}]},
-            {"predictions": [{"length": 1, "first": "ü"}]},
-        ),
+        ({"instances": [_B64]}, {"predictions": [{"length": 1, "first": "ü"}]}),
     ],
 )
-@pytest.mark.parametrize("path", [":predict", "/versions/3:predict"])
-def test_both_forms_of_a_request(port, path, body, answer):
-    assert ask(port, path, body) == (200, answer)
+def test_both_forms_of_a_request(port, body, answer):
+    for path in (":predict", "/versions/3:predict"):
+        assert ask(port, path, body) == (200, answer)
 
 
 @pytest.mark.parametrize(
@@ -90,19 +162,12 @@ def test_a_bad_request_gets_a_sentence(port, raw, status, message):
     assert message in content["error"]
 
 
-def test_another_model_or_version(port):
-    assert ask(port, "x:predict", {})[0] == 404
-    status, content = ask(port, "/versions/4:predict", {})
-    assert (status, content) == (404, {"error": "m has no version 4."})
-    assert ask(port, "/versions/4")[0] == ask(port, "x/metadata")[0] == 404
-
-
 def test_status_and_metadata(port):
     status, content = ask(port, "")
     assert status == 200
     (version,) = content["model_version_status"]
     assert (version["version"], version["state"]) == ("3", "AVAILABLE")
-    status, content = ask(port, "/metadata")
+    _, content = ask(port, "/metadata")
     assert content["model_spec"]["name"] == "m"
     signatures = content["metadata"]["signature_def"]["signature_def"]
     described = signatures["serving_default"]
@@ -110,12 +175,167 @@ def test_status_and_metadata(port):
     assert described["outputs"]["length"]["dtype"] == "DT_INT32"
     shape = described["outputs"]["length"]["tensor_shape"]
     assert shape == {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
+    missing = (404, {"error": "m has no version 4."})
+    assert ask(port, "/versions/4:predict", {}) == missing
+    for path, body in (("x:predict", {}), ("/versions/4", None), ("x/metadata", None)):
+        assert ask(port, path, body)[0] == 404
+
+
+def test_vectors_by_number_and_in_base_64(of_vectors):
+    texts = ["a film", "it was good"]
+    body = {"model": "m", "input": texts, "user": "u", "encoding_format": None}
+    status, content = embed(of_vectors, body)
+    rows = content.pop("data")
+    usage = {"prompt_tokens": 9, "total_tokens": 9}
+    assert (status, content) == (200, {"object": "list", "model": "m", "usage": usage})
+    found = [(row["object"], row["index"]) for row in rows]
+    assert found == [("embedding", 0), ("embedding", 1)]
+    expected = np.array([*map(vector_of, texts)])
+    found = np.array([row["embedding"] for row in rows], "float32")
+    np.testing.assert_array_equal(found, expected)
+    _, content = embed(of_vectors, {**body, "encoding_format": "base64"})
+    sent = b"".join(base64.b64decode(row["embedding"]) for row in content["data"])
+    np.testing.assert_array_equal(np.frombuffer(sent, "<f4"), expected.ravel())
+    # Shorter ones have length 1, too.
+    _, content = embed(of_vectors, {"input": "abcd", "dimensions": 2})
+    (found,) = (row["embedding"] for row in content["data"])
+    expected = vector_of("abcd")[:2]
+    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({}, 400, '"input" must be a text or a list of texts.'),
+        ({"input": [1, 2]}, 400, '"input" holds token ids: send texts'),
+        ({"input": [[1, 2]]}, 400, '"input" holds token ids: send texts'),
+        ({"input": ["a", None]}, 400, "text[1] must be a str, got NoneType."),
+        ({"input": "a", "dimensions": 5}, 400, "must be 1 to 4, the model's."),
+        ({"input": "bad"}, 400, "bad is refused."),
+        ({"input": "a", "model": "x"}, 404, "There is no model x."),
+        ({"input": ["a"] * 9}, 413, "9 texts for text; the server takes 8 at most"),
+        ({"input": "broken"}, 500, "The server failed; its log says why."),
+    ],
+)
+def test_an_error_of_vectors_has_openais_form(of_vectors, body, status, message):
+    found, content = embed(of_vectors, body)
+    assert found == status
+    assert message in content["error"].pop("message")
+    kind = "server_error" if status == 500 else "invalid_request_error"
+    assert content == {"error": {"type": kind, "param": None, "code": None}}
+
+
+def test_a_model_without_vectors(port):
+    assert ask(port, "/health", base="") == (200, {"status": "ok"})
+    status, content = embed(port, {"input": "a"})
+    assert status == 404
+    assert content["error"]["message"] == "m has no vectors: ask /v1/models/m:predict."
+
+
+@pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/v2/rerank"])
+def test_documents_are_ranked(of_ranks, path):
+    documents = ["x", {"text": "cb"}, "abc", "b"]
+    body = {"model": "m", "query": "abc", "documents": documents}
+    status, content = rank(of_ranks, body, path)
+    assert status == 200
+    results = [(row["index"], row["relevance_score"]) for row in content["results"]]
+    assert results == [(2, 0.375), (1, 0.25), (3, 0.125), (0, 0.0)]
+    _, content = rank(of_ranks, {**body, "top_n": 2, "return_documents": True}, path)
+    texts = [row["document"]["text"] for row in content["results"]]
+    assert texts == ["abc", "cb"]
+
+
+_LONG = "The query has 101 characters for each of 5 documents; the server takes"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"documents": ["a"]}, 400, '"query" must be a text.'),
+        ({"query": "q", "documents": [{"title": "a"}]}, 400, 'objects with a "text".'),
+        ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "a positive integer."),
+        ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
+        ({"query": "q", "documents": ["a"] * 9}, 413, "the server takes 8 at most"),
+        ({"query": "q" * 101, "documents": ["a"] * 5}, 413, _LONG),
+    ],
+)
+def test_an_error_of_ranks_is_a_message(of_ranks, body, status, message):
+    found, content = rank(of_ranks, body)
+    assert found == status
+    assert content.keys() == {"message"}
+    assert message in content["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "format"),
+    [
+        ("ranking", None),
+        ("multi_label", "onnx"),
+        pytest.param("multi_label", "saved_model", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_model_ranks_as_in_python(kind, format, opened, tmp_path):
+    """A classifier of pairs with one label that may apply, as cross-encoders are."""
+    made = opened("multi_label")
+    labels = {"num_labels": 1, "labels": ["relevant"], "label_kind": "multi_label"}
+    model = type(made.model)(made.model.config, **labels)
+    task = {"kind": kind, "name": "custom", "labels": ["relevant"], "pair": True}
+    source = tmp_path / "model"
+    model.save_pretrained(source, made.tokenizer, {"task": task})
+    texts = ["a film", "the plot is bad", "not good"]
+    expected = Reranker(source).rank("which film", texts)
+    if format is not None:
+        target = str(tmp_path / "export")
+        source = export(ExportOptions(str(source), target, format=format))
+    with serving(Predictor(source)) as port:
+        _, content = rank(port, {"query": "which film", "documents": texts})
+    for row, own in zip(content["results"], expected, strict=True):
+        assert row["index"] == own["index"]
+        assert row["relevance_score"] == pytest.approx(own["score"], abs=1e-6)
+
+
+@pytest.mark.slow
+def test_tokens_are_counted_where_they_are_known(saved_model, export_of):
+    """Of a folder and of a file that is named itself, as the model reads them."""
+    version = export_of("similarity", format="onnx")
+    for source in (saved_model("similarity"), version / "model.onnx"):
+        predictor = Predictor(source)
+        columns, _ = predictor.columns(["it is a good film", ""])
+        assert predictor.count_tokens(columns) == 7 + 2
+        longer, _ = predictor.columns(["a film"] * 3)
+        assert predictor.count_tokens(longer) == 12
+        assert predictor.normalizes
+        vectors = predictor.outputs(columns)["embedding"]
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, 1e-5)
+    assert Predictor(export_of("classification")).count_tokens(columns) == 0
+    with pytest.raises(UserError):
+        Predictor(version / "vocab.txt")
+
+
+def at_once(call, given):
+    with concurrent.futures.ThreadPoolExecutor(len(given)) as pool:
+        return [*pool.map(call, given)]
 
 
 def ask_at_once(port, texts):
-    with concurrent.futures.ThreadPoolExecutor(len(texts)) as pool:
-        asked = [pool.submit(ask, port, body={"inputs": [text]}) for text in texts]
-        return [future.result() for future in asked]
+    return at_once(lambda text: ask(port, body={"inputs": [text]}), texts)
+
+
+def test_each_of_many_clients_gets_its_own_vectors():
+    """Requests of several sizes and lengths meet in batches, in any order."""
+    predictor = Vectors(seconds=0.002)
+    requests = [
+        [f"{client:02}{k}" + "x" * (7 * client % 40) for k in range(1 + client % 5)]
+        for client in range(64)
+    ]
+    with serving(predictor, max_rows=8, workers=2) as port:
+        answers = at_once(lambda texts: embed(port, {"input": texts}), requests)
+    assert max(predictor.calls) > 5  # some were answered together
+    for texts, (status, content) in zip(requests, answers, strict=True):
+        assert status == 200
+        found = np.array([row["embedding"] for row in content["data"]], "float32")
+        np.testing.assert_array_equal(found, np.array([*map(vector_of, texts)]))
 
 
 def test_an_empty_list_costs_as_much_as_a_text():
@@ -140,20 +360,6 @@ def test_concurrent_requests_are_answered_together():
     assert "albert_request_seconds_count 16.0" in metrics
     bounds = re.findall(r'albert_request_seconds_bucket{le="(\S+)"}', metrics)
     assert " ".join(bounds) == "0.005 0.01 0.02 0.05 0.1 0.2 0.5 1.0 2.0 5.0 10.0 +Inf"
-
-
-class Leaving(Lengths):
-    """Answers each text after as many layers as it has letters."""
-
-    def __init__(self):
-        super().__init__()
-        self.signature = tf.function(
-            lambda **strings: {EXIT_LAYER: tf.strings.length(strings["text"])}
-        ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
-
-    def outputs(self, columns, batch_size):
-        found = super().outputs(columns, batch_size)
-        return {"first": found["first"], EXIT_LAYER: found["length"]}
 
 
 def test_layers_and_refusals_are_counted():
@@ -227,36 +433,3 @@ def test_the_name_and_the_version(tmp_path):
         ({"model_dir": "out/model", "model_name": "mine"}, ("out/model", "mine", 1)),
     ):
         assert serve._served(serve.ServeOptions(**options)) == expected
-
-
-@pytest.mark.slow
-def test_the_command_answers_and_drains(classifier):
-    """The request that runs when SIGTERM comes gets its answer; half a one is not."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "albert_tf", "serve"]
-    command += [f"--export_dir={classifier.version}", f"--port={port}"]
-    command += ["--model_name=m", "--max_delay_ms=1500"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while True:
-            with contextlib.suppress(OSError):
-                status, content = ask(port, "")
-                break
-            assert process.poll() is None
-            time.sleep(0.2)
-        assert status == 200
-        with (
-            concurrent.futures.ThreadPoolExecutor() as pool,
-            socket.create_connection(("127.0.0.1", port)) as half,
-        ):
-            half.sendall(b"POST /v1/models/m:predict HTTP/1.1\r\nHost: m\r\n")
-            asked = pool.submit(ask, port, body={"inputs": {"text": ["good"]}})
-            time.sleep(0.5)
-            process.send_signal(signal.SIGTERM)
-            status, content = asked.result()
-            said = process.communicate(timeout=20)[1]
-    assert (status, process.returncode) == (200, 0)
-    assert f"Serving http://127.0.0.1:{port}/v1/models/m" in said
-    assert "Traceback" not in said
-    assert content["outputs"]["label"][0] in ("no", "yes")

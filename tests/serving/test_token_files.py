@@ -1,6 +1,7 @@
-"""Files of other runtimes: the same answers from tokens."""
+"""Files of other runtimes: the same answers from tokens, or from strings."""
 
 import concurrent.futures
+import importlib.util
 import json
 import os
 import re
@@ -23,10 +24,16 @@ from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import write_onnx
+from albert_tf.token_files.operations import operations_library
 from tests.serving.answers import TEXTS
 from tests.serving.answers import assert_same
 from tests.serving.answers import labelled_file
 from tests.serving.answers import signature
+from tests.tokenization.test_tokenizer_json import HOSTILE
+
+# What the operations read otherwise: U+0000, a last sigma, long runs of a letter.
+_TEXTS = [text for text in HOSTILE if "\u03a3" not in text and "aaaaaaaa" not in text]
+_TEXTS += ["it is a good film , not bad", "\xa8 a\xa8b \u1112\u1161\u11ab \u09c7\u09be"]
 
 
 def check_tokens(served, version, file_name, tolerance):
@@ -75,15 +82,24 @@ def test_onnx(export_of, classifier):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "segments"), [("albert", True), ("roberta", False)])
-def test_inputs_of_hugging_face(family, segments, export_of):
+@pytest.mark.parametrize(
+    ("kind", "family", "segments"),
+    [
+        ("pairs", "albert", True),
+        ("classification", "roberta", False),
+        pytest.param("pairs", "roberta", False, marks=pytest.mark.nightly),
+    ],
+)
+def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
     """A client of their files gives what their tokenizer makes, as int64."""
     options = {"format": "onnx", "input_names": "huggingface"}
-    version = export_of("pairs", family, **options)
+    version = export_of(kind, family, **options)
     theirs = tokenizers.Tokenizer.from_file(str(version / "tokenizer.json"))
     theirs.enable_padding()
-    pairs = [("it is good", "a bad plot"), ("not", "the film was bad")]
-    rows = theirs.encode_batch(pairs)
+    columns = [["it is good", "not"], ["a bad plot", "the film was bad"]]
+    columns = columns if kind == "pairs" else columns[:1]
+    given = [*zip(*columns, strict=True)] if kind == "pairs" else columns[0]
+    rows = theirs.encode_batch(given)
     features = {
         "input_ids": [row.ids for row in rows],
         "attention_mask": [row.attention_mask for row in rows],
@@ -93,12 +109,45 @@ def test_inputs_of_hugging_face(family, segments, export_of):
     assert [value.name for value in session.get_inputs()] == [*features]
     features = {name: np.array(rows, "int64") for name, rows in features.items()}
     (found,) = session.run(["probabilities"], features)
-    texts = [*map(list, zip(*pairs, strict=True))]
-    expected = Predictor(export_of("pairs", family)).arrays(*texts)
-    np.testing.assert_allclose(found, expected["probabilities"], atol=1e-5)
-    assert_same(Predictor(version).arrays(*texts), expected)
+    own = opened(kind, family)
+    expected = tf.nn.softmax(own.model(own.tokenizer(*columns, padding=True)))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    served = Predictor(version).arrays(*columns)["probabilities"]
+    np.testing.assert_allclose(served, expected, atol=1e-5)
     described = json.loads((version / "signature.json").read_text())
     assert described["inputs"] == [*features]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("onnxruntime_extensions") is None,
+    reason="onnxruntime-extensions is not installed",
+)
+@pytest.mark.parametrize(
+    ("kind", "family"),
+    [
+        ("classification", "roberta"),
+        ("pairs", "xlnet"),
+        pytest.param("pairs", "roberta", marks=pytest.mark.nightly),
+        pytest.param("similarity", "xlm-roberta", marks=pytest.mark.nightly),
+    ],
+)
+def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_of):
+    version = export_of(kind, family, format="onnx", text_in=True)
+    texts = [[*_TEXTS, "a bad film " * 20]] * (2 if kind == "pairs" else 1)
+    texts[1:] = [text[::-1] for text in texts[1:]]
+    expected = Predictor(saved_model(kind, family)).arrays(*texts)
+    assert_same(Predictor(version).arrays(*texts), expected)
+    options = onnxruntime.SessionOptions()
+    options.register_custom_ops_library(operations_library())
+    session = onnxruntime.InferenceSession(version / "model.onnx", options)
+    names = [value.name for value in session.get_inputs()]
+    given = dict(zip(names, (np.array(text, object) for text in texts), strict=True))
+    (name,) = (value.name for value in session.get_outputs())
+    np.testing.assert_allclose(session.run(None, given)[0], expected[name], atol=1e-5)
+    described = json.loads((version / "signature.json").read_text())
+    assert described["inputs"] == names == ["text", "text_pair"][: len(texts)]
+    assert described["cut_otherwise"]
 
 
 def other_answers(module, served, directory):

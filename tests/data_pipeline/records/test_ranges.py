@@ -1,12 +1,103 @@
-"""Numbers out of range are found inside of a graph, too, and users are told of them."""
+"""Records give exactly the numbers that they hold, or are refused, in a graph, too."""
 
 import re
 
+import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
 from data_pipeline.records import examples
 from data_pipeline.records.schema import sentence_on
+
+_IDS, _LENGTH, _PAD = 300, 18, 7
+_RIGHT = st.integers(0, _IDS - 1)
+
+
+def feature(values):
+    first = values[0] if len(values) else 0
+    if isinstance(first, bytes):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+    if isinstance(first, float | np.floating):
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+
+def serialized(features):
+    """Serializes by protocol buffers: our own serializer writes valid numbers alone."""
+    made = {name: feature(values) for name, values in features.items()}
+    example = tf.train.Example(features=tf.train.Features(feature=made))
+    return example.SerializeToString(deterministic=True)
+
+
+@given(
+    ids=st.lists(_RIGHT, max_size=_LENGTH)
+    | st.lists(_RIGHT | st.sampled_from([-1, _IDS, 2**32]), max_size=_LENGTH + 2),
+    bits=st.binary(min_size=4, max_size=4),
+    more=st.sampled_from([0, 0, 0, 1, -1]),
+    b_start=st.integers(0, _LENGTH) | st.sampled_from([-1, _LENGTH + 1]),
+    label=st.sampled_from([0, 1, 0, 1, -1, 2]),
+)
+def test_any_dynamic_record(ids, bits, more, b_start, label):
+    starts = bits[: max(0, -(-len(ids) // 8) + more)]
+    features = {"input_ids": ids, "word_starts": [starts]}
+    features |= {"segment_b_start": [b_start], "sentence_order_label": [label]}
+    size = len(ids)
+    right = size <= _LENGTH and all(0 <= i < _IDS for i in ids)
+    right &= 0 <= b_start <= _LENGTH and label in (0, 1)
+    right &= 0 <= 8 * len(starts) - size <= 7
+    batch = tf.constant([serialized(features)])
+    try:
+        parsed = examples.parse_dynamic(batch, _LENGTH, _PAD, _IDS)
+    except tf.errors.InvalidArgumentError:
+        assert not right
+        return
+    assert right
+    padding = _LENGTH - size
+    found = {name: tensor[0].numpy().tolist() for name, tensor in parsed.items()}
+    bits = np.unpackbits(np.frombuffer(starts, np.uint8))[:size].astype(bool).tolist()
+    segments = [int(place >= b_start) for place in range(size)]
+    assert found == {
+        "input_ids": ids + [_PAD] * padding,
+        "input_mask": [1] * size + [0] * padding,
+        "segment_ids": segments + [0] * padding,
+        "word_starts": bits + [False] * padding,
+        "sentence_order_labels": label,
+    }
+
+
+_COLUMNS = st.dictionaries(
+    st.sampled_from([*"abcd"]),
+    st.tuples(st.sampled_from(["ints", "floats", "bytes", "ragged"]), st.integers(0)),
+    min_size=1,
+)
+
+
+@given(columns=_COLUMNS, rows=st.integers(1, 4))
+def test_records_are_those_of_protocol_buffers(columns, rows):
+    features, lists = {}, [{} for _ in range(rows)]
+    for name, (kind, seed) in columns.items():
+        random = np.random.default_rng(seed)
+        width = int(random.integers(1, 200))
+        bound = int(random.choice([2, 128, 129, 2**14, 2**21, 2**28]))
+        values = random.integers(0, bound, (rows, width))
+        lengths = random.integers(1, width + 1, rows)
+        if kind == "floats":
+            features[name] = values = values.astype(np.float32)
+        elif kind == "bytes":
+            features[name] = [random.bytes(int(n)) for n in lengths]
+            values = [[text] for text in features[name]]
+        elif kind == "ints":
+            features[name] = values
+        else:
+            values = [row[:n] for row, n in zip(values, lengths, strict=True)]
+            features[name] = (np.concatenate(values), lengths)
+        for row, own in zip(lists, values, strict=True):
+            row[name] = own
+    for written, row in zip(examples.serialize(features), lists, strict=True):
+        assert written == serialized(row)
+
 
 TOKENS, VOCAB = 6, 37
 LENGTHS = {"tokens": TOKENS, "predictions": 2}
@@ -25,21 +116,6 @@ DYNAMIC = {
     "segment_b_start": [6],
     "sentence_order_label": [1],
 }
-
-
-def serialized(features):
-    """Serializes by protocol buffers: our own serializer writes valid numbers alone."""
-
-    def feature(values):
-        if isinstance(values[0], bytes):
-            return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
-        if isinstance(values[0], float):
-            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-    features = {name: feature(values) for name, values in features.items()}
-    example = tf.train.Example(features=tf.train.Features(feature=features))
-    return example.SerializeToString()
 
 
 def read(features, vocab_size=VOCAB):
@@ -68,7 +144,7 @@ def read(features, vocab_size=VOCAB):
         (DYNAMIC, {"word_starts": [b"\xff\xff"]}, "spare bits of word_starts of 10"),
     ],
 )
-def test_numbers_out_of_range(features, changes, message):
+def test_numbers_out_of_range_are_told(features, changes, message):
     with pytest.raises(tf.errors.InvalidArgumentError) as error:
         read({**features, **changes})
     assert re.match(f"data holds (the |){message}", sentence_on("data", error.value))

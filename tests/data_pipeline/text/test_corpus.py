@@ -1,7 +1,8 @@
-"""Reading documents from files of several formats, in shares."""
+"""Files by names, globs and folders, and their documents in several formats."""
 
 import gzip
 import json
+import os
 
 import pytest
 
@@ -15,14 +16,67 @@ def read(pattern, share=0, num_shares=1, **arguments):
     return segments, reader
 
 
-def test_lines(tmp_path):
+def names(patterns):
+    return [os.path.basename(file.path) for file in corpus.find_files(patterns)]
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A folder with two texts, one of which has a link to it elsewhere."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"In {name}")
+    (tmp_path / "link.txt").symlink_to(folder / "a.txt")
+    return folder
+
+
+def test_overlapping_patterns_name_each_file_once(text):
+    for patterns in (
+        "{0}/a.txt,{0}/*.txt",
+        "{0}/a.txt,{0}",
+        "{0}/a.txt,{0}/b.txt,{0}/./a.txt,{0}/../text//b.txt",
+        "{0},{0}/../link.txt",
+    ):
+        assert names(patterns.format(text)) == ["a.txt", "b.txt"]
+
+
+def test_a_folder_stands_for_those_in_it_too(text):
+    (text / "more" / "deep").mkdir(parents=True)
+    (text / "more" / "c.txt").write_text("In c")
+    (text / "more" / "deep" / "d.txt").write_text("In d")
+    (text / "more" / "deep" / "up").symlink_to(text)  # a circle
+    everything = ["a.txt", "b.txt", "c.txt", "d.txt"]
+    for pattern in (f"{text}", f"{text}/*", f"{text}/"):
+        assert names(pattern) == everything
+    assert names(f"{text}/m*") == ["c.txt", "d.txt"] + ["a.txt", "b.txt"]
+
+
+def test_hidden_files_are_left_out_unless_they_are_named(text, caplog):
+    (text / ".git").mkdir()
+    for name in (".DS_Store", ".git/x.txt"):
+        (text / name).write_bytes(b"\0\0\0\1Bud1\xff")
+    (text / ".notes.txt").write_text("In notes")
+    with caplog.at_level("INFO", "absl"):
+        assert names(f"{text}") == names(f"{text}/*") == ["a.txt", "b.txt"]
+    assert f"hidden files that are not read: {text}/.DS_Store, " in caplog.text
+    assert names(f"{text}/.notes.txt") == names(f"{text}/.n*") == [".notes.txt"]
+
+
+def test_brackets_in_names_that_exist_are_no_pattern(tmp_path):
+    folder = tmp_path / "old[1]"
+    folder.mkdir()
+    for path in (folder / "a.txt", tmp_path / "b[1].txt", tmp_path / "b1.txt"):
+        path.write_text("text")
+    assert names(f"{tmp_path}/b[1].txt") == ["b[1].txt"]
+    assert names(f"{tmp_path}/b[0-9].txt") == ["b1.txt"]
+    assert names(f"{folder}") == names(f"{folder}/*.txt") == ["a.txt"]
+
+
+def test_lines_and_paragraphs(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfOne.\r\nTwo. Still two.\n\n \t\n\nThree.")
     assert read(path)[0] == [["One.", "Two. Still two."], ["Three."]]
-
-
-def test_paragraphs(tmp_path):
-    path = tmp_path / "a.txt"
     path.write_text("One. Two.\nThree.\n\n三。四！\n")
     segments, _ = read(path, input_format="paragraphs")
     assert segments == [["One.", "Two.", "Three."], ["三。", "四！"]]
@@ -36,6 +90,13 @@ def test_json_lines(tmp_path):
     assert segments == [["One.", "Two.", "Three."], ["Four."]]
     assert reader.counts["json lines without the text field"] == 3
     assert read(path, text_field="body")[0] == [["x"]]
+    # They have other names, too.
+    (tmp_path / "names").mkdir()
+    for name in ("a.ndjson", "b.jsonlines", "c.Json"):
+        (tmp_path / "names" / name).write_bytes(b'{"text": "One. Two."}\n')
+    compressed = gzip.compress(b'{"text": "One. Two."}\n')
+    (tmp_path / "names" / "d.JSONL.GZ").write_bytes(compressed)
+    assert read(tmp_path / "names")[0] == [["One.", "Two."]] * 4
 
 
 @pytest.mark.parametrize(("name", "shares"), [("a.jsonl", 3), ("a.jsonl.gz", 1)])
@@ -51,17 +112,9 @@ def test_a_json_line_with_two_texts_is_an_error(tmp_path, name, shares):
                 read(tmp_path / name, share, shares)
 
 
-def test_every_name_of_json_lines(tmp_path):
-    for name in ("a.ndjson", "b.jsonlines", "c.Json"):
-        (tmp_path / name).write_bytes(b'{"text": "One. Two."}\n')
-    (tmp_path / "d.JSONL.GZ").write_bytes(gzip.compress(b'{"text": "One. Two."}\n'))
-    assert read(tmp_path)[0] == [["One.", "Two."]] * 4
-
-
 def test_files_end_documents_and_patterns_keep_their_order(tmp_path):
     for name in ("a.txt", "b.txt", "c.text"):
         (tmp_path / name).write_text(f"In {name}")
-    (tmp_path / "folder").mkdir()
     patterns = f"{tmp_path}/c*, {tmp_path}/*.txt"
     assert read(patterns)[0] == [["In c.text"], ["In a.txt"], ["In b.txt"]]
     assert len(read(tmp_path)[0]) == 3
@@ -91,6 +144,13 @@ def test_shares_are_a_partition(tmp_path, name):
         for n in (1, 5)
     ]
     assert keys[0] == keys[1] and len({*keys[0]}) == 120
+
+
+def test_shares_whose_borders_are_those_of_lines(tmp_path):
+    lines = [json.dumps({"text": f"Text {n}"}) + "\n" for n in range(10, 22)]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    for share in range(12):
+        assert read(tmp_path, share, 12)[0] == [[f"Text {share + 10}"]]
 
 
 def test_lone_surrogates_are_replaced_and_counted(tmp_path):
@@ -129,9 +189,8 @@ def test_line_of_ten_megabytes_is_cut(tmp_path, word):
     ],
 )
 def test_sentences(paragraph, sentences):
-    assert corpus.split_sentences(paragraph) == (
-        sentences or ([paragraph] * bool(paragraph))
-    )
+    expected = [paragraph] if sentences is None else sentences
+    assert corpus.split_sentences(paragraph) == expected
 
 
 _COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode(), mtime=0)
@@ -150,10 +209,3 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name, data, reason):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(UserError, match=f"/{name} {reason}"):
         read(tmp_path / name)
-
-
-def test_shares_whose_borders_are_those_of_lines(tmp_path):
-    lines = [json.dumps({"text": f"Text {n}"}) + "\n" for n in range(10, 22)]
-    (tmp_path / "a.jsonl").write_text("".join(lines))
-    for share in range(12):
-        assert read(tmp_path, share, 12)[0] == [[f"Text {share + 10}"]]
