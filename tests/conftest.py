@@ -62,19 +62,21 @@ def shared():
 
 
 @pytest.fixture(scope="session")
-def english(shared):
-    """The official English tokenizer."""
+def official_tokenizer(shared):
+    """Loads an official tokenizer by the name of its folder."""
     from albert_tf.tokenization import load_tokenizer
 
-    return load_tokenizer(shared("data/vocab/albert_en_30k"))
+    return lambda name: load_tokenizer(shared(f"data/vocab/{name}"))
 
 
 @pytest.fixture(scope="session")
-def chinese(shared):
-    """The official Chinese tokenizer."""
-    from albert_tf.tokenization import load_tokenizer
+def english(official_tokenizer):
+    return official_tokenizer("albert_en_30k")
 
-    return load_tokenizer(shared("data/vocab/bert_chinese"))
+
+@pytest.fixture(scope="session")
+def chinese(official_tokenizer):
+    return official_tokenizer("bert_chinese")
 
 
 @pytest.fixture(scope="session")
@@ -176,11 +178,9 @@ def material(tmp_path_factory):
     folder = tmp_path_factory.mktemp("material")
     write_corpus(folder)
     make_records(folder, "data")
-    config = {
-        **{"vocab_size": 36, "max_position_embeddings": 16, "num_hidden_layers": 1},
-        **{"embedding_size": 8, "hidden_size": 8, "intermediate_size": 16},
-        "num_attention_heads": 2,
-    }
+    config = {"vocab_size": 36, "max_position_embeddings": 16, "num_hidden_layers": 1}
+    config |= {"embedding_size": 8, "hidden_size": 8, "intermediate_size": 16}
+    config["num_attention_heads"] = 2
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 
@@ -200,18 +200,15 @@ def short(material):
 @pytest.fixture(scope="session")
 def dynamic(material):
     """Records of the same corpus, one segment each, masked in training."""
-    return make_records(
-        material, "dynamic", masking="dynamic", sentence_objective="none"
-    )
+    options = {"masking": "dynamic", "sentence_objective": "none"}
+    return make_records(material, "dynamic", **options)
 
 
 @pytest.fixture(scope="session")
 def streams(material):
     """Streams of the same corpus, both ways, and in xlnet.json an XLNet for them."""
-    config = {
-        **{"n_token": 36, "d_model": 8, "n_layer": 1, "n_head": 2, "d_head": 4},
-        **{"d_inner": 16, "mem_len": 6, "reuse_len": 8, "initializer_range": 0.3},
-    }
+    config = {"n_token": 36, "d_model": 8, "n_layer": 1, "n_head": 2, "d_head": 4}
+    config |= {"d_inner": 16, "mem_len": 6, "reuse_len": 8, "initializer_range": 0.3}
     (material / "xlnet.json").write_text(json.dumps(config))
     return make_records(material, "streams", objective="permutation_lm", bi_data=True)
 

@@ -16,6 +16,7 @@ from tests.vocabularies import modern_bpe
 from tests.vocabularies import xlm_pieces
 
 _WORDS = "the a film plot was is and good bad very not it one . , ##s ##ing"
+_TAGS = ("O", "B-A", "I-A", "B-B", "I-B")
 _WINDOWS = {"doc_stride": 5, "max_query_length": 6}
 # By kind: the kind of its task, the task's fields, and the tokens of the longest row.
 _TASKS = {
@@ -24,11 +25,7 @@ _TASKS = {
     "regression": ("regression", {}, 24),
     "multi_label": ("multi_label", {"labels": ("好", "坏", "plain")}, 24),
     "similarity": ("similarity", {}, 24),
-    "tagging": (
-        "tagging",
-        {"labels": ("O", "B-A", "I-A", "B-B", "I-B"), "doc_stride": 4},
-        12,
-    ),
+    "tagging": ("tagging", {"labels": _TAGS, "doc_stride": 4}, 12),
     "question_answering": (
         "squad_v1",
         {**_WINDOWS, "n_best_size": 6, "max_answer_length": 4},
@@ -42,12 +39,8 @@ _TASKS = {
     "multiple_choice": ("multiple_choice", {"max_qa_length": 7}, 20),
 }
 # By kind: how many times as large a head's weights are, so that answers differ visibly.
-_LOUD = {
-    "tagging": 30,
-    "question_answering": 5,
-    "answerable_questions": 5,
-    "multiple_choice": 60,
-}
+_LOUD = {"tagging": 30, "question_answering": 5, "answerable_questions": 5}
+_LOUD["multiple_choice"] = 60
 # The models of no task, by kind: of ALBERT's kind, and of XLNet's.
 _OF_BERT = ("bert", "distilbert", "electra")  # with BERT's vocabulary
 _PRETRAINED = {
@@ -55,57 +48,42 @@ _PRETRAINED = {
     "pretraining": ("AlbertForPreTraining", "XLNetLMHeadModel"),
 }
 KINDS = (*_TASKS, *_PRETRAINED)
-_SIZES = {
-    "embedding_size": 8,
-    "hidden_size": 32,  # smaller weights are not quantized by TensorFlow Lite
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "max_position_embeddings": 32,
-    "initializer_range": 0.3,
+# How families write the files of their tokenizers, where that is no `vocab.txt`.
+_PIECES = {
+    "roberta": byte_bpe,
+    "modernbert": modern_bpe,
+    "xlm-roberta": xlm_pieces,
+    "deberta-v2": deberta_pieces,
 }
-_UNSHARED = {
-    "embedding_size": 32,
-    "num_hidden_layers": 2,
-    "parameter_sharing": "none",
-    "hidden_act": "gelu_erf",
-}
+# Smaller hidden sizes are not quantized by TensorFlow Lite.
+_SIZES = {"embedding_size": 8, "hidden_size": 32, "intermediate_size": 64}
+_SIZES |= {"num_hidden_layers": 1, "num_attention_heads": 2}
+_SIZES |= {"max_position_embeddings": 32, "initializer_range": 0.3}
+_UNSHARED = {"embedding_size": 32, "num_hidden_layers": 2, "hidden_act": "gelu_erf"}
+_UNSHARED["parameter_sharing"] = "none"
+_OF_ROBERTA = {**_UNSHARED, "type_vocab_size": 1, "padding_idx": 1}
+_UNTYPED = {**_UNSHARED, "type_vocab_size": 0}
 # What other families have other than ALBERT in their configurations.
 _FAMILIES = {
     "albert": {},
     "bert": _UNSHARED,
-    "roberta": {**_UNSHARED, "type_vocab_size": 1, "padding_idx": 1},
+    "roberta": _OF_ROBERTA,
     "modernbert": {
-        **_UNSHARED,
-        "type_vocab_size": 0,
-        "hidden_act": "geglu_erf",
-        "layer_norm_eps": 1e-5,
-        "norm": "pre",
-        "norms_first_input": False,
-        "position_embedding_type": "rotary",
-        "rotary_base": 160_000.0,
-        "local_attention_window": 8,
-        "global_attention_every": 2,
+        **_UNTYPED,
+        **{"hidden_act": "geglu_erf", "pooler_act": "gelu_erf", "pooler_norm": True},
+        **{"layer_norm_eps": 1e-5, "norm": "pre", "norms_first_input": False},
+        **{"position_embedding_type": "rotary", "rotary_base": 160_000.0},
+        **{"local_attention_window": 8, "global_attention_every": 2},
         "unbiased": ("attention", "feed_forward", "norm", "head"),
         "pooled_tokens": "mean",
-        "pooler_act": "gelu_erf",
-        "pooler_norm": True,
     },
-    "distilbert": {**_UNSHARED, "type_vocab_size": 0, "pooler_act": "relu"},
+    "distilbert": {**_UNTYPED, "pooler_act": "relu"},
     "electra": {**_UNSHARED, "embedding_size": 16, "pooler_act": "gelu_erf"},
-    "xlm-roberta": {
-        **_UNSHARED,
-        "type_vocab_size": 1,
-        "padding_idx": 1,
-        "is_xlm": True,
-    },
+    "xlm-roberta": {**_OF_ROBERTA, "is_xlm": True},
     "deberta-v2": {
-        **_UNSHARED,
-        "type_vocab_size": 0,
-        "layer_norm_eps": 1e-7,
-        "position_embedding_type": "disentangled",
-        "position_buckets": 8,
-        "pooler_act": "gelu_erf",
+        **_UNTYPED,
+        **{"position_embedding_type": "disentangled", "position_buckets": 8},
+        **{"layer_norm_eps": 1e-7, "pooler_act": "gelu_erf"},
     },
 }
 
@@ -147,14 +125,8 @@ def family_tokenizer(tmp_path_factory, vocabulary, request):
         if family == "xlnet":
             return request.getfixturevalue("xlnet_tokenizer")
         folder = tmp_path_factory.mktemp("vocabulary")
-        if family == "roberta":
-            byte_bpe(folder)
-        elif family == "modernbert":
-            modern_bpe(folder)
-        elif family == "xlm-roberta":
-            xlm_pieces(folder)
-        elif family == "deberta-v2":
-            deberta_pieces(folder)
+        if family in _PIECES:
+            _PIECES[family](folder)
         else:
             (folder / "vocab.txt").write_text(vocabulary(_WORDS.split()))
         return load_tokenizer(folder)

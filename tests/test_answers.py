@@ -32,16 +32,12 @@ def check(value, hint):
         assert hint.__required_keys__ <= value.keys() <= hints.keys()
         for name, own in value.items():
             check(own, hints[name])
-    elif origin is list:
-        assert type(value) is list
-        for own in value:
-            check(own, *inner)
-    elif origin is dict:
-        for pair in value.items():
-            for own, hint_of_own in zip(pair, inner, strict=True):
-                check(own, hint_of_own)
     else:
-        assert type(value) is hint, (value, hint)
+        assert type(value) is (origin or hint), (value, hint)
+        rows = zip(value) if origin is list else value.items() if origin else ()
+        for row in rows:
+            for own, hint_of_own in zip(row, inner, strict=True):
+                check(own, hint_of_own)
 
 
 @pytest.mark.slow

@@ -1,11 +1,15 @@
-"""Imports between the rooms run downwards, and never in a circle."""
+"""Imports between the rooms run downwards, and never in a circle; names agree."""
 
 import ast
 import collections
 import graphlib
+import importlib
+import importlib.util
 import re
 
 import pytest
+
+import albert_tf
 
 _BELOW_THE_COMMANDS = {
     *("config", "checkpoints", "costs", "engine", "exit_rule", "families", "hub", "io"),
@@ -34,35 +38,40 @@ _SHOW_MORE = {
 _COMMANDS = {"commands", "flags", "run"}
 
 
-def _imports(path, modules):
-    """Lists the modules, of those given, that a file imports anywhere in it.
-
-    A string that names a class by its module counts as an import of it, but for the
-    table of commands.
-    """
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Constant) and path.stem != "commands":
-            place = str(node.value).partition(":")[0]
-            found |= {place, place.rpartition(".")[0]} - {"albert_tf"}
-        elif isinstance(node, ast.ImportFrom):
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names & modules or {node.module}
-    return found & modules
+@pytest.fixture(scope="module")
+def modules(pytestconfig):
+    """`{module: (its path from the root, its text, its tree)}` of both packages."""
+    root, found = pytestconfig.rootpath, {}
+    for room in ("albert_tf", "data_pipeline"):
+        for path in (root / room).rglob("*.py"):
+            place, text = path.relative_to(root), path.read_text(encoding="utf-8")
+            name = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
+            found[name] = place, text, ast.parse(text)
+    return found
 
 
 @pytest.fixture(scope="module")
-def graph(pytestconfig):
-    """`{module: the modules that it imports}` of the package."""
-    root = pytestconfig.rootpath
-    paths = {
-        ".".join(path.relative_to(root).with_suffix("").parts): path
-        for path in (root / "albert_tf").rglob("*.py")
-    }
-    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
-    return {name: _imports(path, paths.keys()) for name, path in paths.items()}
+def graph(modules):
+    """`{module: the modules that it imports}` of the package.
+
+    A string that names a class by its module counts as an import of it, but for the
+    table of commands. The package itself is its public API, which names every room.
+    """
+    names, found = {n for n in modules if n.startswith("albert_tf.")}, {}
+    for name in names:
+        path, _, tree = modules[name]
+        used = found.setdefault(name, set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.Constant) and path.stem != "commands":
+                place = str(node.value).partition(":")[0]
+                used |= {place, place.rpartition(".")[0]}
+            elif isinstance(node, ast.ImportFrom):
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                used |= inner & names or {node.module}
+        used &= names
+    return found
 
 
 def _room(name):
@@ -84,71 +93,84 @@ def test_nothing_below_imports_the_command_line(graph):
     assert {other for _, other in declared} == {"albert_tf.cli.command_line"}
 
 
-def test_no_two_rooms_import_each_other(graph):
-    rooms = {}
+def test_no_two_rooms_and_no_two_modules_import_each_other(graph):
+    rooms = collections.defaultdict(set)
     for name, imported in graph.items():
-        # The package itself is its public API, which names every room.
-        others = {_room(other) for other in imported if other != "albert_tf"}
-        if name != "albert_tf":
-            rooms.setdefault(_room(name), set()).update(others - {_room(name)})
-    assert len(rooms) > 15
-    graphlib.TopologicalSorter(rooms).prepare()  # raises for a circle
+        rooms[_room(name)] |= set(map(_room, imported)) - {_room(name)}
+    files = {name: imported - {name} for name, imported in graph.items()}
+    assert len(rooms) > 15 and len(files) > 200
+    for circles in (rooms, files):
+        graphlib.TopologicalSorter(circles).prepare()  # raises for one
 
 
 def test_paths_are_resolved_above_what_reads_them(graph):
+    below = {*_BELOW_THE_COMMANDS, "inference", "pretraining"}
     asking = {
         name
         for name, imported in graph.items()
-        if "albert_tf.hub.names" in imported
-        and _room(name) in (*_BELOW_THE_COMMANDS, "inference", "pretraining")
+        if "albert_tf.hub.names" in imported and _room(name) in below
     }
     # `load_tokenizer` and the top of a run; `bundle` stands above these rooms.
-    assert asking == {
-        "albert_tf.tokenization.loading",
-        "albert_tf.pretraining.run",
-    }
+    assert asking == {"albert_tf.tokenization.loading", "albert_tf.pretraining.run"}
 
 
-def test_no_modules_import_each_other(graph):
-    files = {
-        name: {other for other in imported if other != "albert_tf"} - {name}
-        for name, imported in graph.items()
-        if name != "albert_tf"
-    }
-    assert len(files) > 200
-    graphlib.TopologicalSorter(files).prepare()  # raises for a circle
-
-
-def _shown(root):
-    """Collects, by folder, the names that files of other folders import from it."""
-    rooms = (root / "albert_tf", root / "data_pipeline")
-    files = {
-        ".".join(path.relative_to(root).with_suffix("").parts): path
-        for room in rooms
-        for path in room.rglob("*.py")
-    }
-    paths = [*files.values()]
-    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
-    shown = collections.defaultdict(set)
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)):
-            for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-                module = f"{node.module}.{alias.name}"
-                used, names = files.get(node.module), {alias.name}
-                if module in files:  # `from albert_tf.io import storage`
-                    used = files[module]
-                    names = set(re.findall(rf"\b{alias.name}\.(\w+)", text))
-                if used and used.parent != path.parent:
-                    folder = used.parent.relative_to(root).as_posix()
-                    shown[folder] |= names
-    return shown
-
-
-def test_folders_show_few_names(pytestconfig):
+def test_folders_show_few_names(modules):
     """A folder is one idea if others know at most about a dozen names of it."""
-    shown = _shown(pytestconfig.rootpath)
+    shown = collections.defaultdict(set)
+    for path, text, tree in modules.values():
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+                used, names = node.module, {alias.name}
+                if f"{used}.{alias.name}" in modules:  # `from albert_tf.io import x`
+                    used = f"{used}.{alias.name}"
+                    names = set(re.findall(rf"\b{alias.name}\.(\w+)", text))
+                if used in modules and modules[used][0].parent != path.parent:
+                    shown[modules[used][0].parent.as_posix()] |= names
     assert len(shown) > 20
     for folder, names in shown.items():
         most = _SHOW_MORE.get(folder, 12)
         assert len(names) <= most, (folder, sorted(names))
+
+
+def test_programs_import_names_that_there_are(project):
+    """All of them, though few benchmarks and tools have a test that runs them."""
+    for path in [*project.glob("benchmarks/**/*.py"), *project.glob("tools/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            module = getattr(node, "module", None) or ""
+            if module.startswith(("albert_tf", "data_pipeline")):
+                there = importlib.import_module(module)
+                for alias in node.names:
+                    name = f"{module}.{alias.name}"
+                    is_there = hasattr(there, alias.name) or importlib.util.find_spec(
+                        name
+                    )
+                    assert is_there, (path, name)
+
+
+def test_the_stub_has_every_public_name_from_its_home(project):
+    stub = ast.parse((project / "albert_tf" / "__init__.pyi").read_text())
+    homes = {
+        alias.asname: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert set(homes) == set(albert_tf.__all__)
+    for name, home in homes.items():
+        assert getattr(importlib.import_module(home), name) is getattr(albert_tf, name)
+
+
+def test_pages_and_messages_name_extras_that_there_are(project):
+    metadata = (project / "pyproject.toml").read_text(encoding="utf-8")
+    extras = metadata.partition("[project.optional-dependencies]")[2]
+    known = set(re.findall(r"^(\w+) = \[", extras.partition("\n[")[0], re.M))
+    named = {"test"}  # whoever tests this project installs that with make
+    folders = ("albert_tf", "data_pipeline", "benchmarks", "tools", "docs")
+    paths = [path for folder in folders for path in (project / folder).rglob("*.*")]
+    for path in [*paths, project / "README.md"]:
+        if path.suffix in (".py", ".md"):
+            text = path.read_text(encoding="utf-8")
+            # Without quotes some shells take the brackets for a pattern.
+            assert not re.search(r"install (-e )?(albert-tf|\.)\[", text), path
+            named |= set(re.findall(r"(?:albert-tf|'\.)\[(\w+)\]", text))
+    assert named == known

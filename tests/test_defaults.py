@@ -80,43 +80,36 @@ def _functions():
             if own and callable(one) and one is not albert_tf.UserError:
                 told = inspect.signature(one).parameters.values()
                 kinds = bool | int | float | str
-                found = {
+                if found := {
                     p.name: p.default for p in told if isinstance(p.default, kinds)
-                }
-                if found:
+                }:
                     yield one.__qualname__, found
 
 
-def resolved():
-    """The defaults of each command, and how each recipe differs from them."""
-    found = {}
-    for folder, options_class in _FOLDERS.items():
-        defaults = _values(options_class)
-        found[folder] = defaults
-        for path in sorted((_ROOT / "configs" / folder).glob("*.json")):
-            if path.stem.endswith("_config"):
-                continue
-            values = _values(options_class, path)
-            found[f"{folder}/{path.stem}"] = {
-                name: value
-                for name, value in values.items()
-                if value != defaults.get(name)
-            }
-    return found
-
-
 def _values(options_class, recipe=None):
+    """Returns the options of a recipe, or the defaults, but for what has none."""
     chosen = json.loads(recipe.read_text()) if recipe else {}
-    # What has no default and no value in the recipe.
     placeholders = [
         f"--{field.name}=-"
         for field in dataclasses.fields(options_class)
         if field.default is dataclasses.MISSING and field.name not in chosen
     ]
     argv = [f"--config={recipe}"] if recipe else []
-    options = parse(options_class, ["run", *placeholders, *argv])
-    values = dataclasses.asdict(options)
+    values = dataclasses.asdict(parse(options_class, ["run", *placeholders, *argv]))
     return {name: value for name, value in values.items() if value != "-"}
+
+
+def resolved():
+    """The defaults of each command, and how each recipe differs from them."""
+    found = {}
+    for folder, options_class in _FOLDERS.items():
+        found[folder] = defaults = _values(options_class)
+        for path in sorted((_ROOT / "configs" / folder).glob("*.json")):
+            if not path.stem.endswith("_config"):
+                values = _values(options_class, path).items()
+                own = {name: v for name, v in values if v != defaults.get(name)}
+                found[f"{folder}/{path.stem}"] = own
+    return found
 
 
 def test_defaults_are_what_they_were():

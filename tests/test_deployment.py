@@ -18,49 +18,41 @@ _OPTIONS = {"pretrain": PretrainingOptions, "serve": ServeOptions}
 
 
 @pytest.fixture
-def manifests(project):
-    """Reads a file of manifests: its objects by their kinds."""
+def manifest(project):
+    """Reads a file: its manifests by kind, its container, and that one's options."""
     yaml = pytest.importorskip("yaml")
 
-    def read(name):
+    def read(name, kind):
         text = (project / "docs" / "kubernetes" / name).read_text(encoding="utf-8")
-        return {found["kind"]: found for found in yaml.safe_load_all(text)}
+        found = {own["kind"]: own for own in yaml.safe_load_all(text)}
+        (container,) = found[kind]["spec"]["template"]["spec"]["containers"]
+        command, *flags = container["args"]
+        assert command in COMMANDS
+        options = parse(_OPTIONS[command], [f"albert-tf {command}", *flags])
+        return found[kind], found["Service"], container, options
 
     return read
 
 
-def container(found):
-    (only,) = found["spec"]["template"]["spec"]["containers"]
-    return only
-
-
-def options_of(found):
-    """Reads the command of a manifest as `albert-tf` does."""
-    name, *flags = container(found)["args"]
-    assert name in COMMANDS
-    return parse(_OPTIONS[name], [f"albert-tf {name}", *flags])
-
-
-def test_every_pod_of_the_job_is_a_worker(manifests, monkeypatch):
-    found = manifests("pretrain.yaml")
-    job, service = found["Job"], found["Service"]
-    options, spec = options_of(job), job["spec"]
+def test_every_pod_of_the_job_is_a_worker(manifest, monkeypatch):
+    job, service, container, options = manifest("pretrain.yaml", "Job")
     assert options.distribution_strategy == "multi_worker"
+    spec = job["spec"]
     workers = spec["completions"]
     assert spec["parallelism"] == workers and spec["completionMode"] == "Indexed"
     parts = workers * options.gradient_accumulation_steps
     assert options.train_batch_size % parts == 0
     (port,) = (port["port"] for port in service["spec"]["ports"])
-    assert [{"containerPort": port}] == container(job)["ports"]
+    assert [{"containerPort": port}] == container["ports"]
     name, subdomain = job["metadata"]["name"], spec["template"]["spec"]["subdomain"]
     assert subdomain == service["metadata"]["name"]
     assert service["spec"]["selector"] == {"job-name": name}
     # A variable is replaced by those that stand before it.
-    index, config = container(job)["env"]
+    index, config = container["env"]
     assert "job-completion-index" in index["valueFrom"]["fieldRef"]["fieldPath"]
+    hosts = [f"{name}-{i}.{subdomain}:{port}" for i in range(workers)]
     for place in range(workers):
         value = config["value"].replace(f"$({index['name']})", str(place))
-        hosts = [f"{name}-{i}.{subdomain}:{port}" for i in range(workers)]
         task = {"type": "worker", "index": place}
         assert json.loads(value) == {"cluster": {"worker": hosts}, "task": task}
     # The engine reads as many workers, none of which may train alone.
@@ -69,29 +61,24 @@ def test_every_pod_of_the_job_is_a_worker(manifests, monkeypatch):
         create_strategy("auto")
 
 
-def test_the_probes_ask_what_the_server_answers(manifests):
-    found = manifests("serve.yaml")
-    deployment, service = found["Deployment"], found["Service"]
-    options, pod = options_of(deployment), deployment["spec"]["template"]
+def test_the_probes_ask_what_the_server_answers(manifest):
+    deployment, service, container, options = manifest("serve.yaml", "Deployment")
     assert options.host == "0.0.0.0"
-    (port,) = container(deployment)["ports"]
+    (port,), (outside,) = container["ports"], service["spec"]["ports"]
     assert port["containerPort"] == options.port
-    (outside,) = service["spec"]["ports"]
     assert outside["targetPort"] == port["name"]
-    labels = pod["metadata"]["labels"]
-    assert service["spec"]["selector"] == labels
-    assert deployment["spec"]["selector"]["matchLabels"] == labels
-    about = pod["metadata"]["annotations"]
-    assert about["prometheus.io/port"] == str(options.port)
+    pod = deployment["spec"]["template"]["metadata"]
+    assert service["spec"]["selector"] == pod["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == pod["labels"]
+    assert pod["annotations"]["prometheus.io/port"] == str(options.port)
     probes = ("startupProbe", "readinessProbe", "livenessProbe")
-    asked = [container(deployment)[probe]["httpGet"] for probe in probes]
+    asked = [container[probe]["httpGet"] for probe in probes]
     assert {get["port"] for get in asked} == {port["name"]}
-    paths = [get["path"] for get in asked] + [about["prometheus.io/path"]]
+    paths = [get["path"] for get in asked] + [pod["annotations"]["prometheus.io/path"]]
     model = options.export_dir.rpartition("/")[2]
     assert f"/v1/models/{model}" in paths
-    with serving(Lengths()) as here:
+    with serving(Lengths()) as here:  # where the model is called m
         for path in paths:
-            # The test's model is called m.
             url = f"http://127.0.0.1:{here}{path.replace(model, 'm')}"
             with urllib.request.urlopen(url, timeout=10) as answer:
                 assert answer.status == 200

@@ -38,16 +38,6 @@ found = {{name: [first[name], second[name]] for name in first}}
 found = {{name: pair for name, pair in found.items() if pair[0] != pair[1]}}
 print(json.dumps([found, "tensorflow" in sys.modules]))
 """
-
-
-@pytest.mark.parametrize("imported", ["import albert_tf", "import data_pipeline"])
-def test_importing_the_package_changes_nothing(imported):
-    code = _COMPARE.format(imported=imported, before="")
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [{}, False]
-
-
 _LIBRARIES = """
 import keras, tensorflow, sentencepiece
 sys.modules["tensorflow_text"] = None  # not installed
@@ -71,15 +61,24 @@ except albert_tf.UserError as error:
 """
 
 
+def printed(code, *arguments):
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("imported", ["import albert_tf", "import data_pipeline"])
+def test_importing_the_package_changes_nothing(imported):
+    (found,) = printed(_COMPARE.format(imported=imported, before=""))
+    assert json.loads(found) == [{}, False]
+
+
 @pytest.mark.slow
 def test_using_it_changes_no_more_and_needs_tensorflow_text_for_graphs_alone(material):
-    text = "the cat sat"
-    vocabulary = str(material / "vocab.model")
+    text, vocabulary = "the cat sat", str(material / "vocab.model")
     code = _COMPARE.format(imported=_USED, before=_LIBRARIES) + _EVERY_MODULE
-    command = [sys.executable, "-c", code, vocabulary, text]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found, ids, sentence = done.stdout.splitlines()
+    found, ids, sentence = printed(code, vocabulary, text)
     assert json.loads(found) == [{}, True]
     assert ids == str(albert_tf.load_tokenizer(vocabulary).encode(text))
     assert "pip install tensorflow-text" in sentence

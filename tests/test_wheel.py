@@ -26,24 +26,22 @@ for name in commands.COMMANDS:
 """
 
 
-@pytest.fixture
-def run(environment, project, tmp_path):
-    """Runs one of the environment's programs far from the checkout."""
-    variables = {**os.environ, "PYTHONPATH": str(project / "tests" / "absent")}
-
-    def call(program, *arguments):
-        command = [environment / program, *map(str, arguments)]
+@pytest.mark.slow
+def test_every_module_is_there_and_every_command_explains_itself(
+    environment, project, tmp_path
+):
+    def run(program, *arguments):
+        """Runs a program of the environment far from the checkout."""
         done = subprocess.run(
-            command, cwd=tmp_path, env=variables, capture_output=True, text=True
+            [environment / program, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(project / "tests" / "absent")},
+            capture_output=True,
+            text=True,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    return call
-
-
-@pytest.mark.slow
-def test_every_module_is_there_and_every_command_explains_itself(run):
     assert run("python", "-c", _IMPORT_ALL).count("--config=FILE") == len(COMMANDS)
     printed = run("albert-tf", "describe", "--albert_config_file=albert/base_v2")
     assert "11,683,584" in printed  # recipes travel along

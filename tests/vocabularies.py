@@ -10,26 +10,31 @@ def wordpiece(pieces):
     return "\n".join([*_SPECIAL, *pieces]) + "\n"
 
 
-def xlnet_pieces(words):
-    """Makes a SentencePiece model, bytes, of XLNet's special pieces and some words."""
+def _sentencepiece(lines, **options):
+    """Trains a SentencePiece model on lines; returns its bytes."""
     import sentencepiece
 
     writer = io.BytesIO()
     sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter([words]),
+        sentence_iterator=iter(lines),
         model_writer=writer,
-        vocab_size=9 + len(words.split()),
-        model_type="word",
-        unk_id=0,
-        bos_id=1,
-        eos_id=2,
-        pad_id=-1,
-        control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"],
-        user_defined_symbols=["<eop>"],
         hard_vocab_limit=False,
         minloglevel=2,
+        **options,
     )
     return writer.getvalue()
+
+
+def xlnet_pieces(words):
+    """Makes a SentencePiece model, bytes, of XLNet's special pieces and some words."""
+    return _sentencepiece(
+        [words],
+        vocab_size=9 + len(words.split()),
+        model_type="word",
+        **{"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": -1},
+        control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"],
+        user_defined_symbols=["<eop>"],
+    )
 
 
 def tie_pieces(special="[CLS] [SEP] [MASK] <pad>"):
@@ -119,37 +124,22 @@ def modern_bpe(folder, texts=_BYTE_BPE_TEXT, vocab_size=400):
     return trained
 
 
+def _lines(texts):
+    return [line for text in texts for line in text.splitlines()] * 3
+
+
 def xlm_pieces(folder, texts=(*_BYTE_BPE_TEXT, "ἄνθρωπος हिन्दी über straße")):
     """Writes a small `sentencepiece.bpe.model` like XLM-R's into a folder."""
-    import sentencepiece
-
-    lines = [line for text in texts for line in text.splitlines()]
-    with open(folder / "sentencepiece.bpe.model", "wb") as file:
-        sentencepiece.SentencePieceTrainer.Train(
-            sentence_iterator=iter(lines * 3),
-            model_writer=file,
-            vocab_size=120,
-            hard_vocab_limit=False,
-            normalization_rule_name="nmt_nfkc",
-            minloglevel=2,
-        )
+    rule = {"normalization_rule_name": "nmt_nfkc"}
+    model = _sentencepiece(_lines(texts), vocab_size=120, **rule)
+    (folder / "sentencepiece.bpe.model").write_bytes(model)
 
 
 def deberta_pieces(folder, texts=_BYTE_BPE_TEXT):
     """Writes a small `spm.model` like DeBERTa-v3's into a folder."""
-    import sentencepiece
-
     special = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
     roles = {f"{role}_piece": piece for role, piece in special.items()}
     roles |= {f"{role}_id": index for index, role in enumerate(special)}
-    lines = [line for text in texts for line in text.splitlines()]
-    with open(folder / "spm.model", "wb") as file:
-        sentencepiece.SentencePieceTrainer.Train(
-            sentence_iterator=iter(lines * 3),
-            model_writer=file,
-            vocab_size=100,
-            hard_vocab_limit=False,
-            normalization_rule_name="nmt_nfkc",
-            minloglevel=2,
-            **roles,
-        )
+    rule = {"normalization_rule_name": "nmt_nfkc"}
+    model = _sentencepiece(_lines(texts), vocab_size=100, **rule, **roles)
+    (folder / "spm.model").write_bytes(model)

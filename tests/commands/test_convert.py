@@ -19,77 +19,66 @@ def convert(source, target, *flags):
 
 def test_there_and_back(tiny_config, material, tmp_path, capsys):
     """The model and its tokenizer; the class follows from the heads."""
-    model = AlbertForPreTraining(tiny_config())
-    model.save_pretrained(tmp_path / "model_directory")
+    model, step = AlbertForPreTraining(tiny_config()), tmp_path / "model_directory"
+    model.save_pretrained(step)
     pieces = (material / "vocab.model").read_bytes()
-    (tmp_path / "model_directory" / "30k-clean.model").write_bytes(pieces)
-    step = "model_directory"
+    (step / "30k-clean.model").write_bytes(pieces)
     for to_format, name in (
         ("tf1", "30k-clean.model"),
         ("huggingface", "spiece.model"),
         ("model_directory", "spiece.model"),
     ):
-        source, target = tmp_path / step, tmp_path / f"to_{to_format}"
-        convert(source, target, f"--to_format={to_format}")
+        source, step = step, tmp_path / f"to_{to_format}"
+        convert(source, step, f"--to_format={to_format}")
         printed = capsys.readouterr().out
         assert "32 tensors loaded" in printed
         assert "AlbertForPreTraining written to" in printed
-        assert (target / name).read_bytes() == pieces
-        step = target.name
-    loaded = AlbertForPreTraining.from_pretrained(tmp_path / step)
+        assert (step / name).read_bytes() == pieces
+    loaded = AlbertForPreTraining.from_pretrained(step)
     assert loaded.config == model.config
     assert_same_weights(loaded, model)
 
 
 def test_a_checkpoint_that_lacks_the_named_heads(tiny_config, tmp_path, capsys):
-    AlbertModel(tiny_config()).save_pretrained(tmp_path / "bare")
+    bare, out = tmp_path / "bare", tmp_path / "out"
+    AlbertModel(tiny_config()).save_pretrained(bare)
     with pytest.raises(SystemExit):
-        convert(
-            tmp_path / "bare", tmp_path / "out", "--model_class=AlbertForPreTraining"
-        )
+        convert(bare, out, "--model_class=AlbertForPreTraining")
     error = capsys.readouterr().err
     assert "lacks cls/predictions" in error
-    assert not (tmp_path / "out").exists()
+    assert not out.exists()
     advised = error.split("albert-tf convert ")[1].split(")")[0]
-    main(["", *advised.replace("FOLDER", str(tmp_path / "out")).split()])
+    main(["", *advised.replace("FOLDER", str(out)).split()])
     assert "new in the model: cls/predictions" in capsys.readouterr().out
 
 
-@pytest.fixture
-def official(tiny_config, tmp_path):
-    """Writes an official checkpoint and, somewhere, a vocabulary."""
-
-    def write(prefix, vocabulary):
-        save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / prefix)
-        path = tmp_path / vocabulary
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n")
-        return str(tmp_path / pathlib.Path(prefix).parts[0])
-
-    return write
-
-
 @pytest.mark.parametrize(
-    ("prefix", "vocabulary"),
+    ("prefix", "vocabulary", "found"),
     [
-        ("hub/variables/variables", "hub/assets/vocab.txt"),
-        ("zh/model.ckpt-best", "zh/vocab_chinese.txt"),
+        ("hub/variables/variables", "hub/assets/vocab.txt", True),
+        ("zh/model.ckpt-best", "zh/vocab_chinese.txt", True),
+        # Of something else.
+        ("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt", False),
     ],
 )
 def test_the_tokenizer_is_found_where_the_official_archives_have_it(
-    prefix, vocabulary, official, tmp_path, capsys
+    prefix, vocabulary, found, tiny_config, tmp_path, capsys
 ):
-    source = official(prefix, vocabulary)
-    for place in (source, str(tmp_path / prefix)):
-        convert(place, tmp_path / "out", "--nodo_lower_case")
-        assert albert_tf.load_tokenizer(tmp_path / "out").tokenize("A") == ["A"]
-        (tmp_path / "out" / "tokenizer_config.json").unlink()
-    (tmp_path / vocabulary).unlink()
+    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / prefix)
+    path, out = tmp_path / vocabulary, tmp_path / "out"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n")
+    source = tmp_path / pathlib.Path(prefix).parts[0]
+    if found:
+        for place in (source, tmp_path / prefix):
+            convert(place, out, "--nodo_lower_case")
+            assert albert_tf.load_tokenizer(out).tokenize("A") == ["A"]
+            (out / "tokenizer_config.json").unlink()
+        path.unlink()
+    else:
+        source = (tmp_path / prefix).parent
     convert(source, tmp_path / "bare")
     assert f"Found no tokenizer beside {source}" in capsys.readouterr().out
-    other = official("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt")
-    convert(f"{other}/checkpoint", tmp_path / "other")  # of something else
-    assert "Found no tokenizer beside" in capsys.readouterr().out
 
 
 def test_a_copy_keeps_head_and_task(tiny_config, tmp_path):

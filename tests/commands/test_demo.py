@@ -10,10 +10,9 @@ from albert_tf.errors import UserError
 from tools.demo import table
 
 
-@pytest.fixture
-def fake_demo(tmp_path, monkeypatch):
-    """Two steps, of which the second fails until the file `ready` is there."""
-    log, ready = tmp_path / "log", tmp_path / "ready"
+def test_finished_steps_of_a_recipe_are_kept(project, tmp_path, capsys, monkeypatch):
+    """Of two steps the second fails until the file `ready` is there."""
+    log, ready, path = (tmp_path / name for name in ("log", "ready", "mine.json"))
     write = f"open({str(log)!r}, 'a').write('%s ')"
     fail = f"assert __import__('os').path.exists({str(ready)!r})"
     programs = {"one": write % "one", "two": f"{write % 'two'}; {fail}"}
@@ -25,20 +24,14 @@ def fake_demo(tmp_path, monkeypatch):
     monkeypatch.setattr(run_demo, "demo_steps", demo_steps)
     monkeypatch.setattr(table, "demo_table", lambda *_: f"| {log.read_text()}|\n")
     monkeypatch.setattr(table, "draw_accuracy", lambda output_dir: None)
-    return log, ready
-
-
-def test_finished_steps_of_a_recipe_are_kept(fake_demo, project, tmp_path, capsys):
-    log, ready = fake_demo
     recipe = json.loads((project / "configs" / "demo.json").read_text())
-    path = tmp_path / "mine.json"
     path.write_text(json.dumps(recipe))
     options = run_demo.DemoOptions(str(tmp_path / "out"), str(path))
     with pytest.raises(UserError, match="step 'two' ended with status 1"):
         run_demo.run_demo(options)
     ready.touch()
-    run_demo.run_demo(options)
-    run_demo.run_demo(options)
+    for _ in range(2):
+        run_demo.run_demo(options)
     assert log.read_text() == "one two two "
     assert capsys.readouterr().out.count("| one two two |") == 2
     recipe["pretrain"]["learning_rate"] = 0.123

@@ -41,25 +41,33 @@ def test_tables_of_base(described):
     assert lines["memory of earlier segments"] == ["216.0", "216.0"]
 
 
+def test_accumulation_adds_sums_and_divides_the_batch(described):
+    batch = {"train_batch_size": 32, "gradient_accumulation_steps": 4}
+    lines = described(albert_config_file="albert/base_v2", **batch)
+    # As many rows at once as in the table of base.
+    assert lines["masked LM logits"] == ["141.0", "141.0"]
+    assert lines["sums of gradients"] == lines["gradients"] == ["45.1", "45.1"]
+
+
 @pytest.fixture
 def run_of(capsys):
     """Runs a command line: what its last table says, plain and rematerialised."""
 
-    def run(*flags):
-        main(["describe", *flags])
+    def run(flags):
+        main(["describe", *flags.split()])
         lines = capsys.readouterr().out.rstrip().splitlines()[-6:]
         return {line[:32].strip(): re.split("  +", line[32:].strip()) for line in lines}
 
     return run
 
 
-def number(text):
-    return float(text.replace(",", ""))
+def hours(table):
+    return float(table["hours"][0].replace(",", ""))
 
 
 def test_a_recipe_on_devices(run_of):
-    flags = ["--config=pretraining/base", "--mixed_precision=bfloat16"]
-    table = run_of(*flags, "--device=8xH100")
+    flags = "--config=pretraining/base --mixed_precision=bfloat16"
+    table = run_of(f"{flags} --device=8xH100")
     # The larger of the two halves of 95 GB fits, one whole batch of 512 rows does not.
     assert table["accumulation steps that fit"] == ["2", "1"]
     assert table["sequences of a device at once"] == ["256", "512"]
@@ -68,52 +76,39 @@ def test_a_recipe_on_devices(run_of):
     memory = training_memory(config, **sizes, activation_bytes=2)
     used = sum(memory.values()) + memory["gradients"]
     assert table["GB of its memory"][0] == f"{used / 1e9:.1f}"
-    flops = training_flops(forward_flops(config, 512, 20))
-    rate = 0.4 * 8 * 989.4e12 / flops
-    assert number(table["tokens/s at 40% of the peak"][0]) == pytest.approx(rate, 1e-4)
-    hours = 4096 * 125_000 * 512 / rate / 3600
-    assert table["hours"][0] == f"{hours:,.1f}"
-    slower = run_of(*flags, "--device=8xH100", "--utilization=0.2")
-    assert number(slower["hours"][0]) == pytest.approx(2 * hours, abs=0.06)
-    one = run_of(*flags, "--device=H100")
-    assert number(one["hours"][0]) == pytest.approx(8 * hours, abs=0.06)
-    exact = run_of("--config=pretraining/base", "--device=8xH100")
+    rate = 0.4 * 8 * 989.4e12 / training_flops(forward_flops(config, 512, 20))
+    told = table["tokens/s at 40% of the peak"][0].replace(",", "")
+    assert float(told) == pytest.approx(rate, 1e-4)
+    expected = 4096 * 125_000 * 512 / rate / 3600
+    assert table["hours"][0] == f"{expected:,.1f}"
+    slower = run_of(f"{flags} --device=8xH100 --utilization=0.2")
+    assert hours(slower) == pytest.approx(2 * expected, abs=0.06)
+    one = run_of(f"{flags} --device=H100")
+    assert hours(one) == pytest.approx(8 * expected, abs=0.06)
+    exact = run_of("--config=pretraining/base --device=8xH100")
     assert exact["sequences of a device at once"][0] == "128"
-    wide = ["--albert_config_file=albert/xxlarge_v2", "--train_batch_size=4"]
-    table = run_of(*wide, "--device=T4", "--gradient_accumulation_steps=2")
+    wide = "--albert_config_file=albert/xxlarge_v2 --train_batch_size=4 --device=T4"
+    table = run_of(f"{wide} --gradient_accumulation_steps=2")
     assert table["accumulation steps that fit"] == ["none", "1"]
     assert table["sequences of a device at once"] == ["not one", "4"]
 
 
 def test_each_phase_takes_its_own_hours(run_of):
     whole, short, both = (
-        number(
-            run_of(f"--config=pretraining/{name}", "--device=v5e-8", *flags)["hours"][0]
+        hours(run_of(f"--device=v5e-8 --config=pretraining/{flags}"))
+        for flags in (
+            "base --max_predictions_per_seq=77",
+            "base --max_seq_length=128",
+            "two_phases",
         )
-        for name, flags in {
-            "base": ["--max_predictions_per_seq=77"],
-            "base.json": ["--max_seq_length=128"],
-            "two_phases": [],
-        }.items()
     )
     assert both == pytest.approx(0.9 * short + 0.1 * whole, abs=0.1)
 
 
-def test_accumulation_adds_sums_and_divides_the_batch(described):
-    lines = described(
-        albert_config_file="albert/base_v2",
-        train_batch_size=32,
-        gradient_accumulation_steps=4,
-    )
-    # As many rows at once as in the table of base.
-    assert lines["masked LM logits"] == ["141.0", "141.0"]
-    assert lines["sums of gradients"] == lines["gradients"] == ["45.1", "45.1"]
-
-
 @pytest.mark.slow
 def test_the_speed_of_this_machine_is_measured(run_of):
-    table = run_of("--config=pretraining/wikipedia_small", "--device=cpu")
-    assert number(table["hours"][0]) > 0
+    table = run_of("--config=pretraining/wikipedia_small --device=cpu")
+    assert hours(table) > 0
     assert table["accumulation steps that fit"] == ["1", "1"]
 
 

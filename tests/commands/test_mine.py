@@ -39,14 +39,21 @@ def test_negatives_are_near_but_less_than_the_positive(count, ranks, margin, exp
 @pytest.mark.slow
 def test_the_command_writes_a_training_table(saved_model, tmp_path):
     rows = [("a film", "the film"), ("very bad", "not good"), ("a film", "one plot")]
-    table = "".join(f"{a}\t{p}\n" for a, p in [("anchor", "positive"), *rows])
-    (tmp_path / "pairs.tsv").write_text(table)
-    (tmp_path / "corpus.txt").write_text("it was good\n\nthe plot\n")
-    out = tmp_path / "train.jsonl"
-    model = saved_model("similarity")
-    settings = {"model_dir": str(model), "pairs": str(tmp_path / "pairs.tsv")}
-    settings |= {"corpus_file": str(tmp_path / "corpus.txt"), "negatives": 9}
-    options = mine.MineOptions(output_file=str(out), margin=0.0, **settings)
+    pairs, corpus, out, scored = (
+        tmp_path / name
+        for name in ("pairs.tsv", "corpus.txt", "train.jsonl", "scored.tsv")
+    )
+    lines = map("\t".join, [("anchor", "positive"), *rows])
+    pairs.write_text("".join(f"{line}\n" for line in lines))
+    corpus.write_text("it was good\n\nthe plot\n")
+    options = mine.MineOptions(
+        model_dir=str(saved_model("similarity")),
+        pairs=str(pairs),
+        corpus_file=str(corpus),
+        output_file=str(out),
+        negatives=9,
+        margin=0.0,
+    )
     mine.mine(options)
     found = [json.loads(line) for line in out.read_text().splitlines()]
     negatives = {row["negative"] for row in found}
@@ -55,10 +62,8 @@ def test_the_command_writes_a_training_table(saved_model, tmp_path):
     for row in found:
         assert (row["anchor"], row["positive"]) in rows
         assert (row["anchor"], row["negative"]) not in rows
-    (tmp_path / "scored.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t0\n")
+    scored.write_text("sentence1\tsentence2\tscore\na\tb\t0\n")
     with pytest.raises(UserError, match=r"scored.tsv has a column 'score', but every"):
-        mine.mine(dataclasses.replace(options, pairs=str(tmp_path / "scored.tsv")))
-    with pytest.raises(UserError, match=r"ends in \.jsonl"):
-        mine.mine(dataclasses.replace(options, output_file="train.tsv"))
+        mine.mine(dataclasses.replace(options, pairs=str(scored)))
     with pytest.raises(UserError, match="No pair of .* lower --margin"):
         mine.mine(dataclasses.replace(options, margin=1.0, ranks=1))

@@ -15,7 +15,6 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.pretraining import run as pretraining_run
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 
@@ -73,40 +72,12 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path, line
     assert any(line.startswith(f"Continuing at step {steps} from") for line in lines)
 
 
-@pytest.mark.slow
-def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_path):
+def test_official_data_of_other_lengths_is_an_error(flags, material, tmp_path):
     """Files without a description, as the official script leaves them."""
     data = tmp_path / "official.tfrecord"
     data.write_bytes((material / "data" / "train.tfrecord").read_bytes())
     with pytest.raises(UserError, match="cannot be read as TFRecords of these"):
         run(flags(input_file=data, max_predictions_per_seq=4))
-    config = json.loads((material / "config.json").read_text())
-    (tmp_path / "small.json").write_text(json.dumps({**config, "vocab_size": 20}))
-    lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n"
-    (tmp_path / "vocab.txt").write_text(lines)
-    other = {"spm_model_file": None, "vocab_file": tmp_path / "vocab.txt"}
-    other |= {"albert_config_file": tmp_path / "small.json", "eval_file": None}
-    with pytest.raises(UserError, match="the id 3., but the model has vocab_size 20"):
-        run(flags(input_file=data, **other))
-
-
-def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
-    changes = [
-        {},
-        {"poly_power": 3.0},
-        {"num_warmup_steps": 11},
-        {"learning_rate": 0.03},
-        {"lr_schedule": "cosine"},
-        {"lr_schedule": "wsd"},
-        {"lr_schedule": "wsd", "optimizer_args": "cooldown=0.5"},
-        {"start_warmup_step": 1},
-        {"scale_learning_rate": True},
-    ]
-    rates = set()
-    for change in changes:
-        optimizer = optimizer_of(parse(PretrainingOptions, ["", *flags(**change)]))
-        rates.add(tuple(float(optimizer.learning_rate_after(n)) for n in range(12)))
-    assert len(rates) == len(changes)
 
 
 @pytest.mark.slow
@@ -115,13 +86,11 @@ def test_the_seed_and_the_optimizer_reach_the_trainer(flags, monkeypatch):
     monkeypatch.setattr(
         pretraining_run, "_train", lambda trainer, *_: trainers.append(trainer)
     )
-    for changes in ({}, {}, {"random_seed": 1}, {"optimizer": "adamw"}):
+    for changes in ({}, {"optimizer": "adamw"}, {"random_seed": 1}):
         run(flags(**changes))
     names = [type(trainer.optimizer).__name__ for trainer in trainers]
-    assert names == ["LAMB", "LAMB", "LAMB", "AdamW"]
-    assert [trainer.options.seed for trainer in trainers] == [12345, 12345, 1, 12345]
-    first, same, other, _ = (
-        np.array(trainer.model.trainable_weights[0]) for trainer in trainers
-    )
+    assert names == ["LAMB", "AdamW", "LAMB"]
+    assert [trainer.options.seed for trainer in trainers] == [12345, 12345, 1]
+    first, same, other = (np.array(t.model.trainable_weights[0]) for t in trainers)
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()

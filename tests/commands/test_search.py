@@ -57,27 +57,11 @@ def test_words_and_both(index):
     shares = {own["index"]: own["score"] for own in both}
     assert shares.pop(1) == pytest.approx(1 / 61 + 1 / (61 + ranks(1)))
     assert shares == {i: pytest.approx(1 / (61 + ranks(i))) for i in shares}
-    (vectors,), (words,) = (
-        index.search(["bad plot"], k=5, by=by) for by in ("vectors", "words")
+    vectors, words, both = (
+        [(own["index"], own["score"]) for own in index.search(["bad plot"], 5, by)[0]]
+        for by in ("vectors", "words", "both")
     )
-    ranks = [
-        [(own["index"], own["score"]) for own in results]
-        for results in (vectors, words)
-    ]
-    (both,) = index.search(["bad plot"], k=5, by="both")
-    assert [(own["index"], own["score"]) for own in both] == fused(ranks)
-
-
-def test_pieces_of_words_are_numbered_in_order(embedder, tmp_path):
-    """So that the same texts give the same files in each process."""
-    pytest.importorskip("bm25s")
-    SearchIndex.build(tmp_path, embedder, TEXTS, words=True)
-    numbers = json.loads((tmp_path / "words" / "vocab.index.json").read_text())
-    del numbers[""]
-    assert [*numbers] == sorted(numbers)
-    assert [*numbers.values()] == [*range(len(numbers))]
-    with pytest.raises(UserError, match="needs texts with words, but all are empty"):
-        SearchIndex.build(tmp_path, embedder, ["", " "], words=True)
+    assert both == fused([vectors, words])
 
 
 def test_fused_ranks():
@@ -100,58 +84,64 @@ def test_a_graph_finds_the_nearest(embedder, index, tmp_path):
         ((found,),) = own.search(["a good film"], k=1)
         assert found["index"] == expected["index"]
         assert found["score"] == pytest.approx(expected["score"], abs=1e-5)
-    # An index of another kind leaves none of the old one's files.
+
+
+def test_an_index_of_another_kind_leaves_none_of_the_old_ones_files(embedder, tmp_path):
+    pytest.importorskip("bm25s")
+    pytest.importorskip("faiss")
+    SearchIndex.build(tmp_path, embedder, TEXTS, words=True, approximate=True)
+    # Pieces of words are numbered in order, so that the same texts give the same files
+    # in each process.
+    numbers = json.loads((tmp_path / "words" / "vocab.index.json").read_text())
+    del numbers[""]
+    assert [*numbers] == sorted(numbers)
+    assert [*numbers.values()] == [*range(len(numbers))]
+    with pytest.raises(UserError, match="needs texts with words, but all are empty"):
+        SearchIndex.build(tmp_path, embedder, ["", " "], words=True)
     SearchIndex.build(tmp_path, embedder, TEXTS)
-    names = {path.name for path in tmp_path.iterdir()}
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert names == {"SHA256SUMS", "index.json", "texts.txt", "vectors.npy"}
 
 
 def test_what_does_not_fit_is_refused(index, embedder, saved_model, tmp_path):
+    def build(texts):
+        return SearchIndex.build(tmp_path, embedder, texts)
+
+    def command(**settings):
+        search.search(search.SearchOptions(index_dir="i", model_dir="m", **settings))
+
     for call, message in (
         (lambda: SearchIndex(tmp_path, embedder), "holds no index; build one"),
-        (lambda: SearchIndex.build(tmp_path, embedder, []), "needs texts, but there"),
+        (lambda: build([]), "needs texts, but there"),
         (lambda: index.search(["a"], by="letters"), "expected one of vectors, words"),
         (lambda: index.search(["a"], k=-1), "k=-1: expected at least 1"),
+        (lambda: build(TEXTS).search(["a"], by="both"), "needs an index of words"),
+        (
+            lambda: SearchIndex(tmp_path, TextEmbedder(saved_model("encoder"))),
+            "was built with another model",
+        ),
+        (lambda: command(query="a", words=True), "--words has no effect where an in"),
+        (lambda: command(corpus_file="a", k=3), "--k has no effect where an index is"),
     ):
         with pytest.raises(UserError, match=message):
             call()
-    plain = SearchIndex.build(tmp_path, embedder, TEXTS)
-    with pytest.raises(UserError, match="needs an index of words"):
-        plain.search(["a"], by="both")
-    other = TextEmbedder(saved_model("encoder"))
-    with pytest.raises(UserError, match="was built with another model"):
-        SearchIndex(tmp_path, other)
 
 
 @pytest.mark.slow
 def test_the_command_builds_and_searches(saved_model, tmp_path, capsys):
-    corpus = tmp_path / "texts.txt"
+    corpus, queries, folder = (tmp_path / name for name in ("a.txt", "b.txt", "index"))
     corpus.write_text("".join(f"{text}\n\n" for text in TEXTS))
-    places = {"index_dir": str(tmp_path / "index")}
-    places["model_dir"] = str(saved_model("similarity"))
-    search.search(search.SearchOptions(corpus_file=str(corpus), words=True, **places))
-    assert (tmp_path / "index" / "texts.txt").read_text().splitlines() == TEXTS
-    asked = {"query": "plot", "by": "words", "k": 1}
-    search.search(search.SearchOptions(**asked, **places))
-    (line,) = capsys.readouterr().out.splitlines()
-    found = json.loads(line)
-    assert found["query"] == "plot"
-    assert [own["text"] for own in found["results"]] == ["the plot was bad"]
-    (tmp_path / "queries.txt").write_text("plot\n\n \nfilm\n")
-    asked["query_file"] = str(tmp_path / "queries.txt")
-    search.search(search.SearchOptions(**{**asked, "query": None}, **places))
-    lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["query"] for line in lines] == ["plot", "film"]
+    queries.write_text("plot\n\n \nfilm\n")
 
+    def found(**settings):
+        places = {"index_dir": str(folder), "model_dir": str(saved_model("similarity"))}
+        search.search(search.SearchOptions(**places, **settings))
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({}, "Give one of --corpus_file, --query and"),
-        ({"query": "a", "words": True}, "--words has no effect where an index is sea"),
-        ({"corpus_file": "a", "k": 3}, "--k has no effect where an index is built"),
-    ],
-)
-def test_flags_of_the_other_step_are_refused(settings, message):
-    with pytest.raises(UserError, match=message):
-        search.search(search.SearchOptions(index_dir="i", model_dir="m", **settings))
+    found(corpus_file=str(corpus), words=True)
+    assert (folder / "texts.txt").read_text().splitlines() == TEXTS
+    (answer,) = found(query="plot", by="words", k=1)
+    assert answer["query"] == "plot"
+    assert [own["text"] for own in answer["results"]] == ["the plot was bad"]
+    several = found(query_file=str(queries), by="words", k=1)
+    assert [answer["query"] for answer in several] == ["plot", "film"]

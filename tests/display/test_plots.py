@@ -36,6 +36,7 @@ def draw(tmp_path, monkeypatch):
 def test_any_font_that_matplotlib_is_set_to_draws_letters(draw, tmp_path):
     assert draw(["déjà", "Ελλάδα"]) == (["déjà", "Ελλάδα"], "")
     assert draw(["ab"], _BRACKETS, "sans-serif")[0] == ["ab"]
+    assert draw(["two\nlines\tand a tab"])[0] == ["two lines and a tab"]
     assert not (tmp_path / "x_labels.tsv").exists()
 
 
@@ -44,8 +45,4 @@ def test_numbers_stand_for_what_no_font_has(draw, tmp_path):
     assert draw(["neutral", "正面", "负 面"]) == (["0", "1", "2"], explained)
     legend = (tmp_path / "x_labels.tsv").read_text(encoding="utf-8")
     assert legend == "0\tneutral\n1\t正面\n2\t负 面\n"
-
-
-def test_signs_that_cannot_be_drawn_are_none_of_a_letter(draw):
     assert draw(["a\x01"])[0] == ["0"]
-    assert draw(["two\nlines\tand a tab"])[0] == ["two lines and a tab"]

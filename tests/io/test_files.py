@@ -1,21 +1,50 @@
-"""Files appear whole or not at all."""
+"""Files and folders on a disk and in a bucket; texts, JSON and recipes in them."""
 
+import codecs
+import dataclasses
 import errno
 import json
 import math
 import os
 
 import pytest
+import tensorflow as tf
 
 from albert_tf.cli.command_line import parse
+from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 from albert_tf.io.files import find_recipe
 from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
+from albert_tf.io.text_files import read_lines
+from albert_tf.io.text_files import read_text
 from albert_tf.pretraining.flags import PretrainingOptions
+from data_pipeline.text import input_files
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def folder(request, tmp_path):
+    """A folder, for TensorFlow's bucket in memory too."""
+    return str(tmp_path) if request.param == "disk" else f"ram://{tmp_path.name}"
+
+
+def test_files_are_written_whole_and_read(folder):
+    path = f"{folder}/a/b.txt"
+    assert not storage.exists(path)
+    for contents in ("old", "new"):
+        write_atomically(path, contents)
+        assert storage.read_bytes(path) == contents.encode()
+    with pytest.raises(TypeError):
+        write_atomically(path, 3)
+    with storage.read_locally(path) as local, open(local, encoding="utf-8") as file:
+        assert file.read() == "new"
+    assert storage.exists(path) and not storage.is_folder(path)
+    assert storage.is_folder(f"{folder}/a")
+    assert storage.names_in(f"{folder}/a") == ["b.txt"]
 
 
 def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
@@ -29,6 +58,127 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     assert error.value.filename == str(tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_a_folder_takes_the_place_of_another(folder):
+    for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):
+        write_atomically(f"{folder}/{name}", name)
+    storage.replace_folder(f"{folder}/best-2.tmp", f"{folder}/best-1")
+    assert storage.matching(folder, "best-*") == [f"{folder}/best-1"]
+    assert storage.names_in(f"{folder}/best-1") == ["a"]
+    assert storage.read_bytes(f"{folder}/best-1/a") == b"best-2.tmp/a"
+    for _ in range(2):
+        storage.remove_folder(f"{folder}/best-1")
+        assert not storage.exists(f"{folder}/best-1")
+
+
+def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
+    for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
+        write_atomically(f"{folder}/{name}", name)
+    assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
+    assert storage.matching(f"{folder}/missing", "*") == []
+
+
+@dataclasses.dataclass(frozen=True)
+class NoFlags:
+    """The flags of a command that has none."""
+
+
+_HTTP = "Error executing an HTTP request: HTTP response code 401"
+_WHY = "Anonymous caller does not have storage.objects.get access."
+_BODY = f"""{_HTTP} with body '{{
+  "error": {{
+    "code": 401,
+    "message": "{_WHY}",
+    "errors": [{{"reason": "required"}}]
+  }}
+}}'
+\t when reading metadata of gs://b/x.json"""
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "said"),
+    [
+        (_BODY, None, f"{_HTTP} ({_WHY}), when reading metadata of gs://b/x.json."),
+        ("gs://b/x does not exist", "gs://b/x", "gs://b/x does not exist."),
+        ("Out of quota\nmore", "gs://b/x.json", "gs://b/x.json: Out of quota."),
+    ],
+)
+def test_errors_of_buckets_name_the_path(message, path, said, capsys):
+    def fail(options):
+        with storage.os_errors(path):
+            raise tf.errors.FailedPreconditionError(None, None, message)
+
+    with pytest.raises(SystemExit):
+        run(NoFlags, fail, argv=["x"])
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
+def test_every_question_about_a_bucket_names_it(monkeypatch):
+    def fail(*_, **__):
+        raise tf.errors.PermissionDeniedError(None, None, "No")
+
+    for name in ("exists", "isdir", "makedirs", "listdir", "remove", "glob", "copy"):
+        monkeypatch.setattr(tf.io.gfile, name, fail)
+    for ask in (
+        storage.exists,
+        storage.is_folder,
+        storage.make_folder,
+        storage.names_in,
+        storage.remove_file,
+        lambda path: storage.matching(path, "*"),
+        lambda path: storage.read_locally(path).__enter__(),
+        lambda path: write_atomically(path, "text"),
+        input_files.matching,
+    ):
+        with pytest.raises(OSError, match="No") as found:
+            ask("gs://b/x/y.json")
+        assert found.value.filename.startswith("gs://b/x")
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (
+            "\ufeffone\rstill\r\n\u2028two\x85\n\n\n".encode(),
+            ["one\rstill", "\u2028two\x85", "", ""],
+        ),
+        (b"one\n\nlast\r", ["one", "", "last"]),
+        (b"", []),
+        ("\ufeff".encode(), []),
+    ],
+)
+def test_lines_end_in_lf_or_crlf(tmp_path, data, lines):
+    (tmp_path / "a.txt").write_bytes(data)
+    assert read_lines(tmp_path / "a.txt") == lines
+
+
+_TEXT = "naïve café — schön\n" * 3
+_PICTURE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (codecs.BOM_UTF16_BE + _TEXT.encode("utf-16-be"), "is UTF-16, expected"),
+        (codecs.BOM_UTF32_BE + _TEXT.encode("utf-32-be"), "is UTF-32, expected"),
+        ("plain".encode("utf-16-le"), "is no text in UTF-8: 5 of its first 10 bytes"),
+        ("naïve café\n".encode("latin-1"), r"is not UTF-8 \(.*, line 1\); convert it"),
+        (b"\x1f\x8b\x08\0\rx", "is no text but a gzip archive; decompress"),
+        (_PICTURE, "is no text in UTF-8: .* as in pictures"),
+        (b"one\rtwo\r", "ends its lines with CR alone, expected"),
+    ],
+)
+def test_other_encodings_and_no_text(tmp_path, data, message):
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=f"a.txt {message}"):
+        read_lines(path)
+    if data.startswith(b"one"):  # a whole text needs no lines
+        assert read_text(path) == "one\rtwo\r"
+    else:
+        with pytest.raises(UserError, match=f"a.txt {message}"):
+            read_text(path)
 
 
 @pytest.mark.parametrize(

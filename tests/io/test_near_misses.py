@@ -1,10 +1,12 @@
 """Names and paths that users mistype or know from other libraries."""
 
+import keras
 import numpy as np
 import pytest
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.errors import shortened
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -46,12 +48,13 @@ def tokenizer():
 
 
 def test_names_of_the_package_and_of_a_tokenizer(tokenizer):
-    with pytest.raises(AttributeError, match=r"use albert_tf.load_tokenizer\(path\)"):
-        _ = albert_tf.AutoTokenizer
-    with pytest.raises(AttributeError, match=r"use albert_tf.AlbertForMaskedLM\."):
-        _ = albert_tf.DebertaV2ForMaskedLM
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        _ = albert_tf.nonsense
+    for name, message in (
+        ("AutoTokenizer", r"use albert_tf.load_tokenizer\(path\)"),
+        ("DebertaV2ForMaskedLM", r"use albert_tf.AlbertForMaskedLM\."),
+        ("nonsense", "has no attribute 'nonsense'"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            getattr(albert_tf, name)
     assert (tokenizer.mask_token, tokenizer.mask_token_id) == ("[MASK]", 4)
     assert (tokenizer.pad_token, tokenizer.cls_token_id) == ("[PAD]", 2)
     assert tokenizer.all_special_ids == [0, 1, 2, 3, 4]
@@ -63,8 +66,9 @@ def test_names_of_the_package_and_of_a_tokenizer(tokenizer):
 
 def test_arguments_of_a_tokenizer(tokenizer):
     expected = tokenizer("good", "film")
-    found = tokenizer("good", text_pair="film", return_tensors="tf")
-    for name, values in found.items():
+    for name, values in tokenizer(
+        "good", text_pair="film", return_tensors="tf"
+    ).items():
         np.testing.assert_array_equal(values.numpy(), expected[name])
         assert values.dtype == "int32"
     cut = tokenizer("good film", max_length=3, truncation="longest_first")
@@ -84,30 +88,48 @@ def test_arguments_of_a_tokenizer(tokenizer):
 def test_calls_of_a_model(tokenizer, tiny_config):
     model = albert_tf.AlbertForSequenceClassification(tiny_config(), num_labels=2)
     ours = tokenizer(["good film", "good"])
-    expected = model(ours)
-    theirs = {"token_ids": ours["input_ids"], "padding_mask": ours["input_mask"]}
+    ids, mask, expected = ours["input_ids"], ours["input_mask"], model(ours)
     for found in (
         model(**ours),
-        model(ours["input_ids"], attention_mask=ours["input_mask"]),
-        model(theirs),
+        model(ids, attention_mask=mask),
+        model({"token_ids": ids, "padding_mask": mask}),
     ):
         np.testing.assert_array_equal(found, expected)
-    with pytest.raises(UserError, match="input_ids and token_ids are the same feature"):
-        model(**ours, token_ids=ours["input_ids"])
-    for call in (model, model.predict):
-        with pytest.raises(UserError, match="takes ids of tokens, not texts: call"):
-            call(["good"])
+    for call, message in (
+        (lambda: model(**ours, token_ids=ids), "input_ids and token_ids are the same"),
+        (lambda: model(["good"]), "takes ids of tokens, not texts: call"),
+        (lambda: model.predict(["good"]), "takes ids of tokens, not texts: call"),
+        (
+            lambda: model({}, trainin=True),
+            "call of the model takes no trainin; did you",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            call()
 
 
 @pytest.mark.slow
 def test_arguments_of_a_model(tiny_config, tmp_path):
-    model_class = albert_tf.AlbertForSequenceClassification
+    read = albert_tf.AlbertForSequenceClassification.from_pretrained
     albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path)
-    config = {"num_labels": 2, "hidden_dropout_prob": 0.1}
-    assert model_class.from_pretrained(tmp_path, **config).config.hidden_dropout_prob
+    model = read(tmp_path, num_labels=2, hidden_dropout_prob=0.1)
+    assert model.config.hidden_dropout_prob == 0.1
     with pytest.raises(UserError, match="takes no revison; did you mean revision"):
-        model_class.from_pretrained(tmp_path, revison="main")
-    with pytest.raises(UserError, match=r"call of the model takes no trainin; did you"):
-        model_class(tiny_config(), num_labels=2)({}, trainin=True)
+        read(tmp_path, revison="main")
     with pytest.raises(UserError, match="no max_length; did you mean max_seq_length"):
         albert_tf.TextEmbedder(tmp_path, max_length=16)
+
+
+class Refusing(keras.layers.Layer):
+    """Accepts nothing."""
+
+    def call(self, inputs):
+        raise UserError("The input is too long.")
+
+
+def test_keras_adds_nothing_to_a_sentence_and_many_names_are_counted():
+    with pytest.raises(UserError) as error:
+        Refusing()(keras.ops.ones([1, 2]))
+    assert str(error.value) == "The input is too long."
+    found = [shortened([*"abcdefg"[:number]]) for number in (1, 5, 6)]
+    assert found == ["a", "a, b, c, d, e", "a, b, c, d, e and 1 more"]

@@ -19,22 +19,15 @@ from tests.child_processes import wait_until
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
 # A signal comes when the first worker has started, but has not been told what to do.
 _SIGNALLED = """
-import multiprocessing.util
-import signal
-import sys
-import time
-
+import multiprocessing.util, signal, sys, time
 from albert_tf.io import processes
-
 start = multiprocessing.util.spawnv_passfds
-
 
 def start_and_signal(path, arguments, descriptors):
     pid = start(path, arguments, descriptors)
     if any("spawn_main" in str(argument) for argument in arguments):
         signal.raise_signal(int(sys.argv[1]))
     return pid
-
 
 multiprocessing.util.spawnv_passfds = start_and_signal
 for number in (signal.SIGINT, signal.SIGTERM):
@@ -44,20 +37,14 @@ with processes.calls_in_processes(time.sleep, [(600,), (600,)], 2):
 """
 _WAITING = """
 import time
-
 from albert_tf.io import processes
-
 with processes.calls_in_processes(time.sleep, [(600,), (600,)], 2) as futures:
     futures[0].result()
 """
 _AMID_AN_ANSWER = """
-import os
-import sys
-import time
-
+import os, sys, time
 from albert_tf.io import processes
 from tests.child_processes import stop_amid_answers
-
 with processes.calls_in_processes(
     bytes, [(1_000_000,)], 1, stop_amid_answers, (sys.argv[1],)
 ):
@@ -65,11 +52,7 @@ with processes.calls_in_processes(
         time.sleep(0.01)
     sys.exit(3)
 """
-_BLOCKED = """
-import signal
-
-print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
-"""
+_BLOCKED = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"
 
 
 @pytest.fixture
@@ -99,19 +82,16 @@ def test_held_signals_are_handled_once_after_the_block(handled):
 
 
 def test_a_signal_while_workers_start_prints_no_traceback(project):
-    number = signal.SIGINT
-    command = [sys.executable, "-c", _SIGNALLED, str(int(number))]
-    run = subprocess.run(
-        command, cwd=project, capture_output=True, text=True, timeout=SECONDS
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (128 + number, "", "")
+    command = [sys.executable, "-c", _SIGNALLED, str(int(signal.SIGINT))]
+    options = {"cwd": project, "capture_output": True, "timeout": SECONDS}
+    run = subprocess.run(command, **options)
+    assert (run.returncode, run.stdout, run.stderr) == (128 + signal.SIGINT, b"", b"")
 
 
 @needs_proc
 def test_workers_end_with_a_parent_that_cannot_say_so(project):
-    with subprocess.Popen(
-        [sys.executable, "-c", _WAITING], cwd=project, stderr=subprocess.DEVNULL
-    ) as process:
+    command, options = [sys.executable, "-c", _WAITING], {"stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=project, **options) as process:
         wait_until(lambda: len(children_of(process.pid)) >= 3)
         children = children_of(process.pid)
         process.kill()
@@ -121,8 +101,7 @@ def test_workers_end_with_a_parent_that_cannot_say_so(project):
 
 def test_half_an_answer_does_not_keep_the_command(project, tmp_path):
     command = [sys.executable, "-c", _AMID_AN_ANSWER, str(tmp_path / "started")]
-    run = subprocess.run(command, cwd=project, timeout=SECONDS)
-    assert run.returncode == 3
+    assert subprocess.run(command, cwd=project, timeout=SECONDS).returncode == 3
 
 
 def test_other_threads_start_processes_as_well(handled):

@@ -35,21 +35,21 @@ def test_only_noise_is_held_back(capfd):
     assert capfd.readouterr().err == f"why\n{_NOISE}"
 
 
-_INSTALL = "from albert_tf.io import tensorflow_import\ntensorflow_import.install()\n"
+_PRINTS = """
+from albert_tf.io import tensorflow_import
+tensorflow_import.install()
+import gc, os, tensorflow
+print(os.environ["TF_CPP_MIN_LOG_LEVEL"], gc.get_freeze_count() > 100_000)
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["1", "0"])  # TensorFlow sets 1 for what it starts
 def test_importing_tensorflow_says_what_the_users_level_lets_it_say(level):
-    code = (
-        f"{_INSTALL}import gc, os, tensorflow\n"
-        "print(os.environ['TF_CPP_MIN_LOG_LEVEL'], gc.get_freeze_count() > 100_000)"
-    )
-    command, variables = [sys.executable, "-c", code], {"TF_CPP_MIN_LOG_LEVEL": level}
-    done = subprocess.run(
-        command, capture_output=True, check=True, text=True, env=os.environ | variables
-    )
-    assert done.stdout == f"{level if level == '0' else 3} True\n"
+    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": level}
+    command = [sys.executable, "-c", _PRINTS]
+    done = subprocess.run(command, capture_output=True, check=True, env=variables)
+    assert done.stdout == (b"0 True\n" if level == "0" else b"3 True\n")
     assert bool(done.stderr) == (level == "0")
 
 

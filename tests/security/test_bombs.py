@@ -42,6 +42,10 @@ def read(path):
     return [*read_rows(path)]
 
 
+def documents(path):
+    return [*corpus.Reader(corpus.find_files(str(path))).documents(0, 1)]
+
+
 _ROW = b'{"text": "' + b"x" * 2**24
 _TOO_LONG = "the row has more than 65,536 char"
 
@@ -54,43 +58,43 @@ _TOO_LONG = "the row has more than 65,536 char"
         ("a.jsonl.bz2", _ROW, f"1: {_TOO_LONG}"),
         ("a.json.xz", b"[" + _ROW, "row 1"),
         ("a.jsonl.zst", _ROW, f"1: {_TOO_LONG}"),
+        ("a.txt.gz", b"x\n" * 2**25, "more than 1,048,576 bytes; decompress it"),
     ],
-    ids=range(5),
+    ids=range(6),
 )
-def test_a_row_without_end(tmp_path, monkeypatch, name, text, message):
+def test_a_row_or_a_text_without_end(tmp_path, monkeypatch, name, text, message):
     monkeypatch.setattr(table_rows, "MAX_ROW", 2**16)
+    monkeypatch.setattr(text_files, "_MAX_BYTES", 2**20)
     path = tmp_path / name
     path.write_bytes(_PACK[path.suffix](text))
-    assert refused(message, read, path) < 8
+    whole = ".txt" in name  # read at once
+    reader, most = (text_files.read_lines, 20) if whole else (read, 8)
+    assert refused(message, reader, path) < most
 
 
-def test_a_packed_text_that_is_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "_MAX_BYTES", 2**20)
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress(b"x\n" * 2**25))
-    message = "a.txt.gz holds more than 1,048,576 bytes; decompress it"
-    assert refused(message, text_files.read_lines, path) < 20
-
-
-def write(path, values, stored=True):
+@pytest.fixture
+def write(tmp_path):
     """Writes a column, of which the dictionary has the distinct values alone."""
-    options = {"store_schema": stored, "dictionary_pagesize_limit": 2**30}
-    pyarrow.parquet.write_table(pa.table({"text": values}), path, **options)
+
+    def write_column(values, **options):
+        table, path = pa.table({"text": values}), tmp_path / "a.parquet"
+        options["dictionary_pagesize_limit"] = 2**30
+        pyarrow.parquet.write_table(table, path, **options)
+        return path
+
+    return write_column
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("stored", "in_lists"), [(True, False), (False, True)])
-def test_one_cell_of_many_rows(tmp_path, monkeypatch, stored, in_lists):
+def test_one_cell_of_many_rows(write, monkeypatch, stored, in_lists):
     monkeypatch.setattr(parquet_rows, "_LARGE", 2**24)
     monkeypatch.setattr(parquet_rows, "MAX_ROW", 2**22)
-    rows = 512
-    cells = pa.DictionaryArray.from_arrays(
-        pa.array([0] * rows, pa.int32()), pa.array(["x" * 2**21])
-    )
+    indices, texts = pa.array([0] * 512, pa.int32()), pa.array(["x" * 2**21])
+    cells = pa.DictionaryArray.from_arrays(indices, texts)
     if in_lists:
-        cells = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), cells)
-    path = tmp_path / "a.parquet"
-    write(path, cells, stored=stored)
+        cells = pa.ListArray.from_arrays(pa.array(range(513), pa.int32()), cells)
+    path = write(cells, store_schema=stored)
     kind = "expected a text, not" if in_lists else "a text has 2,097,152 characters"
     message = f"a.parquet, row 1: {kind}"
     assert refused(message[:60], read_table, path, Columns("text")) < 200
@@ -98,37 +102,31 @@ def test_one_cell_of_many_rows(tmp_path, monkeypatch, stored, in_lists):
 
 
 @pytest.mark.slow
-def test_a_large_cell(tmp_path, monkeypatch):
-    path = tmp_path / "a.parquet"
-    write(path, pa.array(["x" * 2**23]))
+def test_a_large_cell(write, monkeypatch):
+    path = write(pa.array(["x" * 2**23]))
     monkeypatch.setattr(parquet_rows, "MAX_ROW", 2**20)
     with pytest.raises(UserError, match="row 1: the row cannot be read .it holds 8,38"):
         read_table(path, Columns("text"))
     monkeypatch.setattr(parquet_rows, "_LARGE", 2**22)
-    for reader in (read, lambda path: [*corpus_of(path).documents(0, 1)]):
+    for reader in (read, documents):
         assert refused("has 8,388,.* bytes in 1 row", reader, path) < 10
 
 
-def corpus_of(path):
-    return corpus.Reader(corpus.find_files(str(path)))
-
-
 _READERS = {
-    "table": ("a.csv", read),
-    "compressed": ("a.jsonl.gz", read),
-    "parquet": ("a.parquet", read),
-    "lines": ("a.txt", text_files.read_lines),
-    "corpus": ("b.txt", lambda path: corpus.find_files(str(path))),
-    "configuration": ("a.json", lambda path: AlbertConfig.from_json_file(str(path))),
-    "vocabulary": ("vocab.txt", lambda path: load_tokenizer(str(path))),
-    "arrays": ("a.npz", lambda path: read_arrays(str(path))),
+    "a.csv": read,
+    "a.jsonl.gz": read,
+    "a.parquet": read,
+    "a.txt": text_files.read_lines,
+    "b.txt": lambda path: corpus.find_files(str(path)),
+    "a.json": lambda path: AlbertConfig.from_json_file(str(path)),
+    "vocab.txt": lambda path: load_tokenizer(str(path)),
+    "a.npz": lambda path: read_arrays(str(path)),
 }
 
 
-@pytest.mark.parametrize("kind", _READERS)
-def test_only_regular_files_are_read(tmp_path, kind):
-    name, reader = _READERS[kind]
-    path = tmp_path / name
+@pytest.mark.parametrize("name", _READERS)
+def test_only_regular_files_are_read(tmp_path, name):
+    path, reader = tmp_path / name, _READERS[name]
     message = f"{name} is a pipe or a device, expected a regular file; write"
     for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
         make(path)
@@ -159,18 +157,19 @@ def test_flipped_bits_of_parquet(tmp_path):
         except UserError as error:
             seen.add(str(error).partition("(")[0])
     assert seen == {300, f"{path} cannot be read as Parquet "}
+    path.write_bytes(data[:100])
+    for reader in (documents, lambda path: read_table(path, Columns("text"))):
+        with pytest.raises(UserError, match="a.parquet cannot be read as Parquet"):
+            reader(path)
 
 
 @pytest.mark.parametrize("group", [0, 1])
-def test_rows_that_are_missing(tmp_path, monkeypatch, group):
-    path = tmp_path / "a.parquet"
-    pyarrow.parquet.write_table(pa.table({"a": range(20)}), path, row_group_size=10)
-
+def test_rows_that_are_missing(write, monkeypatch, group):
     def without_a_group(self, *_, row_groups, **__):
-        return (
-            self.read_row_groups(row_groups).slice(row_groups == [group]).to_batches()
-        )
+        groups = self.read_row_groups(row_groups)
+        return groups.slice(row_groups == [group]).to_batches()
 
+    path = write(range(20), row_group_size=10)
     with open(path, "rb") as file:
         table = parquet_rows.open_parquet(path, file)
         monkeypatch.setattr(type(table), "iter_batches", without_a_group)

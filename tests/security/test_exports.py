@@ -87,23 +87,20 @@ def truncate(folder, _):
         os.truncate(path, 0)
 
 
-_NIGHT = pytest.mark.nightly
 _FORMS = ("onnx", "tflite", "saved_model", "model_directory", "huggingface")
 _CHANGES = (replace, overwrite, remove, truncate)
 # A mapped file would end the process with overwriting and truncating.
-_BY_DAY = [("onnx", change) for change in _CHANGES]
-_BY_DAY += [("tflite", overwrite), ("tflite", truncate)]
-_BY_DAY += [("saved_model", overwrite), ("model_directory", truncate)]
-_AT_NIGHT = [
-    pytest.param(*case, marks=_NIGHT)
+_BY_DAY = {*itertools.product(["onnx", "tflite"], [overwrite, truncate])}
+_BY_DAY |= {("onnx", replace), ("saved_model", remove), ("model_directory", truncate)}
+_CASES = [
+    pytest.param(*case, marks=[pytest.mark.nightly] * (case not in _BY_DAY))
     for case in itertools.product(_FORMS, _CHANGES)
-    if case not in _BY_DAY
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-@pytest.mark.parametrize(("form", "change"), [*_BY_DAY, *_AT_NIGHT])
+@pytest.mark.parametrize(("form", "change"), _CASES)
 def test_files_that_change_after_loading(form, change, model_as, tmp_path):
     own = model_as(form)
     other = spoilt(own, tmp_path / "other")
@@ -135,7 +132,9 @@ for form in forms:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [["onnx:int8"], pytest.param(_ASKED, marks=_NIGHT)])
+@pytest.mark.parametrize(
+    "asked", [["onnx:int8"], pytest.param(_ASKED, marks=pytest.mark.nightly)]
+)
 def test_a_model_has_the_same_bytes_in_every_process(asked, models, tmp_path):
     running = [
         subprocess.Popen(

@@ -55,36 +55,26 @@ def _records(folder, name):
 
 def _pooling(folder, name):
     kinds = {"Transformer": "", "Pooling": name}
-    modules = [
-        {"type": f"{_LIBRARY}{kind}", "path": path} for kind, path in kinds.items()
-    ]
+    modules = [{"type": f"{_LIBRARY}{k}", "path": path} for k, path in kinds.items()]
     (folder / "modules.json").write_text(json.dumps(modules))
     read_settings(str(folder), {}, cls_last=False)
 
 
-_PLACES = [_shards_of_weights, _vocabulary, _records, _pooling]
-
-
-@pytest.mark.parametrize("act", _PLACES)
+@pytest.mark.parametrize("act", [_shards_of_weights, _vocabulary, _records, _pooling])
 @given(name=_NAMES | _NO_NAMES)
 def test_names_that_lead_elsewhere_are_refused(act, name, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("folder")
     with pytest.raises(UserError, match=r"beside it") as error:
-        act(folder, name)
+        act(tmp_path_factory.mktemp("folder"), name)
     assert "\n" not in str(error.value)
 
 
-@given(name=_NAMES)
-def test_hostile_names_are_none(name):
-    assert not storage.is_inside(name) and not storage.is_name(name)
-
-
 @given(
-    parts=st.lists(st.from_regex(r"\.{0,2}[\w-][\w. -]*", fullmatch=True), min_size=1)
+    name=_NAMES,
+    parts=st.lists(st.from_regex(r"\.{0,2}[\w-][\w. -]*", fullmatch=True), min_size=1),
 )
-def test_plain_names_are_some(parts):
-    assert storage.is_inside("/".join(parts))
-    assert storage.is_name(parts[0])
+def test_hostile_names_are_none_and_plain_ones_are_some(name, parts):
+    assert not storage.is_inside(name) and not storage.is_name(name)
+    assert storage.is_inside("/".join(parts)) and storage.is_name(parts[0])
 
 
 def _leads_outside(name):
@@ -109,31 +99,29 @@ def test_lists_of_checksums(name, tmp_path_factory):
     assert victim.read_text() == "precious"
 
 
-@pytest.fixture
-def moved(tiny_config, tmp_path):
-    """A folder with a checkpoint, and another with one that it should not read."""
-    for place in ("model", "other"):
-        model = albert_tf.AlbertModel(tiny_config())
-        save_tf1_checkpoint(model, tmp_path / place / "model.ckpt-5")
-    return tmp_path / "model"
-
-
 @pytest.mark.slow
-def test_the_state_of_a_checkpoint_is_read_relative_to_its_folder(moved, tmp_path):
-    state, own = moved / "checkpoint", str(moved / "model.ckpt-5")
+def test_the_state_of_a_checkpoint_is_read_relative_to_its_folder(
+    tiny_config, tmp_path
+):
+    folder, model = tmp_path / "model", albert_tf.AlbertModel(tiny_config())
+    state, own = folder / "checkpoint", str(folder / "model.ckpt-5")
     other = f"{tmp_path}/other/model.ckpt-"
+    for prefix in (own, f"{other}5"):
+        save_tf1_checkpoint(model, prefix)
     for name in ("model.ckpt-5", "/gone/model.ckpt-5", f"{other}5"):
         state.write_text(f'model_checkpoint_path: "{name}"\n')
-        assert find_tf1_prefix(str(moved)) == own
-    save_tf1_checkpoint(albert_tf.AlbertModel.from_pretrained(moved), f"{other}6")
-    for name in (f"{other}6", "../other/model.ckpt-6"):
-        state.write_text(f'model_checkpoint_path: "{name}"\n')
-        with pytest.raises(UserError, match="which is in another folder; name the"):
-            find_tf1_prefix(str(moved))
-    for content in (b'model_checkpoint_path: "\xff"', b"\0\xff"):
+        assert find_tf1_prefix(str(folder)) == own
+    save_tf1_checkpoint(model, f"{other}6")
+    refused = {
+        f'model_checkpoint_path: "{other}6"\n'.encode(): "in another folder; name",
+        b'model_checkpoint_path: "../other/model.ckpt-6"\n': "in another folder; name",
+        b'model_checkpoint_path: "\xff"': "checkpoint is damaged",
+        b"\0\xff": "checkpoint is damaged",
+    }
+    for content, message in refused.items():
         state.write_bytes(content)
-        with pytest.raises(UserError, match="checkpoint is damaged"):
-            find_tf1_prefix(str(moved))
+        with pytest.raises(UserError, match=message):
+            find_tf1_prefix(str(folder))
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "checkpoint").write_text('model_checkpoint_path: "gone"\n')
     assert find_tf1_prefix(str(tmp_path / "empty")) is None
@@ -142,24 +130,22 @@ def test_the_state_of_a_checkpoint_is_read_relative_to_its_folder(moved, tmp_pat
 @pytest.mark.parametrize("kind", ["link", "dataset"])
 def test_weights_of_another_file(kind, tiny_config, tmp_path):
     """HDF5 can name other files, whose contents would count as weights."""
-    model = albert_tf.AlbertModel(tiny_config())
-    model.save_pretrained(tmp_path)
+    albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path)
     (tmp_path / "SHA256SUMS").unlink()
-    with h5py.File(tmp_path / "secret.h5", "w") as secret:
-        secret["a"] = np.zeros(12, np.float32)
-    (tmp_path / "secret").write_bytes(bytes(48))
-    outside = [(str(tmp_path / "secret"), 0, 48)]
-    found = []
+    secret, raw, names = tmp_path / "secret.h5", tmp_path / "secret", {}
+    with h5py.File(secret, "w") as file:
+        file["a"] = np.zeros(12, np.float32)
+    raw.write_bytes(bytes(48))
     with h5py.File(tmp_path / "model.weights.h5", "r+") as weights:
         weights.visititems(
-            lambda name, item: found.append((getattr(item, "shape", None), name))
+            lambda name, item: names.update({getattr(item, "shape", None): name})
         )
-        name = dict(found)[12,]
+        name = names[12,]
         del weights[name]
         if kind == "link":
-            weights[name] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "a")
+            weights[name] = h5py.ExternalLink(str(secret), "a")
         else:
-            weights.create_dataset(name, (12,), "f4", external=outside)
+            weights.create_dataset(name, (12,), "f4", external=[(str(raw), 0, 48)])
     with pytest.raises(UserError, match="names other files to read weights from"):
         albert_tf.AlbertModel.from_pretrained(tmp_path)
 

@@ -19,10 +19,9 @@ from albert_tf.io.whole_folder import require_whole
 from albert_tf.io.whole_folder import writing
 
 _SUM = f"{'0' * 64}  "
-
-
 _ELSEWHERE = f"{_SUM}../victim.txt\n"
-_OF_A = {".ready/SHA256SUMS": f"{_SUM}a\n"}
+_OF_A, _OF_LINKED = f"{_SUM}a\n", f"{_SUM}link/data.txt\n"
+_NEW, _VICTIM = ".ready/SHA256SUMS", {"link": "../victim"}
 # By what a stranger's folder holds: its files, its links, and whether a saving into it
 # harms nobody. HERE stands for the folder around it.
 _CASES = {
@@ -32,49 +31,36 @@ _CASES = {
         True,
     ),
     "a file behind a link": (
-        {".ready/link/data.txt": "1", ".ready/SHA256SUMS": f"{_SUM}link/data.txt\n"},
-        {"link": "../victim"},
+        {".ready/link/data.txt": "1", _NEW: _OF_LINKED},
+        _VICTIM,
         False,
     ),
     "a file that goes behind a link": (
-        {"SHA256SUMS": f"{_SUM}link/data.txt\n", ".ready/SHA256SUMS": ""},
-        {"link": "../victim"},
+        {"SHA256SUMS": _OF_LINKED, _NEW: ""},
+        _VICTIM,
         False,
     ),
     "files that go elsewhere": (
-        {"SHA256SUMS": f"{_ELSEWHERE}{_SUM}HERE/victim.txt\n", ".ready/SHA256SUMS": ""},
+        {"SHA256SUMS": f"{_ELSEWHERE}{_SUM}HERE/victim.txt\n", _NEW: ""},
         {},
         False,
     ),
-    "files that come elsewhere": ({".ready/SHA256SUMS": _ELSEWHERE}, {}, True),
-    "a file that is a link": (_OF_A, {".ready/a": "../../victim.txt"}, False),
+    "files that come elsewhere": ({_NEW: _ELSEWHERE}, {}, True),
+    "a file that is a link": ({_NEW: _OF_A}, {".ready/a": "../../victim.txt"}, False),
     "a list that is a link": (
-        {".ready/a": "1", "sums": f"{_SUM}a\n"},
-        {".ready/SHA256SUMS": "../sums"},
+        {".ready/a": "1", "sums": _OF_A},
+        {_NEW: "../sums"},
         False,
     ),
-    "a file of no list": (
-        {".ready/a": "1", ".ready/SHA256SUMS": f"{_SUM}b\n"},
-        {},
-        False,
-    ),
+    "a file of no list": ({".ready/a": "1", _NEW: f"{_SUM}b\n"}, {}, False),
     "all is a link": (
-        {"there/a": "1", "there/SHA256SUMS": f"{_SUM}a\n"},
+        {"there/a": "1", "there/SHA256SUMS": _OF_A},
         {".ready": "there"},
         False,
     ),
     "all is a link to a victim": ({}, {".ready": "../victim"}, True),
     "nothing leads there": ({}, {".ready": "nowhere"}, True),
 }
-
-
-def _make(case, folder):
-    files, links, _ = _CASES[case]
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text.replace("HERE", str(folder.parent)))
-    for name, target in links.items():
-        (folder / name).symlink_to(target)
 
 
 def _contents(folder):
@@ -85,16 +71,27 @@ def _contents(folder):
     }
 
 
+def _write_listed(folder, files):
+    with ChecksummedFolder(folder) as listed:
+        for name, text in files.items():
+            listed.write(name, text)
+
+
 @pytest.mark.parametrize("case", _CASES)
 def test_nobody_changes_what_lies_outside(case, stranger):
-    _make(case, stranger)
+    files, links, is_harmless = _CASES[case]
+    for name, text in files.items():
+        (stranger / name).parent.mkdir(parents=True, exist_ok=True)
+        (stranger / name).write_text(text.replace("HERE", str(stranger.parent)))
+    for name, target in links.items():
+        (stranger / name).symlink_to(target)
     before = _contents(stranger)
     readers = require_whole, albert_tf.AlbertModel.from_pretrained
     for read in (*readers, albert_tf.load_tokenizer):
         with pytest.raises(UserError, match=r"holds files of a saving that was interr"):
             read(stranger)
     assert _contents(stranger) == before
-    if _CASES[case][-1]:
+    if is_harmless:
         with replacing(stranger) as new:
             _write_listed(new, {"b": "1"})
         assert (stranger / "b").read_text() == "1"
@@ -108,12 +105,6 @@ def test_nobody_changes_what_lies_outside(case, stranger):
     assert _contents(stranger) == before
 
 
-def _write_listed(folder, files):
-    with ChecksummedFolder(folder) as listed:
-        for name, text in files.items():
-            listed.write(name, text)
-
-
 @pytest.mark.parametrize("name", [".new", ".lock", "a.tmp", "a"])
 def test_links_at_the_names_of_a_writer_are_not_followed(name, stranger):
     (stranger / name).symlink_to("../victim" if name == ".new" else "../victim.txt")
@@ -124,8 +115,7 @@ def test_links_at_the_names_of_a_writer_are_not_followed(name, stranger):
 
 
 @pytest.mark.parametrize("name", [".ready/.stale", "model/.ready/a", ".new/a"])
-def test_an_archive_of_an_interrupted_saving_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+def test_an_archive_of_an_interrupted_saving_is_refused(name, tmp_path, cache):
     path = tmp_path / "model.tar"
     with tarfile.open(path, "w") as archive:
         member = tarfile.TarInfo(name)
@@ -133,7 +123,7 @@ def test_an_archive_of_an_interrupted_saving_is_refused(name, tmp_path, monkeypa
         archive.addfile(member, io.BytesIO(b"1"))
     with pytest.raises(UserError, match="is of a saving that was interrupted; save"):
         local_directory(path)
-    assert not list((tmp_path / "cache").rglob("*"))
+    assert not list(cache.rglob("*"))
 
 
 def test_a_reader_waits_for_a_writer_at_work(tmp_path, monkeypatch):

@@ -25,6 +25,10 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 ANY_VERSION = b"GET /v1/models/m/versions/%s HTTP/1.1\r\nHost: m\r\n\r\n"
 ONE = b'{"inputs": ["abc"]}'
 ANSWER = {"outputs": {"length": [3], "first": ["a"]}}
+# Without the time, which would be another in each worker's names of tests.
+PACKED = gzip.compress(ONE, mtime=0)
+PACKED_IN_TWO = b"".join(gzip.compress(part, mtime=0) for part in (ONE[:5], ONE[5:]))
+BOMB = gzip.compress(b" " * (1 << 22) + ONE, mtime=0)
 
 
 def with_body(body, size=None, headers=b""):
@@ -34,6 +38,14 @@ def with_body(body, size=None, headers=b""):
 
 def connected(port):
     return contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=20))
+
+
+def asked(server, *texts):
+    return ask(server.port, body={"inputs": texts or ["abc"]})
+
+
+def answers(server):
+    return asked(server)[:2] == (200, ANSWER)
 
 
 def received(connection, answers=1, seconds=20):
@@ -81,6 +93,18 @@ def told(monkeypatch):
     assert [record.getMessage() for record in records] == []
 
 
+@contextlib.contextmanager
+def served_to(count, model=None, **limits):
+    """Runs a server; gives it, threads to ask it from, and some connections to it."""
+    with (
+        running(model or Lengths(), **limits) as server,
+        concurrent.futures.ThreadPoolExecutor() as pool,
+        contextlib.ExitStack() as stack,
+    ):
+        ends = [stack.enter_context(connected(server.port)) for _ in range(count)]
+        yield server, pool, ends
+
+
 @pytest.fixture(scope="module")
 def server():
     limits = {"max_request_bytes": 1 << 22, "max_waiting_rows": 50, "max_rows": 8}
@@ -90,45 +114,29 @@ def server():
 
 @pytest.mark.slow
 def test_those_that_send_nothing_give_way():
-    with (
-        running(Lengths(), max_connections=20) as server,
-        contextlib.ExitStack() as stack,
-    ):
-        for _ in range(100):
-            stack.enter_context(connected(server.port))
-        assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+    with served_to(100, max_connections=20) as (server, _, _):
+        assert answers(server)
         assert server.within(5, lambda: len(server.connections.unread) <= 20)
-    with running(Lengths()) as server, contextlib.ExitStack() as stack:
-        every = [stack.enter_context(connected(server.port)) for _ in range(100)]
+    with served_to(100) as (server, _, every):
         assert server.within(5, lambda: len(server.connections.unread) == len(every))
 
 
 @pytest.mark.slow
 def test_too_many_that_wait_for_answers():
     """A connection above the limit is told when to come again."""
-    with (
-        running(Lengths(0.5), max_connections=2) as server,
-        concurrent.futures.ThreadPoolExecutor(2) as pool,
-    ):
-        first = [
-            pool.submit(ask, server.port, body={"inputs": ["a"]}) for _ in range(2)
-        ]
+    with served_to(0, Lengths(0.5), max_connections=2) as (server, pool, _):
+        first = [pool.submit(asked, server, "a") for _ in range(2)]
         time.sleep(0.2)
-        status, content, headers = ask(server.port, body={"inputs": ["a"]})
-        assert [asked.result()[0] for asked in first] == [200, 200]
+        status, content, headers = asked(server, "a")
+        assert [each.result()[0] for each in first] == [200, 200]
         assert (status, headers["retry-after"]) == (503, "1")
         assert "too many connections" in content["error"]
         assert server.counted(503) == 1
 
 
 def test_slow_senders_of_heads_and_bodies():
-    with (
-        running(Lengths(), max_read_seconds=0.3) as server,
-        connected(server.port) as head,
-        connected(server.port) as body,
-        connected(server.port) as nothing,
-        connected(server.port) as idle,
-    ):
+    with served_to(4, max_read_seconds=0.3) as (server, _, ends):
+        head, body, nothing, idle = ends
         idle.sendall(with_body(ONE))
         assert statuses(received(idle)) == [200]
         head.sendall(HEAD)
@@ -144,21 +152,20 @@ def test_slow_senders_of_heads_and_bodies():
 
 def test_half_bodies_hold_few_bytes():
     limits = {"max_held_bytes": 1 << 16, "max_request_bytes": 1 << 15}
-    with running(Lengths(), **limits) as server, contextlib.ExitStack() as stack:
-        small = stack.enter_context(connected(server.port))
+    with served_to(31, **limits) as (server, _, (small, *slow)):
         small.sendall(with_body(ONE[:5], len(ONE)))
-        slow = [stack.enter_context(connected(server.port)) for _ in range(30)]
         for each in slow:
             each.sendall(with_body(b" " * 10_000, 20_000))
         assert server.within(5, lambda: server.counted(503) == 24)
         assert server.connections.held <= 1 << 16
-        assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+        assert answers(server)
         answer = received(slow[0])
         assert statuses(answer) == [503]
         assert b"retry-after: 1" in answer
         small.sendall(ONE[5:])
         assert statuses(received(small)) == [200]
-        stack.close()
+        for each in (small, *slow):
+            each.close()
         assert server.within(5, lambda: server.connections.held == 0)
         assert server.within(5, lambda: server.counted(499) == 6)
 
@@ -196,14 +203,33 @@ def test_hostile_bodies(server, body, status, message):
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         others = pool.submit(ask_others)
-        raw = b'{"inputs": ' + body + b"}"
-        found, content, _ = ask(server.port, raw=raw)
+        found, content, _ = ask(server.port, raw=b'{"inputs": ' + body + b"}")
         done.set()
         others.result()
     assert found == status
     assert message in content.get("error", "")
     assert len(content.get("error", "")) <= 1000
     assert max(slowest) < 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "coding", "status", "message"),
+    [
+        (PACKED, "gzip", 200, ""),
+        (PACKED_IN_TWO, "GZIP", 200, ""),
+        (BOMB, "gzip", 413, "more than 4194304 bytes"),
+        (PACKED[:-9], "gzip", 400, "The request is no gzip: "),
+        (ONE, "gzip", 400, "The request is no gzip: "),
+        (b"x", "br", 415, "Content-Encoding is br: send gzip"),
+        (PACKED, "gzip, gzip", 415, "Content-Encoding is"),
+    ],
+)
+def test_compressed_bodies(server, raw, coding, status, message):
+    headers = {"Content-Encoding": coding}
+    found, content, headers = ask(server.port, raw=raw, headers=headers)
+    assert found == status
+    assert content == ANSWER if status == 200 else message in content["error"]
+    assert (headers["accept-encoding"] == "gzip") == (status == 415)
 
 
 @pytest.mark.parametrize(
@@ -230,19 +256,16 @@ def test_hostile_http(server, sent, status, message):
     assert message in answer
     assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]
     assert server.within(5, lambda: server.counted(status) == before + 1)
-    assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+    assert answers(server)
 
 
-def test_pipelined_requests_are_answered_in_order(server):
+def test_requests_in_a_row_and_those_that_wait_for_100(server):
     bodies = [b'{"inputs": ["%s"]}' % (b"a" * i) for i in range(5)]
     with connected(server.port) as connection:
         connection.sendall(b"".join(map(with_body, bodies)))
         answer = received(connection, 5)
     assert statuses(answer) == [200] * 5
     assert re.findall(rb'"length":.(\d)', answer) == [*map(b"%d".__mod__, range(5))]
-
-
-def test_expect_continue(server):
     expects = b"Expect: 100-continue\r\n"
     with connected(server.port) as connection:
         connection.sendall(with_body(b"", len(ONE), expects))
@@ -269,15 +292,16 @@ def test_clients_that_hang_up_are_counted_as_gone(server):
 @pytest.mark.slow
 def test_requests_of_those_who_have_gone_leave_the_queue():
     model = Lengths(0.4)
-    with running(model, workers=1, max_rows=1, max_waiting_rows=20) as server:
-        with contextlib.ExitStack() as stack:
-            for count in (4, *[1] * 15):
-                gone = stack.enter_context(connected(server.port))
-                gone.sendall(with_body(json.dumps({"inputs": ["a"] * count}).encode()))
-            time.sleep(0.1)
+    limits = {"workers": 1, "max_rows": 1, "max_waiting_rows": 20}
+    with served_to(16, model, **limits) as (server, _, ends):
+        for count, gone in zip((4, *[1] * 15), ends, strict=True):
+            gone.sendall(with_body(json.dumps({"inputs": ["a"] * count}).encode()))
+        time.sleep(0.1)
+        for gone in ends:
+            gone.close()
         assert server.within(5, lambda: server.counted(499) == 16)
         assert "albert_waiting_rows 0.0" in ask(server.port, "/metrics")[1]
-        assert ask(server.port, body={"inputs": ["a"]})[0] == 200
+        assert asked(server, "a")[0] == 200
         assert "albert_rows_total 1.0" in ask(server.port, "/metrics")[1]
         assert server.counted(200) == 1
     assert len(model.calls) <= 3
@@ -286,13 +310,11 @@ def test_requests_of_those_who_have_gone_leave_the_queue():
 @pytest.mark.slow
 def test_a_large_request_is_answered_in_parts_and_lets_others_through():
     model, texts = Lengths(0.05), ["a" * (i * 7 % 40) for i in range(40)]
-    with (
-        running(model, workers=1, max_rows=2, max_waiting_rows=40) as server,
-        concurrent.futures.ThreadPoolExecutor(1) as pool,
-    ):
-        large = pool.submit(ask, server.port, body={"inputs": texts})
+    limits = {"workers": 1, "max_rows": 2, "max_waiting_rows": 40}
+    with served_to(0, model, **limits) as (server, pool, _):
+        large = pool.submit(asked, server, *texts)
         assert server.within(5, lambda: model.calls)
-        assert ask(server.port, body={"inputs": ["abc"]})[:2] == (200, ANSWER)
+        assert answers(server)
         assert not large.done()
         status, content, _ = large.result()
     assert status == 200
@@ -303,22 +325,17 @@ def test_a_large_request_is_answered_in_parts_and_lets_others_through():
 
 @pytest.mark.slow
 def test_an_end_drops_halves_and_answers_the_rest():
-    with (
-        running(Lengths(0.5), max_rows=1) as server,
-        concurrent.futures.ThreadPoolExecutor(1) as pool,
-        connected(server.port) as head,
-        connected(server.port) as body,
-        connected(server.port) as idle,
-    ):
+    with served_to(3, Lengths(0.5), max_rows=1) as (server, pool, ends):
+        head, body, _ = ends
         head.sendall(HEAD)
         body.sendall(with_body(b"{", 1000))
-        whole = pool.submit(ask, server.port, body={"inputs": ["abc"]})
+        whole = pool.submit(answers, server)
         time.sleep(0.2)
         start = time.monotonic()
         server.uvicorn.should_exit = True
-        got = [received(each) for each in (head, body, idle)]
-        assert [statuses(answer) for answer in got] == [[503], [503], []]
-        assert whole.result()[:2] == (200, ANSWER)
+        got = [statuses(received(each)) for each in ends]
+        assert got == [[503], [503], []]
+        assert whole.result()
     assert time.monotonic() - start < 5
 
 
@@ -335,46 +352,16 @@ def test_fewer_files_than_connections(monkeypatch):
     assert set_to == [(2000 + 4 * 128 + 256, 100_000), (1024, 1024)]
 
 
-# Without the time, which would be another in each worker's names of tests.
-PACKED = gzip.compress(ONE, mtime=0)
-PACKED_IN_TWO = b"".join(gzip.compress(part, mtime=0) for part in (ONE[:5], ONE[5:]))
-BOMB = gzip.compress(b" " * (1 << 22) + ONE, mtime=0)
-
-
-@pytest.mark.parametrize(
-    ("raw", "coding", "status", "message"),
-    [
-        (PACKED, "gzip", 200, ""),
-        (PACKED_IN_TWO, "GZIP", 200, ""),
-        (BOMB, "gzip", 413, "more than 4194304 bytes"),
-        (PACKED[:-9], "gzip", 400, "The request is no gzip: "),
-        (ONE, "gzip", 400, "The request is no gzip: "),
-        (b"x", "br", 415, "Content-Encoding is br: send gzip"),
-        (PACKED, "gzip, gzip", 415, "Content-Encoding is"),
-    ],
-)
-def test_compressed_bodies(server, raw, coding, status, message):
-    headers = {"Content-Encoding": coding}
-    found, content, headers = ask(server.port, raw=raw, headers=headers)
-    assert found == status
-    assert content == ANSWER if status == 200 else message in content["error"]
-    assert (headers["accept-encoding"] == "gzip") == (status == 415)
-
-
 @pytest.mark.slow
 def test_an_error_of_the_server_is_of_the_guilty_alone(told):
-    with (
-        running(Lengths(0.1), max_delay_ms=300, workers=1) as server,
-        concurrent.futures.ThreadPoolExecutor(3) as pool,
-    ):
-        asked = [
-            pool.submit(ask, server.port, body={"inputs": [text]})
-            for text in ("before", "broken", "behind")
-        ]
-        answers = [future.result() for future in asked]
-        assert [status for status, _, _ in answers] == [200, 500, 200]
-        assert answers[1][1] == {"error": "The server failed; its log says why."}
-        assert [h.get("connection") for _, _, h in answers] == [None, "close", None]
+    limits = {"max_delay_ms": 300, "workers": 1}
+    with served_to(0, Lengths(0.1), **limits) as (server, pool, _):
+        texts = ("before", "broken", "behind")
+        waiting = [pool.submit(asked, server, text) for text in texts]
+        got = [each.result() for each in waiting]
+        assert [status for status, _, _ in got] == [200, 500, 200]
+        assert got[1][1] == {"error": "The server failed; its log says why."}
+        assert [own.get("connection") for _, _, own in got] == [None, "close", None]
         assert server.counted(500) == 1
     (record,) = told
     assert record.exc_info
@@ -402,16 +389,15 @@ class Large(Lengths):
 
 
 def test_clients_that_do_not_read():
-    with (
-        running(Large(), max_read_seconds=0.5) as server,
-        connected(server.port) as connection,
-        connected(server.port) as slow,
-    ):
+    with served_to(2, Large(), max_read_seconds=1) as (server, _, ends):
+        connection, slow = ends
         connection.sendall(with_body(ONE) * 2)
         slow.sendall(with_body(ONE))
         read = 0
         while read < 6_000_000:
-            read += len(slow.recv(1 << 18))
+            part = slow.recv(1 << 18)
+            assert part
+            read += len(part)
             time.sleep(0.02)
         assert server.within(5, lambda: len(server.connections.unread) <= 1)
         got = 0

@@ -22,8 +22,8 @@ def test_every_recipe_of_pretraining_is_accepted(project, monkeypatch, capsys):
         if not path.stem.endswith("_config") and "xlnet" not in path.stem:
             main(["", f"--config={path}"])
             step_flops(asked[-1])
-            sizes = asked[-1].max_seq_length, asked[-1].max_predictions_per_seq
-            lengths[path.stem] = sizes
+            made = asked[-1]
+            lengths[path.stem] = (made.max_seq_length, made.max_predictions_per_seq)
     expected = {"base": (512, 20), "two_phases": (512, 77), "tiny": (64, 10)}
     assert expected.items() <= lengths.items()
 

@@ -1,4 +1,4 @@
-"""The site: its menu, and the pages that do not lie in docs/."""
+"""The site: its menu, the pages that do not lie in docs/, and those that are made."""
 
 import dataclasses
 import importlib
@@ -7,32 +7,26 @@ import itertools
 import re
 
 import albert_tf
+from tools import figures
+from tools import scaling
 from tools.docs_site import pages
 
 
-def _names():
-    """Returns module and name of everything that has a page of its own."""
+def test_every_public_name_has_a_page_and_a_docstring_that_explains_its_fields():
     paths = itertools.chain.from_iterable(pages.api_groups().values())
-    return [path.rpartition(".")[::2] for path in paths]
-
-
-def test_every_name_of_the_api_has_a_docstring_of_its_own_that_explains_fields():
-    for module, name in _names():
+    names = [path.rpartition(".")[::2] for path in paths]
+    assert {name for _, name in names} > set(albert_tf.__all__)
+    assert len(names) == len(set(names))
+    for module, name in names:
         value = getattr(importlib.import_module(module), name)
         assert value.__module__ == module
         assert vars(value).get("__doc__", value.__doc__), name
         if dataclasses.is_dataclass(value):
             told = re.findall(r"^ {4}(\w+): ", inspect.getdoc(value), re.MULTILINE)
             assert {field.name for field in dataclasses.fields(value)} <= {*told}, name
-
-
-def test_every_public_name_has_a_page_by_its_module():
-    assert {name for _, name in _names()} > set(albert_tf.__all__)
-    assert ("albert_tf.config", "AlbertConfig") in _names()
-    assert len(_names()) == len(set(_names()))
     found = pages.api_pages()
     assert found["api/AlbertConfig.md"].endswith("::: albert_tf.config.AlbertConfig\n")
-    assert len(found) == len(_names()) + 1
+    assert len(found) == len(names) + 1
     about = "| [`AlbertConfig`](AlbertConfig.md) | The fields of the official"
     assert about in found["api/index.md"]
 
@@ -59,3 +53,16 @@ def test_links_lead_to_pages_of_the_site_by_their_titles():
     overview = pages.top_level_pages()["overview.md"]
     assert "](docs/" not in overview and "](serving.md#" in overview
     assert "](notebooks/your_own_corpus.md)" in overview
+
+
+def test_pages_show_the_figures_of_today(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(project)
+    texts = {path.name: path.read_bytes() for path in project.glob("docs/*.md")}
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text)
+    (tmp_path / "figures").symlink_to(project / "docs" / "figures")
+    figures.update(figures.FiguresOptions(docs=str(tmp_path)))
+    page = str(tmp_path / "scaling.md")
+    scaling.write_page(scaling.ScalingOptions(document=page))
+    for name, text in texts.items():
+        assert (tmp_path / name).read_bytes() == text
