@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ class Built(Exception):
 
 @pytest.fixture
 def built(flags, monkeypatch):
-    """Makes the model, the optimizer, the options and the width of the batches."""
+    """Makes the model, the optimizer, the options and the batches, and their width."""
 
     def stop(trainer, stages, *arguments):
         raise Built(trainer, stages[0].dataset)
@@ -84,8 +85,13 @@ def built(flags, monkeypatch):
         with pytest.raises(Built) as found:
             flags(do_train=True, **changes)
         trainer, dataset = found.value.args
-        width = dataset.element_spec["input_ids"].shape[1]
-        return trainer.model, trainer.optimizer, trainer.options, width
+        return types.SimpleNamespace(
+            model=trainer.model,
+            optimizer=trainer.optimizer,
+            options=trainer.options,
+            batches=dataset,
+            width=dataset.element_spec["input_ids"].shape[1],
+        )
 
     return build
 
