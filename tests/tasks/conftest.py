@@ -3,11 +3,12 @@
 import json
 import random
 import shutil
+import types
 
-import h5py
 import numpy as np
 import pytest
 
+from albert_tf import bundle
 from albert_tf.cli.command_line import parse
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.io.whole_folder import ChecksummedFolder
@@ -15,6 +16,8 @@ from albert_tf.tasks import training
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tools.verify.recordings import RecordedWindows
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["good", "bad", *_OTHER_WORDS]
@@ -71,7 +74,7 @@ class Built(Exception):
 
 @pytest.fixture
 def built(flags, monkeypatch):
-    """Makes the model, the optimizer, the options and the width of the batches."""
+    """Makes the model, the optimizer, the options and the batches, and their width."""
 
     def stop(trainer, stages, *arguments):
         raise Built(trainer, stages[0].dataset)
@@ -82,8 +85,13 @@ def built(flags, monkeypatch):
         with pytest.raises(Built) as found:
             flags(do_train=True, **changes)
         trainer, dataset = found.value.args
-        width = dataset.element_spec["input_ids"].shape[1]
-        return trainer.model, trainer.optimizer, trainer.options, width
+        return types.SimpleNamespace(
+            model=trainer.model,
+            optimizer=trainer.optimizer,
+            options=trainer.options,
+            batches=dataset,
+            width=dataset.element_spec["input_ids"].shape[1],
+        )
 
     return build
 
@@ -128,10 +136,14 @@ def continues_exactly():
     """Trains to step 4, undoes the last two, and trains again: nothing may differ."""
 
     def check(flags, **changes):
-        changes |= {"do_train": True, "save_checkpoints_steps": 2}
-        out = flags(**changes)
-        history = json.loads((out / "history.json").read_text())
-        weights = _stored_arrays(out)
+        def train():
+            out = flags(**changes, do_train=True, save_checkpoints_steps=2)
+            history = json.loads((out / "history.json").read_text())
+            variables = bundle.open(out / "model").model().official_variables()
+            arrays = {name: own.numpy().tobytes() for name, own in variables.items()}
+            return out, history, arrays
+
+        out, history, arrays = train()
         assert [entry["step"] for entry in history] == [2, 4]
         for path in (out / "checkpoints").glob("training-4.*"):
             path.unlink()
@@ -139,26 +151,13 @@ def continues_exactly():
         state.write_text(state.read_text().replace("training-4", "training-2"))
         with ChecksummedFolder(out) as folder:
             folder.write_json("history.json", history[:1])
-        flags(**changes)
-        again = json.loads((out / "history.json").read_text())
+        _, again, same = train()
         for entry in (*history, *again):
             del entry["train_seconds"]
         assert again == history
-        assert _stored_arrays(out) == weights
+        assert same == arrays
 
     return check
-
-
-def _stored_arrays(out):
-    """The bytes of the trained model's arrays by path; the file itself holds times."""
-    arrays = {}
-    with h5py.File(out / "model" / "model.weights.h5") as file:
-        file.visititems(
-            lambda path, item: arrays.update(
-                {path: item[()].tobytes()} if isinstance(item, h5py.Dataset) else {}
-            )
-        )
-    return arrays
 
 
 @pytest.fixture(scope="session")
@@ -221,3 +220,21 @@ def _write_table(path, rows, seed):
         words.insert(chance.randrange(5), label)
         lines.append(f"{'yes' if label == 'good' else 'no'}\t{' '.join(words)}")
     path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="session")
+def letters(vocabulary):
+    """A WordPiece tokenizer whose pieces are words of one letter, or beginnings."""
+    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789.?唐僧师父悟空的是谁"
+    return WordPieceTokenizer(vocabulary([*alphabet, "##s", "##ish"]).encode())
+
+
+@pytest.fixture
+def recorded(shared):
+    """Windows as the official code recorded them: `recorded("v1")`."""
+    folder = shared("fixtures/official_squad")
+
+    def read(name):
+        return RecordedWindows(folder, name).windows()
+
+    return read

@@ -22,12 +22,8 @@ _OUTPUTS = np.random.default_rng(5).normal(size=(4, 3, 3)).astype(np.float32)
 
 
 def _task(**flags):
-    return create_task(
-        "single_label",
-        "t",
-        labels=("a", "b", "c"),
-        early_exit=EarlyExitFlags(early_exit=True, **flags),
-    )
+    exits, labels = EarlyExitFlags(early_exit=True, **flags), ("a", "b", "c")
+    return create_task("single_label", "t", labels=labels, early_exit=exits)
 
 
 def _cross_entropy(logits, shares):
@@ -50,16 +46,15 @@ def test_the_loss_weighs_layers_by_depth(share):
         return tf.constant(_OUTPUTS)
 
     losses, metrics = objective(model, batch, training=True, dropout_seed=None)
-    one_hot = np.eye(3)[labels]
-    first, second, last = (_cross_entropy(outputs[:, i], one_hot) for i in range(3))
     teacher = np.exp(outputs[:, 2])
     teacher /= teacher.sum(-1, keepdims=True)
     entropy = -(teacher * np.log(teacher)).sum(-1).mean()
-    first, second = (
-        loss + share * (_cross_entropy(outputs[:, i], teacher) - entropy)
-        for i, loss in enumerate((first, second))
-    )
-    expected = (first + 2 * second + 3 * last) / 6
+    expected = 0
+    for layer in range(3):
+        own = _cross_entropy(outputs[:, layer], np.eye(3)[labels])
+        if layer < 2:
+            own += share * (_cross_entropy(outputs[:, layer], teacher) - entropy)
+        expected += own * (layer + 1) / 6
     assert float(losses["classification"] / 3) == pytest.approx(expected, rel=1e-5)
     right, rows = metrics["accuracy"]
     assert float(right / rows) == np.mean(outputs[:, 2].argmax(-1) == labels)
@@ -87,17 +82,13 @@ def test_early_answers_have_scores_of_their_own():
     shares = np.exp(_OUTPUTS) / np.exp(_OUTPUTS).sum(-1, keepdims=True)
     sure = shares.max(-1) > 0.5
     expected = [next((i for i in range(2) if row[i]), 2) + 1 for row in sure]
-    assert layers.tolist() == expected
-    assert len(set(expected)) > 1
-    scores = early_scores(
-        _task(), Prepared(None, tokens), _OUTPUTS, rule, "single_label"
-    )
+    assert layers.tolist() == expected and len(set(expected)) > 1
+    prepared = Prepared(None, tokens)
+    scores = early_scores(_task(), prepared, _OUTPUTS, rule, "single_label")
     early = _OUTPUTS[np.arange(4), layers - 1]
     assert scores["exit_accuracy"] == np.mean(early.argmax(-1) == _LABELS)
     assert scores["exit_layer"] == np.mean(expected)
-
-
-def test_the_task_of_a_model_says_nothing_of_its_heads():
+    # The task of a model says nothing of its heads.
     assert "early_exit" not in _task().to_dict()
     arguments = _task(exit_heads="shared", exit_threshold=2.0).model_arguments()
     assert arguments["exit_heads"] == "shared"

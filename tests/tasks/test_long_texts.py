@@ -50,16 +50,11 @@ def test_a_model_pools_the_windows_of_each_text(saved_model):
 
 
 def test_head_tail_keeps_a_quarter_of_the_beginning(family_tokenizer):
-    tokenizer = family_tokenizer()
-    whole = tokenizer.encode(LONG)
-    settings = LongTexts(long_texts="head_tail")
-    rows = tokenize_texts(
-        ["a film", LONG], None, tokenizer, LENGTH, long_texts=settings
-    )
-    kept = LENGTH - 2
-    expected = [2, *whole[: kept // 4], *whole[kept // 4 - kept :], 3]
-    cls, sep = tokenizer.cls_id, tokenizer.sep_id
-    expected[0], expected[-1] = cls, sep
+    tokenizer, settings = family_tokenizer(), LongTexts(long_texts="head_tail")
+    rows = tokenize_texts(TEXTS[:2], None, tokenizer, LENGTH, long_texts=settings)
+    whole, kept = tokenizer.encode(LONG), LENGTH - 2
+    expected = [*whole[: kept // 4], *whole[kept // 4 - kept :]]
+    expected = [tokenizer.cls_id, *expected, tokenizer.sep_id]
     assert rows.ids[rows.starts[1] :].tolist() == expected
     assert rows.lengths.tolist() == [4, LENGTH]
 
@@ -69,13 +64,11 @@ def test_windows_read_all_tokens(family_tokenizer):
     settings = LongTexts(long_texts="windows", doc_stride=10)
     rows = tokenize_texts(TEXTS, None, tokenizer, LENGTH, long_texts=settings)
     whole = tokenizer.encode(LONG)
-    starts, lengths = rows.starts[1], rows.lengths[1]
-    cut = [
-        rows.ids[a : a + n].tolist() for a, n in zip(starts, lengths, strict=True) if n
-    ]
-    begins = range(0, len(whole) - 14 + 10, 10)
+    bounds = zip(rows.starts[1], rows.lengths[1], strict=True)
+    cut = [rows.ids[start : start + length].tolist() for start, length in bounds]
     expected = [
-        [tokenizer.cls_id, *whole[a : a + 14], tokenizer.sep_id] for a in begins
+        [tokenizer.cls_id, *whole[start : start + 14], tokenizer.sep_id]
+        for start in range(0, len(whole) - 14 + 10, 10)
     ]
     assert cut == expected
     assert (rows.lengths > 0).sum(axis=1).tolist() == [1, len(expected), 1]
@@ -83,15 +76,19 @@ def test_windows_read_all_tokens(family_tokenizer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "settings"),
+    ("family", "settings", "format"),
     [
-        ("albert", {"long_texts": "windows", "doc_stride": 9}),
-        ("xlnet", {"long_texts": "windows", "window_pooling": "max"}),
-        ("albert", {"long_texts": "head_tail"}),
+        ("albert", {"long_texts": "windows", "doc_stride": 9}, "onnx"),
+        (
+            "xlnet",
+            {"long_texts": "windows", "window_pooling": "max"},
+            "saved_model",
+        ),
+        ("albert", {"long_texts": "head_tail"}, "saved_model"),
     ],
 )
 def test_training_serving_and_files_read_the_same(
-    family, settings, saved_model, tmp_path
+    family, settings, format, saved_model, tmp_path
 ):
     classifier = _fitted(saved_model, family, **settings)
     scores = classifier.evaluate(TEXTS, LABELS)
@@ -103,22 +100,27 @@ def test_training_serving_and_files_read_the_same(
     classifier.save_pretrained(folder)
     again = TextClassifier(folder)
     np.testing.assert_allclose(again.predict_proba(TEXTS), found, atol=1e-6)
-    exported = export(ExportOptions(str(folder), str(tmp_path / "export")))
-    served = Predictor(exported).arrays(TEXTS)["probabilities"]
-    np.testing.assert_allclose(served, found, atol=1e-5)
-
-
-def test_onnx_pools_the_windows_of_a_text(saved_model, tmp_path):
-    pytest.importorskip("onnxruntime")
-    classifier = TextClassifier(
-        saved_model("encoder"), max_length=LENGTH, long_texts="windows"
-    )
-    classifier.fit(TEXTS, LABELS, epochs=1, verbose=0)
-    folder = tmp_path / "model"
-    classifier.save_pretrained(folder)
-    options = ExportOptions(str(folder), str(tmp_path / "export"), format="onnx")
+    options = ExportOptions(str(folder), str(tmp_path / "export"), format=format)
     served = Predictor(export(options)).arrays(TEXTS)["probabilities"]
-    np.testing.assert_allclose(served, classifier.predict_proba(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(served, found, atol=1e-5)
+    if settings == {"long_texts": "windows", "doc_stride": 9}:
+        _check_opened_otherwise(classifier, folder)
+
+
+def _check_opened_otherwise(classifier, folder):
+    begins = TextClassifier(folder, long_texts="truncate")
+    found = begins.predict_proba(TEXTS)
+    assert np.abs(found - classifier.predict_proba(TEXTS)).max() > 1e-4
+    begin = begins.tokenizer.encode(LONG)[: LENGTH - 2]
+    row = [begins.tokenizer.cls_id, *begin, begins.tokenizer.sep_id]
+    logits = classifier.model({"input_ids": np.array([row])})[0]
+    shares = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(found[1], shares, atol=1e-5)
+    further = TextClassifier(folder, labels=["bad", "good"])
+    further.fit(TEXTS, ["bad", "good", "bad"], epochs=1, verbose=0)
+    assert further.model.window_pooling == "mean"
+    with pytest.raises(UserError, match="few_shot reads texts of one row"):
+        TextClassifier(folder, few_shot=True)
 
 
 @pytest.mark.slow
@@ -147,43 +149,15 @@ def test_vectors_of_windows_are_trained_served_and_kept(saved_model, tmp_path):
     expected.set_weights(begins.model.get_weights())
     first = {"input_ids": np.array([rows[0]])}
     np.testing.assert_allclose(begins.encode(LONG), expected(first)[0], atol=1e-6)
-
-
-@pytest.mark.slow
-def test_windows_of_vectors_have_no_prompt(saved_model):
-    source = saved_model("encoder")
-    alike = {"max_seq_length": LENGTH, "long_texts": "windows"}
-    embedder = TextEmbedder(source, **alike)
+    # Windows of vectors have no prompt.
     with pytest.raises(UserError, match="windows has no prompt before each window, b"):
         embedder.encode(TEXTS, prompt="the film")
-    without = TextEmbedder(source, include_prompt=False, **alike)
-    found, expected = without.encode(TEXTS), embedder.encode(TEXTS)
-    np.testing.assert_array_equal(found, expected)
+    without = TextEmbedder(folder, include_prompt=False)
+    np.testing.assert_allclose(without.encode(TEXTS), found, atol=1e-6)
     task = Similarity(name="custom", include_prompt=False, long_texts="windows")
     table, _ = table_of([(LONG, "a film")], None, None)
-    tokens = task.tokenize(table, embedder.tokenizer, LENGTH)
-    (batch,) = evaluation_dataset(tokens, 1, LENGTH)
+    (batch,) = evaluation_dataset(task.tokenize(table, tokenizer, LENGTH), 1, LENGTH)
     assert batch["input_ids"].shape[:2] == (1, 2)
-
-
-@pytest.mark.slow
-def test_a_model_of_windows_is_opened_otherwise(saved_model, tmp_path):
-    classifier = _fitted(saved_model, long_texts="windows", doc_stride=9)
-    folder = tmp_path / "model"
-    classifier.save_pretrained(folder)
-    begins = TextClassifier(folder, long_texts="truncate")
-    found = begins.predict_proba(TEXTS)
-    assert np.abs(found - classifier.predict_proba(TEXTS)).max() > 1e-4
-    begin = begins.tokenizer.encode(LONG)[: LENGTH - 2]
-    row = [begins.tokenizer.cls_id, *begin, begins.tokenizer.sep_id]
-    logits = classifier.model({"input_ids": np.array([row])})[0]
-    shares = np.exp(logits) / np.exp(logits).sum()
-    np.testing.assert_allclose(found[1], shares, atol=1e-5)
-    further = TextClassifier(folder, labels=["bad", "good"])
-    further.fit(TEXTS, ["bad", "good", "bad"], epochs=1, verbose=0)
-    assert further.model.window_pooling == "mean"
-    with pytest.raises(UserError, match="few_shot reads texts of one row"):
-        TextClassifier(folder, few_shot=True)
 
 
 @pytest.mark.parametrize("format", ["huggingface", "model_directory"])
@@ -195,7 +169,7 @@ def test_what_other_programs_do_not_read_is_told(format, saved_model, tmp_path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pads", [False, True])
+@pytest.mark.parametrize("pads", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_command_trains_on_windows_and_continues_exactly(
     pads, flags, continues_exactly
 ):
@@ -206,27 +180,23 @@ def test_the_command_trains_on_windows_and_continues_exactly(
     assert task["long_texts"] == "windows"
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     assert model.window_pooling == "mean"
-    texts = [
-        line.split("\t")[1]
-        for line in (out.parent / "data" / "test.tsv").read_text().splitlines()[1:]
-    ]
-    lines = (out / "test_results.tsv").read_text().splitlines()[1:]
-    written = np.array([line.split("\t")[1:] for line in lines], float)
-    found = Predictor(out / "model").arrays(texts)["probabilities"]
-    np.testing.assert_allclose(written, found, atol=1e-5)
+    texts, written = (
+        [line.split("\t")[1:] for line in path.read_text().splitlines()[1:]]
+        for path in (out.parent / "data" / "test.tsv", out / "test_results.tsv")
+    )
+    found = Predictor(out / "model").arrays(sum(texts, []))["probabilities"]
+    np.testing.assert_allclose(np.array(written, float), found, atol=1e-5)
     with pytest.raises(UserError, match="--early_exit reads texts of one row"):
         flags(do_train=True, early_exit=True, **windows)
 
 
 def test_what_has_no_effect_or_no_windows_is_refused(saved_model):
-    folder = saved_model("encoder")
-    for settings, message in (
-        ({"doc_stride": 9}, "doc_stride=9 is for long_texts=windows"),
-        ({"long_texts": "middle"}, "expected one of truncate, head_tail, windows"),
-        ({"long_texts": "windows", "few_shot": True}, "few_shot reads texts of one"),
+    folder, windows = saved_model("encoder"), {"long_texts": "windows"}
+    for settings, pairs, message in (
+        ({"doc_stride": 9}, (), "doc_stride=9 is for long_texts=windows"),
+        ({"long_texts": "middle"}, (), "expected one of truncate, head_tail, windows"),
+        ({**windows, "few_shot": True}, (), "few_shot reads texts of one"),
+        (windows, (TEXTS,), "single texts, not pairs; take head_tail"),
     ):
         with pytest.raises(UserError, match=message):
-            TextClassifier(folder, **settings).fit(TEXTS, LABELS, verbose=0)
-    classifier = TextClassifier(folder, long_texts="windows")
-    with pytest.raises(UserError, match="single texts, not pairs; take head_tail"):
-        classifier.fit(TEXTS, LABELS, TEXTS, verbose=0)
+            TextClassifier(folder, **settings).fit(TEXTS, LABELS, *pairs, verbose=0)

@@ -95,40 +95,27 @@ def test_multi_label_metrics_equal_scikit_learn(share):
 
 
 def test_confusion_and_per_class_scores_equal_scikit_learn():
-    labels, predictions = _RANDOM.integers(0, 4, (2, 60))
+    labels, predictions = pair = _RANDOM.integers(0, 4, (2, 60))
     predictions[predictions == 2] = 1  # a class never predicted
     confusion = metrics.confusion_matrix(labels, predictions, 4)
-    expected = sklearn.metrics.confusion_matrix(labels, predictions, labels=range(4))
+    expected = sklearn.metrics.confusion_matrix(*pair, labels=range(4))
     np.testing.assert_array_equal(confusion, expected)
-    scores = metrics.per_class(confusion)
-    expected = _quiet(
-        sklearn.metrics.precision_recall_fscore_support,
-        labels,
-        predictions,
-        labels=range(4),
-    )
-    for name, values in zip(
-        ("precision", "recall", "f1", "support"), expected, strict=True
-    ):
-        np.testing.assert_allclose([s[name] for s in scores], values)
+    found = [[*scores.values()] for scores in metrics.per_class(confusion)]
+    theirs = sklearn.metrics.precision_recall_fscore_support
+    expected = np.transpose(_quiet(theirs, *pair, labels=range(4)))
+    np.testing.assert_allclose(found, expected)
 
 
 def test_each_name_stands_for_its_own_metric():
     """On values that tell all of them apart."""
-    labels, predictions = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0])
-    found = {
-        name: metrics.METRICS[name](labels, predictions)
-        for name in ("accuracy", "f1", "macro_f1", "matthew_corr")
-    }
-    expected = {"accuracy": 0.6, "f1": 2 / 3, "macro_f1": 7 / 12}
-    assert found == pytest.approx({**expected, "matthew_corr": 1 / 6})
-    one_word = metrics.tag_scores(["a"], ["a"]), metrics.tag_scores([None], ["a"])
-    assert [[*scores.values()] for scores in one_word] == [[1.0, 1.0], [0.0, 0.0]]
+
+    def check(labels, predictions, **expected):
+        pair = np.array(labels), np.array(predictions)
+        found = {name: metrics.METRICS[name](*pair) for name in expected}
+        assert found == pytest.approx(expected)
+
+    of_classes = {"accuracy": 0.6, "f1": 2 / 3, "macro_f1": 7 / 12}
+    check([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], **of_classes, matthew_corr=1 / 6)
+    of_numbers = {"spearman": 1.0, "MSE": 12.0, "pearson": 4 / np.sqrt(19)}
+    check([1.0, 2.0, 3.0], [1.0, 2.0, 9.0], **of_numbers)
     assert np.isnan([metrics.pearson(x, x) for x in ([], [1.0])]).all()
-    labels, predictions = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
-    found = {
-        name: metrics.METRICS[name](labels, predictions)
-        for name in ("pearson", "spearman", "MSE")
-    }
-    expected = {"spearman": 1.0, "MSE": 12.0, "pearson": 4 / np.sqrt(19)}
-    assert found == pytest.approx(expected)

@@ -16,6 +16,7 @@ from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.splitting import check_same_split
 from tests.tasks.conftest import FINISHED
+from tests.tasks.conftest import written_flags
 
 _ROWS = [(f"film number {i}", "yes" if i % 5 == 0 else "no") for i in range(200)]
 
@@ -31,12 +32,10 @@ def parts(tmp_path):
     """Reads the parts of a table by role; a list of rows is written as one first."""
 
     def read(rows=_ROWS, header=("sentence", "label"), **flags):
-        path = rows
-        if isinstance(rows, list):
-            path = table(tmp_path / "messages.csv", rows, header)
+        is_list = isinstance(rows, list)
+        path = table(tmp_path / "messages.csv", rows, header) if is_list else rows
         values = {"data_file": path, "output_dir": "out", **flags}
-        argv = ["run", "--do_train", "--do_eval"]
-        argv += [f"--{name}={value}" for name, value in values.items()]
+        argv = ["run", "--do_train", "--do_eval", *written_flags(values)]
         options = parse(ClassifierOptions, argv)
         run.check_flags(options)
         return run.read_tables(options.completed(), None, predict=True)[1]
@@ -57,6 +56,11 @@ def test_every_label_has_its_share_of_every_part(parts):
     for own in found.values():
         assert [f"film number {row}" for row in own.rows] == own.texts
         assert (np.diff(own.rows) > 0).all()
+    # More rows of one label leave the shares of the others.
+    more = [(f"{i} more", "new") for i in range(1000)]
+    for own in parts([*_ROWS, *more]).values():
+        shares = np.bincount(own.labels) / len(own)
+        assert shares == pytest.approx([5 / 6, 4 / 30, 1 / 30], abs=0.01)
 
 
 def test_neither_the_order_of_rows_nor_the_seed_matters(parts):
@@ -68,23 +72,14 @@ def test_neither_the_order_of_rows_nor_the_seed_matters(parts):
     assert again["dev"].texts != found["dev"].texts  # each part in the file's order
 
 
-def test_more_rows_of_one_label_leave_the_shares_of_the_others(parts):
-    rows = [*_ROWS, *((f"{i} more", "new") for i in range(1000))]
-    for own in parts(rows).values():
-        new, no, yes = np.bincount(own.labels) / len(own)
-        assert (new, no, yes) == pytest.approx((5 / 6, 4 / 30, 1 / 30), abs=0.01)
-
-
-def test_numbers_are_divided_along_their_range(parts):
+def test_numbers_and_several_labels_are_divided_evenly(parts):
     rows = [(f"film {i}", i / 10) for i in range(300)]
     found = parts(rows, label_kind="regression")
     assert [len(own) for own in found.values()] == [240, 30, 30]
     for own in found.values():
         tenths = np.histogram(own.labels, 5, (0, 30))[0] / len(own)
         assert tenths == pytest.approx([0.2] * 5, abs=0.04)
-
-
-def test_several_labels_are_divided_by_the_rarest_of_a_row(parts):
+    # By the rarest label of a row.
     chance, shares = random.Random(3), {"a": 0.9, "b": 0.3, "c": 0.05}
     rows = [
         (f"film {i}", "|".join(n for n in shares if chance.random() < shares[n]))
@@ -141,6 +136,9 @@ def test_the_delimiter_is_found(parts, tmp_path, delimiter):
     assert texts(parts(folder)) == texts(found)
     (folder / "notes.txt").write_text("no table")
     assert parts(folder)["dev"].split == found["dev"].split
+    header = ("sentence", "label (good;bad;mixed)")  # which a comma divides
+    ((_, first), *_) = read_rows(table(tmp_path / "t.csv", _ROWS, header))
+    assert [*first] == [*header]
 
 
 def test_bad_rows_are_told_once(parts, caplog):
@@ -148,42 +146,33 @@ def test_bad_rows_are_told_once(parts, caplog):
     header = ("sentence", "label", "author")
     rows = [(text, label, text) for text, label in _ROWS]
     rows[3:5] = [("a film", "no", " "), ("", "no", "b")]
-    with pytest.raises(
-        UserError, match="line 5: the group in column 'author' is empty"
-    ):
+    message = "line 5: the group in column 'author' is empty"
+    with pytest.raises(UserError, match=message):
         parts(rows, header, group_column="author")
     found = parts(rows, header, group_column="author", skip_bad_rows=True)
     assert "158 train, 20 dev, 20 test; 2 bad rows left out" in caplog.text
     assert {own.num_skipped for own in found.values()} == {0}
 
 
-@pytest.mark.parametrize(
-    ("rows", "flags", "message"),
-    [
-        (_ROWS, {"dev_fraction": 0}, "leave no row in dev or in train; expected more"),
-        (_ROWS, {"test_fraction": 0.9}, "--test_fraction=0.9 leave no row in dev or"),
-        (_ROWS, {"task_name": "sst-2"}, "=sst-2 reads --data_dir as GLUE publishes"),
-        (_ROWS[:6], {}, "has 6 different texts, which leave none for test; raise --te"),
-        ([("a", "x"), ("A", "y")], {}, "has 1 different texts, which leave none for d"),
-    ],
-)
-def test_flags_that_do_not_fit(parts, rows, flags, message):
-    with pytest.raises(UserError, match=message):
-        parts(rows, **flags)
+def test_flags_and_files_that_do_not_fit(parts, tmp_path):
+    def refused(message, rows, **flags):
+        with pytest.raises(UserError, match=message):
+            parts(rows, **flags)
 
-
-def test_what_is_no_one_table(parts, tmp_path):
-    with pytest.raises(
-        UserError, match=r"is a folder of 0 tables \(none\), expected o"
-    ):
-        parts(tmp_path)
+    message = "leave no row in dev or in train; expected more"
+    refused(message, _ROWS, dev_fraction=0)
+    refused("--test_fraction=0.9 leave no row in dev or", _ROWS, test_fraction=0.9)
+    refused("=sst-2 reads --data_dir as GLUE publishes", _ROWS, task_name="sst-2")
+    refused("6 different texts, which leave none for test; raise --te", _ROWS[:6])
+    message = "1 different texts, which leave none for d"
+    refused(message, [("a", "x"), ("A", "y")])
+    (tmp_path / "messages.csv").unlink()
+    refused(r"is a folder of 0 tables \(none\), expected o", tmp_path)
     path = table(tmp_path / "a.csv", _ROWS, header=("a fine film", "yes"))
     message = r"no column 'sentence' in its first line, the header \(a fine film, yes\)"
-    with pytest.raises(UserError, match=message):
-        parts(path)
+    refused(message, path)
     table(tmp_path / "b.csv", _ROWS)
-    with pytest.raises(UserError, match=r"of 2 tables \(a.csv, b.csv\), expected"):
-        parts(tmp_path)
+    refused(r"of 2 tables \(a.csv, b.csv\), expected", tmp_path)
 
 
 def test_a_start_has_learned_from_no_other_split_of_the_table():
@@ -196,13 +185,6 @@ def test_a_start_has_learned_from_no_other_split_of_the_table():
             check_same_split(start, examples, is_start=True)
 
 
-def test_a_comma_that_divides_the_header_is_the_delimiter(tmp_path):
-    header = ("sentence", "label (good;bad;mixed)")
-    path = table(tmp_path / "t.csv", _ROWS, header)
-    ((_, first), *_) = read_rows(path)
-    assert [*first] == [*header]
-
-
 @pytest.mark.slow
 def test_a_run_and_what_follows_know_the_same_split(flags, tmp_path):
     path = table(tmp_path / "messages.csv", _ROWS)
@@ -210,11 +192,8 @@ def test_a_run_and_what_follows_know_the_same_split(flags, tmp_path):
     out = flags(**FINISHED, **run, do_eval=True, do_predict=True)
     info = json.loads((out / "model" / "training_info.json").read_text())
     digest = info["split"].pop("digest")
-    assert info["split"] == {
-        "dev_fraction": 0.1,
-        "test_fraction": 0.1,
-        "group_column": None,
-    }
+    fractions = {"dev_fraction": 0.1, "test_fraction": 0.1}
+    assert info["split"] == {**fractions, "group_column": None}
     rows = (out / "submit_results.tsv").read_text().splitlines()
     assert len(rows) == 1 + 20
     scores = (out / "eval_results.txt").read_text()
@@ -224,16 +203,15 @@ def test_a_run_and_what_follows_know_the_same_split(flags, tmp_path):
     flags(**moved, do_eval=True)
     assert (out / "eval_results.txt").read_text() == scores
     flags(**FINISHED, **moved)  # finished, with the same rows
-    for applied in (FINISHED, {"do_eval": True}, {"do_predict": True}):
-        trains = "do_train" in applied
-        message = "--dev_fraction is 0.2, but the run in .*out.* has 0.1;"
-        if not trains:
-            message = "another split than .*: dev_fraction 0.1 .not 0.2.. Its dev and"
-        with pytest.raises(UserError, match=message):
+    more = table(tmp_path / "more.csv", [*_ROWS, ("one more", "no")])
+    other = "another split than .*: dev_fraction 0.1 .not 0.2.. Its dev and"
+    trained = "--dev_fraction is 0.2, but the run in .*out.* has 0.1;"
+    rows = "The digest of .*more.csv is .*, but the run in .*out.* has "
+    for applied, of_split, of_rows in (
+        (FINISHED, trained, rows),
+        ({"do_predict": True}, other, f"digest {digest} .not"),
+    ):
+        with pytest.raises(UserError, match=of_split):
             flags(**applied, **moved, dev_fraction=0.2)
-        table(tmp_path / "more.csv", [*_ROWS, ("one more", "no")])
-        message = f"digest {digest} .not"
-        if trains:
-            message = "The digest of .*more.csv is .*, but the run in .*out.* has "
-        with pytest.raises(UserError, match=message):
-            flags(**applied, **{**run, "data_file": tmp_path / "more.csv"})
+        with pytest.raises(UserError, match=of_rows):
+            flags(**applied, **{**run, "data_file": more})

@@ -1,18 +1,26 @@
-"""`training_info.json` is read by one reader, which names the damage."""
+"""`training_info.json` is read by one reader that names damage; served answers."""
 
 import json
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf import bundle
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.families import registry
+from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.tasks import pretrained
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
+from albert_tf.tasks.served_answers import at_least
+from albert_tf.tasks.served_answers import log_shares
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 TASK = {"kind": "single_label", "name": "t", "labels": ["a", "b"], "pair": False}
 
@@ -23,41 +31,30 @@ def write(folder, **info):
     return folder
 
 
-def test_what_is_not_acted_on_is_free(tmp_path):
-    info = {"step": 0, "max_seq_length": 12, "mine": [1], "task": TASK}
-    assert read_training_info(write(tmp_path / "m", **info)) == info
-    assert read_training_info(tmp_path) == {}
-
-
-@pytest.mark.parametrize(
-    ("info", "message"),
-    [
+def test_damaged_values_and_tasks_are_named(tmp_path):
+    folder = tmp_path / "model"
+    for info, message in (
         ({"max_seq_length": "12"}, "sets max_seq_length to '12', expected an integer"),
         ({"max_seq_length": 10**30}, "sets max_seq_length to 10000"),
         ({"step": -1}, "sets step to -1, .* at least 0"),
         ({"step": True}, "sets step to True"),
         ({"task": "t"}, "sets task to 't', expected an object"),
-    ],
-)
-def test_damaged_values_are_named(info, message, tmp_path):
-    with pytest.raises(UserError, match=f"training_info.json {message}"):
-        read_training_info(write(tmp_path / "model", **info))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+    ):
+        with pytest.raises(UserError, match=f"training_info.json {message}"):
+            read_training_info(write(folder, **info))
+    info = {"step": 0, "max_seq_length": 12, "mine": [1], "task": TASK}
+    assert read_training_info(write(folder, **info)) == info
+    assert read_training_info(tmp_path) == {}
+    for change, message in (
         ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
         ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
         ({"pair": "false"}, "pair is 'false', expected true, false or null"),
         ({"metrics": ["accurracy"]}, "the metric 'accurracy' is unknown"),
         ({"kind": ["single_label"]}, "does not know the task"),
         ({"depth": 3}, "does not know the task"),
-    ],
-)
-def test_damaged_tasks_are_named(change, message, tmp_path):
-    with pytest.raises(UserError, match=message):
-        task_of({"task": {**TASK, **change}}, "model")
+    ):
+        with pytest.raises(UserError, match=message):
+            task_of({"task": {**TASK, **change}}, "model")
 
 
 def test_a_task_of_another_model(tiny_config, tmp_path):
@@ -73,14 +70,16 @@ def test_labels_in_two_orders_are_refused(tiny_config, tmp_path):
     model = AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
     other = {"task": {**TASK, "labels": ["b", "a"]}}
     message = "head.json has the labels a, b, but training_info.json has b, a"
+    folder = tmp_path / "model"
     with pytest.raises(UserError, match=message):
-        model.save_pretrained(tmp_path / "model", training_info=other)
-    model.save_pretrained(tmp_path / "model", training_info={"task": TASK})
-    (tmp_path / "model" / "SHA256SUMS").unlink()
-    write(tmp_path / "model", **other)
-    for read in (AlbertForSequenceClassification.from_pretrained, fine_tuned):
-        with pytest.raises(UserError, match=message):
-            read(tmp_path / "model" if read != fine_tuned else tmp_path)
+        model.save_pretrained(folder, training_info=other)
+    model.save_pretrained(folder, training_info={"task": TASK})
+    (folder / "SHA256SUMS").unlink()
+    write(folder, **other)
+    with pytest.raises(UserError, match=message):
+        AlbertForSequenceClassification.from_pretrained(folder)
+    with pytest.raises(UserError, match=message):
+        fine_tuned(tmp_path)
 
 
 def test_a_second_model_to_apply_is_refused(tiny_config, tmp_path):
@@ -108,17 +107,17 @@ def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
         read_task(bundle.open(write(tmp_path, task=TASK)))
 
 
+_CLASSIFIER = "AlbertForSequenceClassification"
+_NUMBER = {"label_kind": "regression"}
+
+
 @pytest.mark.parametrize(
     ("model", "head", "kind"),
     [
-        ("AlbertForSequenceClassification", {"labels": ["a", "b"]}, "single_label"),
-        ("XLNetForSequenceClassification", {"label_kind": "regression"}, "regression"),
-        (
-            "AlbertForSequenceClassification",
-            {"label_kind": "regression", "num_labels": 2},
-            None,  # no task has several numbers
-        ),
-        ("AlbertForSequenceClassification", {"num_labels": 2}, None),
+        (_CLASSIFIER, {"labels": ["a", "b"]}, "single_label"),
+        ("XLNetForSequenceClassification", _NUMBER, "regression"),
+        (_CLASSIFIER, {**_NUMBER, "num_labels": 2}, None),  # no task has several
+        (_CLASSIFIER, {"num_labels": 2}, None),
         ("AlbertForTokenClassification", {"labels": ["O", "B-A"]}, "tagging"),
         ("AlbertForTokenClassification", {"labels": ["B-A", "x"]}, None),
         ("XLNetForQuestionAnswering", {}, "squad_v2"),
@@ -129,3 +128,75 @@ def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
 def test_what_a_head_tells(model, head, kind):
     told = task_of({}, "the model", registry.model_class(model), head)
     assert (told and told.kind) == kind
+
+
+def test_features_are_padded_behind_and_no_probability_has_no_log_of_zero():
+    features = {"a": tf.constant([[[1, 2], [3, 4]]]), "b": tf.ones([1, 2, 5], tf.int32)}
+    padded = at_least(features, 3)
+    assert padded["a"].numpy().tolist() == [[[1, 2, 0], [3, 4, 0]]]
+    assert padded["b"].shape == (1, 2, 5)
+    assert at_least(features, 3, axis=1)["a"].numpy().tolist()[0][2] == [0, 0]
+    shares = np.float32([0.5, 0.25, 0.0])
+    logits = log_shares(shares)
+    assert np.isfinite(logits).all()
+    again = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(again, shares / 0.75, atol=1e-30)
+
+
+def test_an_encoders_answer_has_no_padding_and_its_vectors_length_1():
+    outputs = {
+        "input_mask": np.array([1, 1, 0]),
+        "input_ids": np.array([2, 3, 0]),
+        "sequence_output": np.arange(6).reshape(3, 2),
+        "pooled_output": np.ones(2),
+    }
+    found = pretrained.EncoderOutputs(name="encoder").answer(outputs)
+    found = {name: found[name].tolist() for name in [*outputs][1:]}
+    expected = {"input_ids": [2, 3], "sequence_output": [[0, 1], [2, 3]]}
+    assert found == {**expected, "pooled_output": [1, 1]}
+    states = tf.constant([[[3.0, 0], [0, 4], [9, 9]]])
+    features = {"input_mask": tf.constant([[1, 1, 0]])}
+    task = pretrained.answers_named("embedding")
+    encoded = {"sequence_output": states, "hidden_states": [states]}
+    found = task.compute(lambda *_, **__: encoded, features)
+    np.testing.assert_allclose(found["embedding"], [[0.6, 0.8]], rtol=1e-6)
+
+
+class _Guessing:
+    """A model whose best tokens are the first ones."""
+
+    def best_tokens(self, features, count, vocab_size):
+        ids = tf.tile(tf.range(1, count + 1)[None, None], [2, 2, 1])
+        return tf.ones([2, 2, count]) / tf.cast(ids, tf.float32), ids
+
+
+def test_guesses_stand_at_masks_alone(vocabulary):
+    tokenizer = WordPieceTokenizer(vocabulary(["a", "b"]).encode())
+    task = pretrained.answers_named("masked_lm", tokenizer)
+    assert isinstance(task, pretrained.MaskedWords)
+    positions = tf.constant([[3, 0], [1, 2]])
+    features = {"masked_lm_positions": positions}
+    numbers = task.compute(_Guessing(), features)
+    assert numbers["token_ids"].numpy()[0].tolist() == [[1, 2, 3, 4, 5], [0] * 5]
+    served = task.answers(numbers, features)
+    assert served["tokens"].numpy()[1, 1, 0].decode() == tokenizer.pieces[1]
+    arrays = {name: own.numpy() for name, own in served.items()}
+    arrays["tokens"] = np.vectorize(bytes.decode, otypes=[object])(arrays["tokens"])
+    first, second = (
+        task.answer({name: own[row] for name, own in arrays.items()}) for row in (0, 1)
+    )
+    assert [len(own["masks"]) for own in (first, second)] == [1, 2]
+    best = first["masks"][0][0]
+    assert best == {"token": tokenizer.pieces[1], "token_id": 1, "probability": 1.0}
+
+
+def test_what_a_model_answers_without_a_task():
+    assert pretrained.usual_answer(AlbertForPreTraining) == "encoder"
+    found = pretrained.answers_of(AlbertForPreTraining)
+    assert found["masked_lm"] == (AlbertForPreTraining, pretrained.MaskedWords)
+    assert found["encoder"][1] is pretrained.EncoderOutputs
+    alone = pretrained.answers_of(AlbertModel)
+    assert alone["embedding"] == (AlbertModel, pretrained.MeanVectors)
+    # Its checkpoint may hold the head; of a head of labels nobody knows the task.
+    assert alone["masked_lm"][0].purpose in ("masked_lm", "pretraining")
+    assert "classification" not in alone

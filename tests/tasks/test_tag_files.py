@@ -1,4 +1,4 @@
-"""Files of tagged words: every form and layout, and faults in them."""
+"""Files of tagged words: every form and layout, faults in them, and predictions."""
 
 import json
 import types
@@ -18,7 +18,11 @@ _CONLL += "\n\n北 X X O\n"
 
 @pytest.fixture
 def write(tmp_path):
+    """Writes text, bytes or a list of JSON's lines."""
+
     def write(name, text):
+        if isinstance(text, list):
+            text = "".join(json.dumps(one) + "\n" for one in text)
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
@@ -26,16 +30,13 @@ def write(tmp_path):
     return write
 
 
-@pytest.fixture
-def write_jsonl(write):
-    def write_lines(*objects):
-        return write("a.jsonl", "".join(json.dumps(o) + "\n" for o in objects))
-
-    return write_lines
-
-
 def read(path, role="dev", skip_bad_rows=False, **flags):
     return read_tag_file(path, TagFileFlags(**flags), role, skip_bad_rows)
+
+
+@pytest.fixture
+def read_objects(write):
+    return lambda *objects, **more: read(write("a.jsonl", [*objects]), **more)
 
 
 @pytest.mark.parametrize(("letter", "scheme"), [("B", "iob2"), ("I", "iob1")])
@@ -65,34 +66,33 @@ def test_any_columns(write):
         assert {own.entities for own in untagged} == {None}
 
 
-def test_white_space_is_no_part_of_columns_tags_and_types(write, write_jsonl):
+def test_white_space_is_no_part_of_columns_tags_and_types(write, read_objects):
     for end in (" ", "\t", " \t ", "\u3000", "\r"):
         text = f"EU \tB-ORG{end}\nrejects\t O{end}\n{end}\nIBM\tB-ORG\nrose\tO"
         file = read(write("a.conll", text))
         assert file.types() == ["ORG"]
         assert [s.words for s in file.sentences] == [["EU", "rejects"], ["IBM", "rose"]]
     tags = {"tokens": ["a", "b", "c"], "tags": ["B-X ", " I- X", "O\u200b"]}
-    assert read(write_jsonl(tags)).sentences[0].entities == (("X", 0, 3),)
+    assert read_objects(tags).sentences[0].entities == (("X", 0, 3),)
     spans = {"text": "a b", "spans": [_span(0, 1, "X "), _span(2, 3, " X")]}
-    assert read(write_jsonl(spans)).types() == ["X"]
+    assert read_objects(spans).types() == ["X"]
     accents = {"tokens": ["a", "b"], "tags": ["B-Cafe\u0301", "B-Caf\u00e9"]}
-    assert read(write_jsonl(accents)).types() == ["Café"]
+    assert read_objects(accents).types() == ["Café"]
 
 
-def test_jsonl(write_jsonl):
-    tokens = read(write_jsonl({"tokens": ["a", "b"], "tags": ["B-X", "I-X"], "id": 7}))
+def test_jsonl(read_objects):
+    tokens = read_objects({"tokens": ["a", "b"], "tags": ["B-X", "I-X"], "id": 7})
     assert (tokens.form, tokens.scheme) == ("tokens", "iob2")
     assert tokens.sentences[0].entities == (("X", 0, 3),)
     text = "(Ada) met 北京, Ada's."
-    found = [_span(10, 12), _span(1, 4)]  # in any order
-    file = read(write_jsonl({"text": text, "spans": found}))
+    file = read_objects({"text": text, "spans": [_span(10, 12), _span(1, 4)]})
     assert (file.form, file.scheme) == ("spans", None)
     [sentence] = file.sentences
     assert sentence.words == ["(", "Ada", ")", "met", "北", "京", ",", "Ada's", "."]
     assert sentence.entities == (("N", 1, 4), ("N", 10, 12))
     assert sentence.in_words(sentence.entities) == [("N", 1, 2), ("N", 4, 6)]
     # Spaces at the ends do not count; within a word, the whole word is meant.
-    wider = read(write_jsonl({"text": text, "spans": [_span(5, 10), _span(14, 17)]}))
+    wider = read_objects({"text": text, "spans": [_span(5, 10), _span(14, 17)]})
     [sentence] = wider.sentences
     assert sentence.entities == (("N", 6, 9), ("N", 14, 17))
     assert sentence.in_words([("N", 13, 17)]) == [("N", 7, 8)]
@@ -102,26 +102,36 @@ def _span(start, end, label="N"):
     return {"start": start, "end": end, "label": label}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.txt", "a B-\n", "line 1: the tag 'B-' is neither"),
-        ("a.txt", "a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
-        ("a.txt", "\n\n", "a.txt holds no sentence that can be used"),
-        ("a.txt", b"\xff O\n", "a.txt is not UTF-8"),
-        (
-            "a.jsonl",
-            b'{"tokens": ["a"], "tags": ["B-\x80A"]}\n',
-            "line 1: the line is not UTF-8",
-        ),
-    ],
-)
-def test_bad_lines(name, text, message, write):
-    with pytest.raises(UserError, match=message):
-        read(write(name, text))
+_TAGGED = '{"tokens": ["a"], "tags": ["B-%s"]}\n'
+
+
+def test_bad_lines(write):
+    tokens, text = {"tokens": ["a"], "tags": ["O"]}, {"text": "a b"}
+    for row, message in (
+        ("a B-\n", "line 1: the tag 'B-' is neither"),
+        ("a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
+        ("\n\n", "a.txt holds no sentence that can be used"),
+        (b"\xff O\n", "a.txt is not UTF-8"),
+        (_TAGGED.encode() % b"\x80A", "line 1: the line is not UTF-8"),
+        ([{"tokens": ["a", " "], "tags": ["O", "O"]}], "' ' is not a word: a text"),
+        ([{**tokens, "tags": [3]}], "the tag 3 is not a text, such as B-PER"),
+        ([{"tokens": ["a"]}], "tags is None, expected a list"),
+        ([{"text": 3, "spans": []}], "text is 3, expected a JSON string"),
+        ([{**text, "spans": [_span(1, 2)]}], "span '' .N. contains no whole w"),
+        ([{**text, "spans": [_span(0, 1, "")]}], "a span has an empty label"),
+        ([{**text, "spans": [{"start": 0}]}], "is not an object with start and"),
+        ([{"text": "a-b", "spans": [_span(0, 1), _span(2, 3)]}], "'b' .N. shares a w"),
+        ([{**tokens, "tags": ["B-\0"]}], "a label holds a NUL byte"),
+        ([{**tokens, "tags": ["B-\ud800"]}], "half of a surrogate pair"),
+        ([{**tokens, "\udc9f": 1}], "line is not UTF-8"),
+        ([[1]], "the line is not a JSON object"),
+    ):
+        is_json = isinstance(row, list) or row[:1] == b"{"
+        with pytest.raises(UserError, match=message):
+            read(write("a.jsonl" if is_json else "a.txt", row))
     # Halves that are escaped make a whole.
-    good = '{"tokens": ["a"], "tags": ["B-\\ud83d\\ude00"]}\n'
-    assert read(write("b.jsonl", good)).types() == ["\U0001f600"]
+    good = write("b.jsonl", _TAGGED % "\\ud83d\\ude00")
+    assert read(good).types() == ["\U0001f600"]
 
 
 def test_a_scheme_that_is_given(write):
@@ -136,29 +146,7 @@ def test_a_scheme_that_is_given(write):
         read(path, tag_column=2)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"tokens": ["a", " "], "tags": ["O", "O"]}, "' ' is not a word: a text"),
-        ({"tokens": ["a"], "tags": [3]}, "the tag 3 is not a text, such as B-PER"),
-        ({"tokens": ["a"]}, "tags is None, expected a list"),
-        ({"text": 3, "spans": []}, "text is 3, expected a JSON string"),
-        ({"text": "a b", "spans": [_span(1, 2)]}, "span '' .N. contains no whole word"),
-        ({"text": "a b", "spans": [_span(0, 1, "")]}, "a span has an empty label"),
-        ({"text": "a b", "spans": [{"start": 0}]}, "is not an object with start and"),
-        ({"text": "a-b", "spans": [_span(0, 1), _span(2, 3)]}, "'b' .N. shares a word"),
-        ({"tokens": ["a"], "tags": ["B-\0"]}, "a label holds a NUL byte"),
-        ({"tokens": ["a"], "tags": ["B-\ud800"]}, "half of a surrogate pair"),
-        ({"tokens": ["a"], "tags": ["O"], "\udc9f": 1}, "line is not UTF-8"),
-        ([1], "the line is not a JSON object"),
-    ],
-)
-def test_bad_objects(fields, message, write_jsonl):
-    with pytest.raises(UserError, match=message):
-        read(write_jsonl(fields))
-
-
-def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
+def test_predictions_have_the_form_of_the_file(write, read_objects, tmp_path):
     path = tmp_path / "predictions"
 
     def written(file, *entities, scheme="iob2"):
@@ -173,17 +161,12 @@ def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
     )
     tabs = read(write("a.tsv", "New York\tO\n"))
     assert written(tabs, [("LOC", 0, 8)], scheme="bioes") == "New York\tO\tS-LOC\n"
-    tokens = read(write_jsonl({"tokens": ["北", "京"], "id": 7}), role="test")
-    assert json.loads(written(tokens, [("LOC", 0, 3)])) == {
-        "tokens": ["北", "京"],
-        "id": 7,
-        "tags": ["B-LOC", "I-LOC"],
-    }
-    spans = read(write_jsonl({"text": "北京", "spans": []}))
-    assert json.loads(written(spans, [("LOC", 0, 2)])) == {
-        "text": "北京",
-        "spans": [{"label": "LOC", "start": 0, "end": 2, "score": 0.5}],
-    }
+    tokens = {"tokens": ["北", "京"], "id": 7}
+    found = written(read_objects(tokens, role="test"), [("LOC", 0, 3)])
+    assert json.loads(found) == {**tokens, "tags": ["B-LOC", "I-LOC"]}
+    spans = {"text": "北京", "spans": []}
+    found = json.loads(written(read_objects(spans), [("LOC", 0, 2)]))
+    assert found == {**spans, "spans": [{**_span(0, 2, "LOC"), "score": 0.5}]}
     # The scheme is that of the file, not of the model.
     task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
     for tags, expected in (("B-A E-A S-A", "S-A"), ("I-A I-A I-A", "I-A")):
@@ -201,9 +184,8 @@ def test_a_page_of_mistakes(write, tmp_path):
     write_error_page(path, "a task", file.sentences, found)
     page = path.read_text()
     assert "1 of 2 sentences are not wholly right" in page
-    assert (
-        "Expected: <bdi>&lt;b&gt; (PER)</bdi><br>Answered: <bdi>&lt;b&gt; (LOC)" in page
-    )
+    of_both = [f"<bdi>&lt;b&gt; ({kind})" for kind in ("PER", "LOC")]
+    assert "Expected: {}</bdi><br>Answered: {}".format(*of_both) in page
     assert '<mark class="gold predicted">&lt;b&gt;</mark> met' in page
 
 
@@ -239,27 +221,21 @@ def test_conllu(write, tmp_path):
         read(path, scheme="plain")
 
 
-_CHOSEN = {"start": 0, "end": 2, "text": "EU", "labels": ["ORG"]}
-_RESULT = {"type": "labels", "value": _CHOSEN}
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"text": "EU rejects", "label": [[0, 2, "ORG"]]},
-        {"text": "EU rejects", "labels": [[0, 2, "ORG"]]},
-        {
-            "text": "EU rejects",
-            "entities": [{"id": 1, "start_offset": 0, "end_offset": 2, "label": "ORG"}],
-        },
-        {"text": "EU rejects", "label": [{"start": 0, "end": 2, "labels": ["ORG"]}]},
+def test_spans_of_doccano_label_studio_and_others(write):
+    offsets = {"id": 1, "start_offset": 0, "end_offset": 2, "label": "ORG"}
+    chosen = {"start": 0, "end": 2, "text": "EU", "labels": ["ORG"]}
+    result = {"type": "labels", "value": chosen}
+    text = {"text": "EU rejects"}
+    for row in (
+        {**text, "label": [[0, 2, "ORG"]]},
+        {**text, "labels": [[0, 2, "ORG"]]},
+        {**text, "entities": [offsets]},
+        {**text, "label": [{"start": 0, "end": 2, "labels": ["ORG"]}]},
         {"tokens": ["EU", "rejects"], "ner_tags": ["B-ORG", "O"]},
-        {"data": {"text": "EU rejects"}, "annotations": [{"result": [_RESULT]}]},
-    ],
-)
-def test_spans_of_doccano_label_studio_and_others(write, row):
-    (sentence,) = read(write("a.json", json.dumps([row]))).sentences
-    assert sentence.entities == (("ORG", 0, 2),)
+        {"data": text, "annotations": [{"result": [result]}]},
+    ):
+        (sentence,) = read(write("a.json", json.dumps([row]))).sentences
+        assert sentence.entities == (("ORG", 0, 2),)
     nobody = {"data": {"text": "EU"}, "annotations": []}
     path = write("test.json", json.dumps([nobody]))
     assert read(path, "test").sentences[0].entities is None

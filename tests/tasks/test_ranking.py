@@ -1,21 +1,114 @@
-"""albert-tf rank end to end, and what applies its models."""
+"""Ranking: losses, metrics, lists and `albert-tf rank`, and what applies its models."""
 
 import json
 import random
+import tarfile
 
 import numpy as np
 import pytest
+import sklearn.metrics
+import tensorflow as tf
 
 from albert_tf import Predictor
 from albert_tf import Reranker
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.commands.run import run_repeatedly
+from albert_tf.tasks.ranking import metrics
 from albert_tf.tasks.ranking.flags import RankingOptions
+from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.lists import RankedList
 from albert_tf.tasks.ranking.lists import divided
 from albert_tf.tasks.ranking.lists import read_lists
 from albert_tf.tasks.ranking.task import Ranking
+from tests.tasks.conftest import results
+
+
+@pytest.fixture(scope="session")
+def cross_encoder(project, tmp_path_factory):
+    """Unpacks a CrossEncoder's directory and what sentence-transformers computes.
+
+    `tools/cross_encoder.py` records it.
+    """
+    folder = tmp_path_factory.mktemp("cross_encoder")
+    with tarfile.open(project / "tests/golden/cross_encoder.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    expected = json.loads((folder / "expected.json").read_text())
+    (folder / "expected.json").unlink()
+    return folder, expected
+
+
+_SCORES = np.float32([[0.3, -1.2, 2.0, 9.0], [0.5, 0.1, 9.0, 9.0]])
+_GRADES = np.float32([[2, 0, 1, NO_GRADE], [0, 0, NO_GRADE, NO_GRADE]])
+
+
+def _loss(name, scores=_SCORES, grades=_GRADES):
+    task = Ranking(name="ranking", loss=name)
+    # A batch may have fewer texts than the longest list of all.
+    grades = np.pad(grades, [(0, 0), (0, 2)], constant_values=NO_GRADE)
+    return np.array(task.losses(tf.constant(scores)[..., None], tf.constant(grades)))
+
+
+def _better(grades):
+    real = [i for i, grade in enumerate(grades) if grade > NO_GRADE]
+    return [(i, j) for i in real for j in real if grades[i] > grades[j]]
+
+
+def _padded(rows, missing=NO_GRADE):
+    most = max(map(len, rows))
+    rows = [[*row, *[missing] * (most - len(row))] for row in rows]
+    return np.float32(rows)
+
+
+def test_losses_and_metrics_are_those_of_sentence_transformers(cross_encoder):
+    _, expected = cross_encoder
+    scores, grades = _padded(expected["logits"], 9.0), _padded(expected["grades"])
+    for name in ("lambda", "binary"):
+        wanted = np.array(expected["losses"][name])
+        if name == "lambda":  # theirs is the mean over pairs of different grades
+            wanted *= [len(_better(own)) for own in expected["grades"]]
+        np.testing.assert_allclose(_loss(name, scores, grades), wanted, rtol=1e-5)
+    np.testing.assert_allclose(_loss("lambda"), [_loss("lambda")[0], 0])
+    # Of two texts, MarginMSE is the square of the difference, 4 times that of each.
+    teacher = tf.constant([expected["teacher"]] * len(scores))
+    task = Ranking(name="ranking")
+    found = task.distances(tf.constant(scores[:, :2, None]), teacher, 1.0)
+    wanted = expected["losses"]["margin_mse"]
+    assert 4 * np.mean(found) == pytest.approx(wanted, rel=1e-5)
+    found = metrics.ranking_metrics(np.minimum(grades, 1), scores)
+    wanted = [expected["metrics"][name] for name in ("ndcg@10", "mrr@10", "map")]
+    np.testing.assert_allclose([*found.values()], wanted, rtol=1e-6)
+
+
+def test_margin_and_a_teacher_that_is_followed_but_for_its_mean():
+    scores, task = _SCORES[0], Ranking(name="ranking")
+    losses = [max(0, 1 - scores[i] + scores[j]) for i, j in _better(_GRADES[0])]
+    np.testing.assert_allclose(_loss("margin"), [np.mean(losses), 0], atol=1e-6)
+    teacher = np.where(_GRADES > NO_GRADE, _SCORES + 5, -1e9).astype(np.float32)
+    for more, expected in ((0, 0), (3, [2, 0])):  # from the mean: 2, -1, -1
+        teacher[0, 0] += more
+        found = task.distances(
+            tf.constant(_SCORES)[..., None], tf.constant(teacher), 1.0
+        )
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_metrics_by_hand_and_as_in_scikit_learn():
+    scores = np.array([[0.2, 0.9, 0.5, 0], [0.1, 0.2, 0, 0], [0.4, 0.3, 0, 0]])
+    none, rest = NO_GRADE, [NO_GRADE] * 2
+    grades = np.array([[3, 0, 1, none], [1, 0, *rest], [0, 0, *rest]])
+    found = metrics.ranking_metrics(grades, scores)
+    first = (1 / np.log2(3) + 7 / 2) / (7 + 1 / np.log2(3))
+    assert found["ndcg_at_10"] == pytest.approx(np.mean([first, 1 / np.log2(3)]))
+    assert found["mrr_at_10"] == pytest.approx(np.mean([1 / 2, 1 / 2]))
+    assert found["map"] == pytest.approx(np.mean([(1 / 2 + 2 / 3) / 2, 1 / 2]))
+    gains = np.random.default_rng(0).integers(0, 3, (6, 12))
+    gains[:, 9] = 2
+    places = -np.arange(12.0) + np.zeros((6, 1))  # in this order
+    found = metrics.ndcg_and_mrr(gains, -np.sort(-gains, axis=1))
+    wanted = sklearn.metrics.ndcg_score(gains, places, k=10)
+    assert found["ndcg_at_10"] == pytest.approx(wanted)
+    assert found["mrr_at_10"] == np.mean(1 / (np.argmax(gains > 0, axis=1) + 1))
+
 
 _THINGS = ["sun", "moon", "mud", "dust"]
 _OTHERS = ["the", "a", "is", "very"]
@@ -34,7 +127,7 @@ def _rows(queries, seed):
 
 
 @pytest.fixture
-def flags(tmp_path, tiny_model):
+def flags(tmp_path, tiny_model, command):
     """Runs the command on lists of 24, 8 and 8 queries."""
     data = tmp_path / "data"
     data.mkdir()
@@ -42,23 +135,16 @@ def flags(tmp_path, tiny_model):
         lines = ["query\ttext\tlabel"]
         lines += ["\t".join(map(str, row)) for row in _rows(queries, seed)]
         (data / f"{role}.tsv").write_text("\n".join(lines) + "\n")
-    defaults = {
-        "data_dir": data,
+    return command(
+        RankingOptions,
+        data_dir=data,
         **tiny_model([*_THINGS, *_OTHERS], initializer_range=0.2),
-        "max_seq_length": 16,
-        "train_batch_size": 8,
-        "train_step": 40,
-        "save_checkpoints_steps": 20,
-        "learning_rate": 1e-2,
-    }
-
-    def run(**changes):
-        values = {**defaults, **changes}
-        argv = ["rank", *(f"--{k}={v}" for k, v in values.items() if v is not None)]
-        run_repeatedly(parse(RankingOptions, argv))
-        return tmp_path / "out"
-
-    return run
+        max_seq_length=16,
+        train_batch_size=8,
+        train_step=40,
+        save_checkpoints_steps=20,
+        learning_rate=1e-2,
+    )
 
 
 @pytest.mark.slow
@@ -67,23 +153,18 @@ def test_lists_are_trained_scored_ranked_and_exported(flags, tmp_path):
     out = flags(do_train=True, do_eval=True, do_predict=True, export_dir=served)
     history = json.loads((out / "history.json").read_text())
     best = max(entry["ndcg_at_10"] for entry in history)
-    assert best > 0.75
-    scores = dict(
-        line.split(" = ")
-        for line in (out / "eval_results.txt").read_text().splitlines()
-    )
-    assert float(scores["ndcg_at_10"]) == pytest.approx(best)
+    assert results(out)["ndcg_at_10"] == pytest.approx(best) and best > 0.75
     lines = (out / "predictions.jsonl").read_text().splitlines()
     first = json.loads(lines[0])
     texts = [own["text"] for own in first["results"]]
+    queries = [first["query"]] * len(texts)
     reranker = Reranker(out / "model")
     ranked = reranker.rank(first["query"], texts[::-1], k=2)
-    assert ranked[0]["text"] == texts[0]
-    assert ranked[0]["index"] == len(texts) - 1
+    assert (ranked[0]["text"], ranked[0]["index"]) == (texts[0], len(texts) - 1)
     found = [own["score"] for own in first["results"]]
     assert found == sorted(found, reverse=True)
     np.testing.assert_allclose([r["score"] for r in ranked], found[:2], atol=1e-5)
-    answers = Predictor(served)([first["query"]] * len(texts), texts)
+    answers = Predictor(served)(queries, texts)
     np.testing.assert_allclose([own["score"] for own in answers], found, atol=1e-5)
     # As sentence-transformers' CrossEncoder and back.
     other = tmp_path / "other"
@@ -91,20 +172,16 @@ def test_lists_are_trained_scored_ranked_and_exported(flags, tmp_path):
     config = json.loads((other / "config.json").read_text())
     assert config["problem_type"] == "multi_label_classification"
     assert config["id2label"] == {"0": "relevant"}
-    again = Reranker(other).predict([first["query"]] * len(texts), texts)
+    again = Reranker(other).predict(queries, texts)
     np.testing.assert_allclose(again, found, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_a_run_continues_exactly_and_follows_another_reranker(
-    flags, saved_model, tmp_path, continues_exactly
+def test_a_run_that_follows_another_reranker_continues_exactly(
+    flags, cross_encoder, continues_exactly
 ):
-    short = {"train_step": 4, "save_checkpoints_steps": 2}
-    continues_exactly(flags, loss="margin", **short)
-    teacher = tmp_path / "out" / "model"
-    taught = {"teacher": teacher, "teacher_weight": 1.0, "output_dir": tmp_path / "two"}
-    flags(do_train=True, **short, **taught)
-    assert (tmp_path / "two" / "model").is_dir()
+    teacher, _ = cross_encoder
+    continues_exactly(flags, loss="margin", teacher=teacher, train_step=4)
 
 
 def test_a_cross_encoder_scores_and_ranks_as_in_its_library(cross_encoder, tmp_path):
@@ -131,14 +208,9 @@ def _read(path, role="train", **changes):
 
 
 def test_tables_of_pairs_and_negatives_become_lists(tmp_path):
-    path = tmp_path / "train.jsonl"
-    rows = [
-        {"anchor": "q", "positive": "p", "negative": "n"},
-        {"anchor": "r", "positive": "n", "negative": "p"},
-        {"anchor": "q", "positive": "n", "negative": "s"},
-        {"anchor": "q", "positive": "o", "negative": "n"},
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path, names = tmp_path / "train.jsonl", ("anchor", "positive", "negative")
+    rows = [zip(names, row, strict=True) for row in ("qpn", "rnp", "qns", "qon")]
+    path.write_text("".join(json.dumps(dict(row)) + "\n" for row in rows))
     found = _read(path)
     assert found.lists == (
         RankedList("q", ("p", "n", "o", "s"), (1.0, 1.0, 1.0, 0.0)),
@@ -147,7 +219,7 @@ def test_tables_of_pairs_and_negatives_become_lists(tmp_path):
     np.testing.assert_array_equal(found.labels, [[1, 1, 1, 0], [1, 0, -1, -1]])
 
 
-def test_unlabelled_texts_of_a_test_table_have_no_grades(tmp_path):
+def test_grades_of_a_table(tmp_path):
     path = tmp_path / "test.tsv"
     path.write_text("query\ttext\nq\ta\nq\tb\n")
     found = _read(path, "test")
@@ -162,20 +234,17 @@ def test_unlabelled_texts_of_a_test_table_have_no_grades(tmp_path):
     assert _read(path).lists == (RankedList("q", ("a", "b"), (2.0, 0.0)),)
 
 
-def test_long_training_lists_are_divided_by_grade():
+@pytest.mark.parametrize("grades", [(1.0,) + 15 * (0.0,), 15 * (2.0,) + (1.0,)])
+def test_long_training_lists_are_divided_by_grade(grades):
     own = RankedList("q", tuple("abcde"), (0.0, 3.0, 0.0, 2.0, 1.0))
     parts = [*divided(own, 3)]
     assert [part.texts for part in parts] == [("b", "e", "c"), ("d", "a")]
     assert parts[0].grades == (3.0, 1.0, 0.0)
-
-
-@pytest.mark.parametrize("grades", [(1.0,) + 15 * (0.0,), 15 * (2.0,) + (1.0,)])
-def test_a_rare_grade_is_in_each_part_of_a_list(grades):
+    # A rare grade is in each part.
     parts = [*divided(RankedList("q", tuple("abcdefghijklmnop"), grades), 8)]
-    assert [len(part.texts) for part in parts] == [6, 6, 6]
+    assert [len({*part.texts}) for part in parts] == [6, 6, 6]
     assert all(len({*part.grades}) == 2 for part in parts)
     assert {text for part in parts for text in part.texts} == {*"abcdefghijklmnop"}
-    assert all(len({*part.texts}) == len(part.texts) for part in parts)
 
 
 def test_a_reranker_reads_pairs_and_has_one_output(

@@ -39,6 +39,7 @@ def _write(path, header, label):
     names = header.split("|") if "|" in header else header.split()
     row = [label if name in _LABELS else f"text of {name}" for name in names]
     lines = [row] if header.startswith("source") else [names, row]
+    path.parent.mkdir(exist_ok=True)
     path.write_text("".join("\t".join(line) + "\n" for line in lines))
     is_text = [name in _TEXTS or name.endswith("String") for name in names]
     return [field for field, kept in zip(row, is_text, strict=True) if kept]
@@ -47,40 +48,34 @@ def _write(path, header, label):
 @pytest.mark.parametrize("name", _FILES)
 def test_official_columns_and_label_order(tmp_path, name):
     folder, dev_header, test_header, label, expected = _FILES[name]
-    (tmp_path / folder).mkdir()
-    glue_files = glue.TASKS[name]
-    texts = {}
-    for split, file in glue_files["dev"].items():
+    texts, files = {}, glue.TASKS[name]
+    for split, file in files["dev"].items():
         texts[split] = _write(tmp_path / folder / file, dev_header, label)
-    for split, (file, _) in glue_files["test"].items():
+    for split, (file, _) in files["test"].items():
         texts[split] = _write(tmp_path / folder / file, test_header, label)
     _, tables = glue_examples(name, tmp_path, roles=("dev", "test"))
     assert list(tables) == list(texts)
+    own = folder.removesuffix("v2")
+    submissions = {"dev": (None,), "test": (own, "MNLI-m", "MNLI-mm")}
     for split, table in tables.items():
         assert [table.texts[0], *(table.text_pairs or [])] == texts[split]
         assert table.is_labelled == split.startswith("dev")
-        own = folder.removesuffix("v2")
-        submissions = {"dev": (None,), "test": (own, "MNLI-m", "MNLI-mm")}
         assert table.submission in submissions[split.split("_")[0]]
         assert not table.is_labelled or table.labels.tolist() == [expected]
 
 
 def test_mnli_scores_both_dev_sets_and_names_both_submissions(tmp_path):
-    (tmp_path / "MNLI").mkdir()
+    names = ["matched", "mismatched"]
     for role, label in (("dev", "gold_label"), ("test", "index")):
-        for name in ("matched", "mismatched"):
-            row = f"sentence1\tsentence2\t{label}\na\tb\tneutral\n"
-            (tmp_path / "MNLI" / f"{role}_{name}.tsv").write_text(row)
-    for task, order in (
-        ("mnli", ["matched", "mismatched"]),
-        ("mismnli", ["mismatched", "matched"]),
-    ):
+        for name in names:
+            path = tmp_path / "MNLI" / f"{role}_{name}.tsv"
+            _write(path, f"sentence1 sentence2 {label}", "neutral")
+    submissions = {"test_matched": "MNLI-m", "test_mismatched": "MNLI-mm"}
+    for task, order in (("mnli", names), ("mismnli", names[::-1])):
         _, tables = glue_examples(task, tmp_path, roles=("dev", "test"))
         assert list(of_role(tables, "dev")) == [f"dev_{name}" for name in order]
-        assert {name: t.submission for name, t in of_role(tables, "test").items()} == {
-            "test_matched": "MNLI-m",
-            "test_mismatched": "MNLI-mm",
-        }
+        found = of_role(tables, "test")
+        assert {name: own.submission for name, own in found.items()} == submissions
     _, tables = glue_examples("mnli", tmp_path, False, ("dev", "test"), False)
     assert not of_role(tables, "test")  # they have no labels
 
@@ -99,32 +94,27 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
 
 def test_a_wrong_header_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
     (tmp_path / "RTE").mkdir()
-    (tmp_path / "RTE" / "dev.tsv").write_text("a\tb\nx\ty\n")
-    with pytest.raises(UserError, match="dev.tsv has no column 'sentence1'"):
-        glue_examples("rte", tmp_path, roles=("dev",))
-    text = f"{_NLI} label\n0 a b\n".replace(" ", "\t")
-    (tmp_path / "RTE" / "dev.tsv").write_text(text)
-    with pytest.raises(UserError, match="dev.tsv, line 2: the row lacks field 4"):
-        glue_examples("rte", tmp_path, roles=("dev",))
+    for text, message in (
+        ("a b\nx y\n", "dev.tsv has no column 'sentence1'"),
+        (f"{_NLI} label\n0 a b\n", "dev.tsv, line 2: the row lacks field 4"),
+    ):
+        (tmp_path / "RTE" / "dev.tsv").write_text(text.replace(" ", "\t"))
+        with pytest.raises(UserError, match=message):
+            glue_examples("rte", tmp_path, roles=("dev",))
     with pytest.raises(UserError, match="no folder CoLA"):
         glue_examples("cola", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("cola", (1043, 1063)),
-        ("mrpc", (408, 1725)),
-        ("rte", (277, 3000)),
-        ("sst-2", (872, 1821)),
-    ],
-)
-def test_released_files_are_read_whole(shared, name, rows):
-    _, tables = glue_examples(name, shared("data/glue"), roles=("dev", "test"))
-    dev, test = tables.values()
-    assert (len(dev), len(test)) == rows
-    assert set(dev.labels.tolist()) == {0, 1}
-    assert test.labels is None
+def test_released_files_are_read_whole(shared):
+    """Their rows of dev and of test."""
+    sizes = {"cola": (1043, 1063), "mrpc": (408, 1725), "rte": (277, 3000)}
+    sizes["sst-2"] = (872, 1821)
+    for name, rows in sizes.items():
+        _, tables = glue_examples(name, shared("data/glue"), roles=("dev", "test"))
+        dev, test = tables.values()
+        assert (len(dev), len(test)) == rows
+        assert set(dev.labels.tolist()) == {0, 1}
+        assert test.labels is None
 
 
 def test_each_task_has_the_metrics_of_the_leaderboard():

@@ -7,7 +7,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import albert_tf
-from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import seeded
@@ -16,7 +15,6 @@ from albert_tf.tasks.classification import few_shot
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.few_shot import contrastive_pairs
 from albert_tf.tasks.classification.few_shot import logistic_regression
-from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.metrics import softmax
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.tasks.conftest import APPLIED
@@ -56,8 +54,7 @@ def encoder(tiny_config, vocabulary, tmp_path):
     config = tiny_config(vocab_size=5 + len(_WORDS), num_hidden_layers=1)
     tokenizer = WordPieceTokenizer(vocabulary(_WORDS).encode(), True)
     with seeded(1):
-        model = AlbertModel(config)
-    model.save_pretrained(tmp_path / "encoder", tokenizer)
+        AlbertModel(config).save_pretrained(tmp_path / "encoder", tokenizer)
     return tmp_path / "encoder"
 
 
@@ -112,14 +109,8 @@ def test_the_command(flags, encoder, monkeypatch, tmp_path):
     for role in ("train", "dev"):
         table = "\n".join(["label\tsentence", *lines]) + "\n"
         (tmp_path / "few" / f"{role}.tsv").write_text(table)
-    asked = {
-        **APPLIED,
-        "data_dir": tmp_path / "few",
-        "init_checkpoint": encoder,
-        "few_shot": True,
-        "learning_rate": 1e-3,
-        "do_train": True,
-    }
+    asked = {**APPLIED, "data_dir": tmp_path / "few", "init_checkpoint": encoder}
+    asked |= {"few_shot": True, "learning_rate": 1e-3, "do_train": True}
     out = flags(**asked, do_eval=True, num_train_epochs=1.5)
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert info["step"] == 40  # of two whole epochs
@@ -130,24 +121,19 @@ def test_the_command(flags, encoder, monkeypatch, tmp_path):
     with pytest.raises(AttributeError):  # there is no history
         flags(**asked, train_batch_size=4)
     assert (asked_of[0]["epochs"], asked_of[0]["batch_size"]) == (1, 4)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+    for changes, message in (
         ({"distribution_strategy": "mirrored"}, "leave --distribution_strategy=mirro"),
         ({"teacher": "x"}, "learns labels alone; leave --teacher out"),
-        ({"from_scratch": True}, "learns labels alone; leave --from_scratch out"),
-    ],
-)
-def test_flags_that_it_does_not_take(command_line, changes, message):
-    own = {"from_scratch": None, "few_shot": True, "do_train": True, **changes}
-    options = parse(ClassifierOptions, ["run", *command_line(**own)])
-    with pytest.raises(UserError, match=message):
-        run.check_flags(options)
+        (
+            {"from_scratch": True, "init_checkpoint": None},
+            "learns labels alone; leave --from_scratch out",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            flags(**{**asked, **changes})
 
 
-def test_what_it_does_not_take(encoder, xlnet_config, xlnet_tokenizer, tmp_path):
+def test_what_it_does_not_take(encoder, saved_model):
     classifier = albert_tf.TextClassifier(encoder, few_shot=True)
     for arguments, message in (
         ({"sample_weight": [1.0] * 8}, "texts, which have no weights"),
@@ -157,9 +143,6 @@ def test_what_it_does_not_take(encoder, xlnet_config, xlnet_tokenizer, tmp_path)
             classifier.fit(_TEXTS, _LABELS, **arguments)
     with pytest.raises(UserError, match="one label for each text, not multi_label"):
         albert_tf.TextClassifier(encoder, label_kind="multi_label", few_shot=True)
-    model = albert_tf.XLNetModel(xlnet_config())
-    model.save_pretrained(tmp_path / "xlnet", xlnet_tokenizer)
-    with pytest.raises(
-        UserError, match="few_shot needs an ALBERT, a BERT or a RoBERTa"
-    ):
-        albert_tf.TextClassifier(tmp_path / "xlnet", few_shot=True)
+    message = "few_shot needs an ALBERT, a BERT or a RoBERTa"
+    with pytest.raises(UserError, match=message):
+        albert_tf.TextClassifier(saved_model("encoder", "xlnet"), few_shot=True)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 
 import numpy as np
 import pytest
@@ -38,25 +37,23 @@ def drawn(task, temperature, rows=600):
 
 @pytest.mark.parametrize("task", [_ONE, _SEVERAL], ids=["one", "several"])
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 3.0])
-def test_the_temperature_has_the_lowest_loss(task, temperature):
+def test_the_temperature_has_the_lowest_loss(task, temperature, caplog):
     labels, logits = drawn(task, temperature)
     found = fitted_temperature(labels, logits)
-
-    def loss(own):
-        return task.mean_loss(labels, np.float64(logits) / own)
-
     best = scipy.optimize.minimize_scalar(
-        loss, bounds=(0.05, 20), method="bounded", options={"xatol": 1e-9}
+        lambda own: task.mean_loss(labels, np.float64(logits) / own),
+        bounds=(0.05, 20),
+        method="bounded",
+        options={"xatol": 1e-9},
     )
     assert found == pytest.approx(best.x, abs=1e-5)
     assert found == pytest.approx(temperature, rel=0.25)
-
-
-@pytest.mark.parametrize("sign", [1, -1, 0])
-def test_without_a_best_temperature_probabilities_stay(sign, caplog):
+    # Without a best one, probabilities stay.
     labels = np.arange(6) % 3
-    assert fitted_temperature(labels, sign * np.eye(3)[labels]) == 1.0
-    assert "No temperature calibrates these 6 rows" in caplog.text
+    for sign in (1, -1, 0):
+        caplog.clear()
+        assert fitted_temperature(labels, sign * np.eye(3)[labels]) == 1.0
+        assert "No temperature calibrates these 6 rows" in caplog.text
 
 
 def test_thresholds_have_the_highest_f1():
@@ -85,26 +82,16 @@ def test_thresholds_have_the_highest_f1():
             create_task("multi_label", "t", labels=_LABELS, thresholds=damaged)
 
 
-@pytest.fixture
-def calibrated(saved_model, tmp_path):
-    """A classifier of several labels with thresholds that matter, and its texts."""
-    folder = shutil.copytree(saved_model("multi_label"), tmp_path / "start")
-    classifier = albert_tf.TextClassifier(folder)
+@pytest.mark.slow
+def test_what_is_chosen_travels(saved_model, tmp_path):
+    """In memory, saved, loaded, exported and served, all answers are the same."""
+    classifier = albert_tf.TextClassifier(saved_model("multi_label"))
     words = ["good", "bad", "film", "plot", "very", "it"]
+    names = np.array(["好", "坏", "plain"])
     texts = [f"{one} {other}" for one in words for other in words]
     rng = np.random.default_rng(2)
-    labels = [
-        [n for n in ("好", "坏", "plain") if rng.random() < 0.3] or ["plain"]
-        for _ in texts
-    ]
+    labels = [list(names[rng.random(3) < 0.3]) or ["plain"] for _ in texts]
     facts = classifier.calibrate(texts, labels)
-    return classifier, texts, labels, facts
-
-
-@pytest.mark.slow
-def test_what_is_chosen_travels(calibrated, tmp_path):
-    """In memory, saved, loaded, exported and served, all answers are the same."""
-    classifier, texts, labels, facts = calibrated
     assert facts["calibration_error"] < facts["calibration_error_before"]
     thresholds = classifier._task.thresholds
     assert set(thresholds) != {0.5}
@@ -112,22 +99,19 @@ def test_what_is_chosen_travels(calibrated, tmp_path):
     assert scores["calibration_error"] == pytest.approx(facts["calibration_error"])
     answers = classifier.predict(texts)
     shares = np.array([list(own["probabilities"].values()) for own in answers])
-    names = np.array(["好", "坏", "plain"])
     expected = [list(names[row > thresholds]) for row in shares]
     assert [own["labels"] for own in answers] == expected
-    halves = [list(names[row > 0.5]) for row in shares]
-    assert halves != expected
+    assert [list(names[row > 0.5]) for row in shares] != expected
 
-    classifier.save_pretrained(tmp_path / "saved")
-    info = json.loads((tmp_path / "saved" / "training_info.json").read_text())
+    folder = tmp_path / "saved"
+    classifier.save_pretrained(folder)
+    info = json.loads((folder / "training_info.json").read_text())
     assert tuple(info["task"]["thresholds"]) == thresholds
-    again = albert_tf.TextClassifier(tmp_path / "saved")
+    again = albert_tf.TextClassifier(folder)
     assert again.evaluate(texts, labels) == scores
-    forms = [albert_tf.Predictor(tmp_path / "saved")]
+    forms = [albert_tf.Predictor(folder)]
     for form in ("saved_model", "onnx"):
-        options = ExportOptions(
-            str(tmp_path / "saved"), str(tmp_path / form), format=form
-        )
+        options = ExportOptions(str(folder), str(tmp_path / form), format=form)
         forms.append(albert_tf.Predictor(export(options)))
     for predict in forms:
         found = predict(texts)
@@ -136,66 +120,57 @@ def test_what_is_chosen_travels(calibrated, tmp_path):
         np.testing.assert_allclose(served, shares, atol=1e-5)
     with serving(forms[1]) as port:
         _, answer, *_ = ask(port, ":predict", {"inputs": texts})
-    labels = [[*filter(None, row)] for row in answer["outputs"]["labels"]]
-    assert labels == expected
+    found = [[*filter(None, row)] for row in answer["outputs"]["labels"]]
+    assert found == expected
     np.testing.assert_allclose(answer["outputs"]["probabilities"], shares, atol=1e-5)
     again.fit(texts[:2], [["plain"]] * 2, epochs=1, verbose=0)
     assert again._task.thresholds == ()  # forgotten
 
 
 @pytest.mark.slow
-def test_what_is_not_calibrated(saved_model):
+def test_what_is_not_calibrated(saved_model, flags, tmp_path):
     numbers = albert_tf.TextClassifier(saved_model("regression"))
     with pytest.raises(UserError, match="the task custom predicts numbers; leave it o"):
         numbers.calibrate(["good"], [1.0])
-    folder, data = (
-        saved_model("classification", "bert"),
-        (["good", "bad"], ["no", "yes"]),
-    )
+    folder = saved_model("classification", "bert")
+    data = ["good", "bad"], ["no", "yes"]
     with_exits = albert_tf.TextClassifier(folder, exit_heads="shared")
     expected = albert_tf.TextClassifier(folder).evaluate(*data)
     assert with_exits.evaluate(*data) == pytest.approx(expected, rel=1e-5)
     with pytest.raises(UserError, match="exit_heads=None to calibrate its answers"):
         with_exits.calibrate(*data)
+    for changes, message in (
+        ({"early_exit": True}, "by which --early_exit lets a text leave; give one"),
+        ({"label_kind": "regression"}, "task custom predicts numb"),
+    ):
+        for name in ("train", "dev"):
+            path = tmp_path / "data" / f"{name}.tsv"
+            path.write_text("label\tsentence\n1\ta\n2\tit\n")
+        with pytest.raises(UserError, match=message):
+            flags(**{"do_train": True, "calibrate": True, **changes})
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
 def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
     caplog.set_level("INFO", "absl")
+    path = finished / "model" / "training_info.json"
     before = results(flags(**FINISHED, do_eval=True))
-    info = json.loads((finished / "model" / "training_info.json").read_text())
+    info = json.loads(path.read_text())
     run = {**FINISHED, "do_eval": True, "calibrate": True}
     after = results(flags(**run))
-    told = json.loads((finished / "model" / "training_info.json").read_text())
+    told = json.loads(path.read_text())
     facts = told.pop("calibration")
     assert told.pop("dev")["loss"] < info.pop("dev")["loss"]
     assert told == info
-    for scores, name in (
-        (before, "calibration_error_before"),
-        (after, "calibration_error"),
-    ):
-        assert scores["calibration_error"] == pytest.approx(facts[name], abs=1e-5)
+    errors = [scores["calibration_error"] for scores in (before, after)]
+    names = ("calibration_error_before", "calibration_error")
+    assert errors == pytest.approx([facts[name] for name in names], abs=1e-5)
     assert after["eval_loss"] < before["eval_loss"]
     assert after["eval_accuracy"] == before["eval_accuracy"]
-    assert f"temperature {facts['temperature']:.3f}, expected calibration error" in (
-        caplog.text
-    )
+    message = f"temperature {facts['temperature']:.3f}, expected calibration error"
+    assert message in caplog.text
     files = {path: path.read_bytes() for path in (finished / "model").iterdir()}
     assert results(flags(**run)) == after
     assert {path: path.read_bytes() for path in files} == files
     assert not math.isclose(facts["temperature"], 1, abs_tol=0.01)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"early_exit": True}, "by which --early_exit lets a text leave; give one"),
-        ({"label_kind": "regression"}, "task custom predicts numb"),
-    ],
-)
-def test_what_no_run_calibrates(flags, tmp_path, changes, message):
-    for name in ("train", "dev"):
-        (tmp_path / "data" / f"{name}.tsv").write_text("label\tsentence\n1\ta\n2\tit\n")
-    with pytest.raises(UserError, match=message):
-        flags(**{"do_train": True, "calibrate": True, **changes})
-    assert not (tmp_path / "out").exists()
