@@ -13,7 +13,7 @@ from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files.operations import operations_library
 from tests.serving.answers import assert_same
-from tests.tokenization.test_tokenizer_json import HOSTILE
+from tests.tokenization.test_their_files import HOSTILE
 
 # What the operations read otherwise: U+0000, a last sigma, long runs of a letter.
 _TEXTS = [text for text in HOSTILE if "\u03a3" not in text and "aaaaaaaa" not in text]
