@@ -1,6 +1,8 @@
 """The options of short runs; runs that are killed, or do not train."""
 
 import contextlib
+import json
+import shutil
 
 import numpy as np
 import pytest
@@ -47,6 +49,19 @@ def tokenizer(material):
 def data_of(settings, tokenizer):
     """Makes the data of a run with changed flags."""
     return lambda **changes: PretrainingData(settings(**changes), tokenizer)
+
+
+@pytest.fixture
+def described(tmp_path):
+    """Copies data into a folder, described otherwise."""
+
+    def copy(source, name, **changes):
+        path = shutil.copytree(source, tmp_path / name) / "dataset_info.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+        (path.parent / "SHA256SUMS").unlink()
+        return path.parent
+
+    return copy
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The numbers of a plan: costs, time and speed; a budget of minutes becomes steps."""
+"""Phases of a run, their lengths and costs; a budget of minutes becomes steps."""
 
 import itertools
 import json
@@ -11,6 +11,8 @@ from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.pretraining import plan
 from albert_tf.pretraining.by_objective import KINDS
+from albert_tf.pretraining.data import PretrainingData
+from albert_tf.pretraining.flags import DataFlags
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.run import _prepare
@@ -18,22 +20,96 @@ from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.run import with_steps
 
 
+def phases(**flags):
+    usual = {"max_seq_length": 128, "train_batch_size": 24, "num_train_steps": 100}
+    return DataFlags(input_file="data", **{**usual, **flags}).phases()
+
+
+def test_the_second_phase_changes_what_it_says():
+    (phase,) = phases(gradient_accumulation_steps=2)
+    assert [*vars(phase).values()] == [24, 100, "data", 128, None, 2]
+    first, second = phases(
+        first_phase_steps=90,
+        second_phase_input_file="long",
+        second_phase_max_seq_length=512,
+        second_phase_max_predictions_per_seq=77,
+        second_phase_train_batch_size=8,
+        second_phase_gradient_accumulation_steps=4,
+    )
+    assert [*vars(first).values()] == [24, 90, "data", 128, None, 1]
+    assert [*vars(second).values()] == [8, 100, "long", 512, 77, 4]
+    _, second = phases(first_phase_steps=90, second_phase_max_seq_length=512)
+    assert (second.input_file, second.train_batch_size) == ("data", 24)
+
+
+def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
+    ramp = phases(
+        gradient_accumulation_steps=6,
+        batch_ramp_steps=30,
+        first_phase_steps=40,
+        second_phase_train_batch_size=12,
+    )
+    found = [
+        (p.train_batch_size, p.gradient_accumulation_steps, p.num_train_steps)
+        for p in ramp
+    ]
+    assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 40), (12, 6, 100)]
+
+
+@pytest.fixture
+def unsaid(settings):
+    """Makes the settings of a run that is not told the lengths."""
+    names = ("max_seq_length", "max_predictions_per_seq")
+    return lambda **changes: settings(**{**dict.fromkeys(names), **changes})
+
+
+def lengths(settings, prefix=""):
+    names = ("max_seq_length", "max_predictions_per_seq")
+    return tuple(getattr(settings, f"{prefix}{name}") for name in names)
+
+
+def test_what_the_data_was_made_with_or_else_the_official_defaults(unsaid, tmp_path):
+    assert lengths(unsaid()) == (16, 3)
+    assert lengths(unsaid(max_seq_length=8)) == (8, 3)
+    (tmp_path / "official.tfrecord").write_bytes(b"")
+    assert lengths(unsaid(input_file=tmp_path / "official.tfrecord")) == (512, 20)
+
+
+def test_dynamic_data_is_predicted_at_its_rate(unsaid, dynamic, described, tokenizer):
+    """512 tokens at 15% are 77 predictions, not the 20 of the official default."""
+    told = {"max_seq_length": 512, "max_predictions_per_seq": 77}
+    long = described(dynamic, "long", **told) / "train.tfrecord"
+    assert lengths(unsaid(input_file=long)) == (512, 77)
+    assert lengths(unsaid(input_file=long, masked_lm_prob=0.2)) == (512, 102)
+    (stage,) = PretrainingData(unsaid(input_file=long), tokenizer).stages()
+    assert next(iter(stage.dataset))["masked_lm_weights"].shape == (16, 77)
+
+
+def test_each_phase_has_the_lengths_of_its_data(unsaid, short, material):
+    two = {
+        "input_file": short / "train.tfrecord",
+        "second_phase_input_file": material / "data" / "train.tfrecord",
+        "first_phase_steps": 1,
+        "num_train_steps": 2,
+    }
+    assert [phase.lengths for phase in unsaid(**two).phases()] == [(8, 2), (16, 3)]
+    given = unsaid(**two, second_phase_max_predictions_per_seq=4)
+    assert lengths(given, "second_phase_") == (16, 4)
+    same = unsaid(first_phase_steps=1, second_phase_train_batch_size=8)
+    assert lengths(same, "second_phase_") == (None, None)
+    assert [phase.max_seq_length for phase in same.phases()] == [16, 16]
+
+
 def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
     settings, short, material
 ):
-    chosen = settings(
-        peak_teraflops=0.5,
-        input_file=short / "train.tfrecord",
-        max_seq_length=8,
-        max_predictions_per_seq=2,
-        num_train_steps=8,
-        first_phase_steps=6,
-        second_phase_input_file=material / "data" / "train.tfrecord",
-        second_phase_max_seq_length=16,
-        second_phase_max_predictions_per_seq=3,
-        second_phase_train_batch_size=8,
-        second_phase_gradient_accumulation_steps=2,
-    )
+    first, second = (f / "train.tfrecord" for f in (short, material / "data"))
+    phase = {"input_file": second, "max_seq_length": 16, "max_predictions_per_seq": 3}
+    phase |= {"train_batch_size": 8, "gradient_accumulation_steps": 2}
+    flags = {"input_file": first, "max_seq_length": 8, "max_predictions_per_seq": 2}
+    flags |= {f"second_phase_{name}": value for name, value in phase.items()}
+    flags |= {"num_train_steps": 8, "first_phase_steps": 6, "peak_teraflops": 0.5}
+    chosen = settings(**flags)
     *_, trainer = _prepare(chosen)
     kind, config = KINDS[chosen.objective], trainer.model.config
     lines = plan_lines(chosen, trainer, kind)
@@ -45,10 +121,10 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
             f"{flops / 1e6:,.1f} MFLOP a token, about {memory / 2**30:,.2f} GiB"
         )
     assert [line.strip() for line in lines[1:8]] == [
-        f"steps 0 to 6: {short / 'train.tfrecord'}",
+        f"steps 0 to 6: {first}",
         "batches of 16 sequences of 8 tokens (2 predictions), 1 x 16 a replica",
         f"{costs[0]} a replica",
-        f"steps 6 to 8: {material / 'data' / 'train.tfrecord'}",
+        f"steps 6 to 8: {second}",
         "batches of 8 sequences of 16 tokens (3 predictions), 2 x 4 a replica",
         f"{costs[1]} a replica",
         f"in all {6 * 16 * 8 + 2 * 8 * 16:,} tokens, padding included",
@@ -97,6 +173,10 @@ def test_steps_are_measured_until_the_first_checkpoint(
     planned, a_second_a_step, tmp_path, capsys
 ):
     """A run that did not begin may get another model or batch."""
+    message = "6 steps of 1 seconds, and the warm-up has 6"
+    with pytest.raises(UserError, match=message):
+        planned(train_minutes=0.1, num_warmup_steps=6)
+    a_second_a_step.clear()
     assert planned(train_minutes=0.2).num_train_steps == 12
     assert planned(train_minutes=0.1).num_train_steps == 6
     assert a_second_a_step == [(1, 1), (2, 5)] * 2
@@ -123,9 +203,3 @@ def test_a_budget_holds_measuring_and_compiling(planned, a_second_a_step, monkey
     clock = types.SimpleNamespace(monotonic=itertools.count(0, 2).__next__)
     monkeypatch.setattr(plan, "time", clock)
     assert planned(train_minutes=0.5).num_train_steps == 30 - 6 - 1
-
-
-def test_a_budget_below_the_warm_up_is_refused(planned, a_second_a_step):
-    message = "6 steps of 1 seconds, and the warm-up has 6"
-    with pytest.raises(UserError, match=message):
-        planned(train_minutes=0.1, num_warmup_steps=6)

@@ -39,18 +39,18 @@ def model(tiny_config):
     return AlbertForReplacedTokens(tiny_config(), generator={"num_hidden_layers": 1})
 
 
-def test_the_generators_shape():
+def test_the_generators_shape_and_the_cost_of_both_networks(model):
     config = AlbertConfig.released("base_v2")
-    assert GeneratorFlags().config_changes(config) == {
-        "num_attention_heads": 3,
-        "hidden_size": 192,
-        "intermediate_size": 768,
-        "num_hidden_layers": 12,
-        "num_hidden_groups": 1,
-        "depth_adapter_rank": 0,
-    }
+    sizes = {"num_attention_heads": 3, "hidden_size": 192, "intermediate_size": 768}
+    sizes |= {"num_hidden_layers": 12, "num_hidden_groups": 1, "depth_adapter_rank": 0}
+    assert GeneratorFlags().config_changes(config) == sizes
     small = GeneratorFlags(generator_layers=0.1).config_changes(config)
     assert small["num_hidden_layers"] == 1
+    kind = KINDS["replaced_tokens"]
+    found = kind.networks(model, 3)
+    assert found == [(model.config, 0), (model.generator.config, 3)]
+    alone = KINDS["masked_lm"].training_flops(model, 8, 0)
+    assert kind.training_flops(model, 8, 3) > alone
 
 
 def test_tokens_are_drawn_by_their_probabilities(batch):
@@ -74,15 +74,14 @@ def test_the_loss_is_that_of_its_parts(model, batch):
     real = batch["input_mask"].numpy()
     sigmoid = 1 / (1 + np.exp(-logits))
     entropy = -np.where(labels > 0, np.log(sigmoid), np.log(1 - sigmoid))
-    np.testing.assert_allclose(
-        losses["replaced_tokens"], (entropy * real).sum(), rtol=1e-5
-    )
+    expected = (entropy * real).sum()
+    np.testing.assert_allclose(losses["replaced_tokens"], expected, rtol=1e-5)
     right = ((logits > 0) == (labels > 0)) * real
     assert metrics["replaced_tokens_accuracy"] == (right.sum(), 9)
     found = metrics["replaced_tokens_recall"]
     assert [float(value) for value in found] == [(right * labels).sum(), labels.sum()]
-    assert objective.denominators(batch)["replaced_tokens"] == 9
-    assert objective.denominators(batch)["masked_lm"] == 3
+    denominators = objective.denominators(batch)
+    assert denominators == {"masked_lm": 3, "replaced_tokens": 9}
     assert objective.scales == {"masked_lm": 2.0, "replaced_tokens": 10.0}
 
 
@@ -136,14 +135,6 @@ def test_the_discriminator_does_not_teach_the_generator(model, batch):
         assert tape.gradient(loss, words) is not None
 
 
-def test_both_networks_are_counted(model):
-    kind = KINDS["replaced_tokens"]
-    found = kind.networks(model, 3)
-    assert found == [(model.config, 0), (model.generator.config, 3)]
-    alone = KINDS["masked_lm"].training_flops(model, 8, 0)
-    assert kind.training_flops(model, 8, 3) > alone
-
-
 def test_both_losses_count_by_their_weights(model, batch):
     objective = ReplacedTokensObjective(2.0, 10.0)
     optimizer = create_optimizer("adamw", 1e-3, 10)
@@ -171,41 +162,31 @@ def settings(settings):
 
 @pytest.mark.slow
 def test_train_evaluate_and_fine_tune(run, settings, tmp_path):
-    flags = settings(gen_weight=2, temperature=0.5)
-    objective = KINDS["replaced_tokens"].objective(None, flags)
+    kind = KINDS["replaced_tokens"]
+    objective = kind.objective(None, settings(gen_weight=2, temperature=0.5))
     assert objective.scales == {"masked_lm": 2.0, "replaced_tokens": 5.0}
     assert objective.temperature == 0.5
-    few = {"num_train_steps": 2, "keep_generator": True, "do_eval": True}
-    found = run(**few)
-    np.testing.assert_allclose(
-        found["loss"], found["masked_lm_loss"] + 5 * found["replaced_tokens_loss"]
-    )
+    found = run(num_train_steps=2, keep_generator=True, do_eval=True)
+    loss = found["masked_lm_loss"] + 5 * found["replaced_tokens_loss"]
+    np.testing.assert_allclose(found["loss"], loss)
     folder = tmp_path / "model"
     assert not list((folder / "checkpoints").glob("best-*"))
     saved = AlbertForReplacedTokens.from_pretrained(folder)
     assert saved(np.array([[2, 7, 8, 3]])).shape == (1, 4)
-    assert saved.generator.config.hidden_size == 4
-    assert saved.generator.config.intermediate_size == 8
+    sizes = saved.generator.config
+    assert (sizes.hidden_size, sizes.intermediate_size) == (4, 8)
     config = AlbertConfig.from_json_file(folder / "albert_config.json")
-    evaluated = KINDS["replaced_tokens"].trained_model(folder, settings(), config)
+    evaluated = kind.trained_model(folder, settings(), config)
     for one, other in zip(evaluated.weights, saved.weights, strict=True):
         np.testing.assert_array_equal(one, other)
-    classifier = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        folder, num_labels=2
-    )
-    np.testing.assert_array_equal(
-        classifier.albert.embeddings.word_embeddings,
-        saved.albert.embeddings.word_embeddings,
-    )
-
-
-def test_a_model_without_generator_is_not_evaluated(settings, tmp_path):
-    config = AlbertConfig.from_json_file(settings().albert_config_file)
-    generator = settings().config_changes(config)
-    model = AlbertForReplacedTokens(config, generator=generator, keep_generator=False)
-    model.save_pretrained(tmp_path / "model")
+    classifier_class = albert_tf.AlbertForSequenceClassification
+    classifier = classifier_class.from_pretrained(folder, num_labels=2)
+    words = [m.albert.embeddings.word_embeddings for m in (classifier, saved)]
+    np.testing.assert_array_equal(*words)
+    saved.keep_generator = False
+    saved.save_pretrained(tmp_path / "without")
     with pytest.raises(UserError, match="keeps no generator.*--keep_generator"):
-        KINDS["replaced_tokens"].trained_model(tmp_path / "model", settings(), config)
+        kind.trained_model(tmp_path / "without", settings(), config)
 
 
 @pytest.mark.parametrize("model_class", [AlbertForReplacedTokens, AlbertForPreTraining])
@@ -213,11 +194,9 @@ def test_a_run_starts_from_a_model_with_and_without_generator(
     settings, model_class, tmp_path, material
 ):
     config = AlbertConfig.from_json_file(material / "config.json")
-    arguments = {}
-    if model_class is AlbertForReplacedTokens:
-        generator = settings().config_changes(config)
-        arguments = {"generator": generator, "keep_generator": True}
-    trained = model_class(config, **arguments)
+    arguments = {"generator": settings().config_changes(config), "keep_generator": True}
+    keeps = model_class is AlbertForReplacedTokens
+    trained = model_class(config, **(arguments if keeps else {}))
     trained.save_pretrained(tmp_path / "start")
     start = settings(init_checkpoint=tmp_path / "start", keep_generator=True)
     kind, terms = KINDS["replaced_tokens"], ReplacedTokensObjective().terms
@@ -225,5 +204,5 @@ def test_a_run_starts_from_a_model_with_and_without_generator(
     found, expected = model.official_variables(), trained.official_variables()
     shared = [name for name in expected if not name.startswith("cls/")]
     assert "bert/embeddings/word_embeddings" in shared
-    for name in shared if model_class is AlbertForPreTraining else expected:
+    for name in expected if keeps else shared:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)

@@ -29,7 +29,7 @@ from tests.serving.answers import TEXTS
 from tests.serving.answers import assert_same
 from tests.serving.answers import labelled_file
 from tests.serving.answers import signature
-from tests.tokenization.test_tokenizer_json import HOSTILE
+from tests.tokenization.test_their_files import HOSTILE
 
 # What the operations read otherwise: U+0000, a last sigma, long runs of a letter.
 _TEXTS = [text for text in HOSTILE if "\u03a3" not in text and "aaaaaaaa" not in text]

@@ -1,12 +1,14 @@
-"""`tokenizer(texts)` gives features, and `decode` texts, as users expect them."""
+"""`tokenizer(texts)` gives features, and `decode` texts, in one process or several."""
+
+import os
+import sys
+import types
 
 import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization import parallel
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on ##s , . 中 文 。 [ mask ]"
@@ -19,28 +21,23 @@ def tokenizer():
 
 
 @pytest.fixture(scope="module", params=["wordpiece", "sentencepiece"])
-def either(request, tokenizer, train_model):
-    if request.param == "wordpiece":
-        return tokenizer
-    return SentencePieceTokenizer(train_model())
+def either(request, tokenizer, small):
+    return tokenizer if request.param == "wordpiece" else small
 
 
 def lists(features):
     return {name: np.asarray(values).tolist() for name, values in features.items()}
 
 
-def test_texts(tokenizer):
-    features = tokenizer(["The cats", "sat"])
+def test_texts_and_iterators_of_them(tokenizer):
+    texts = ["The cats", "sat"]
+    features = tokenizer(texts)
     assert all(values.dtype == np.int32 for values in features.values())
     assert lists(features) == {
         "input_ids": [[CLS, THE, CAT, S, SEP], [CLS, SAT, SEP, PAD, PAD]],
         "input_mask": [[1] * 5, [1, 1, 1, 0, 0]],
         "segment_ids": [[0] * 5] * 2,
     }
-
-
-def test_an_iterator_is_read_once_and_wholly(tokenizer):
-    texts = ["The cats", "sat"]
     expected = lists(tokenizer(texts, texts))
     assert lists(tokenizer(iter(texts), (text for text in texts))) == expected
     assert lists(tokenizer(np.array(texts), tuple(texts))) == expected
@@ -64,36 +61,20 @@ def test_pairs_and_padding(tokenizer):
     assert lists(tokenizer("the cat", "sat", padding=True)) == {
         name: [rows[0][:6]] for name, rows in lists(features).items()
     }
-    unpadded = tokenizer(["the cat", "sat"], ["on", ""], padding=False)
-    assert unpadded["input_ids"] == [
-        [CLS, THE, CAT, SEP, ON, SEP],
-        [CLS, SAT, SEP, SEP],
-    ]
-    assert unpadded["segment_ids"] == [[0, 0, 0, 0, 1, 1], [0, 0, 0, 1]]
-    assert unpadded["input_mask"] == [[1] * 6, [1] * 4]
+    assert tokenizer(["the cat", "sat"], ["on", ""], padding=False) == {
+        "input_ids": [[CLS, THE, CAT, SEP, ON, SEP], [CLS, SAT, SEP, SEP]],
+        "segment_ids": [[0, 0, 0, 0, 1, 1], [0, 0, 0, 1]],
+        "input_mask": [[1] * 6, [1] * 4],
+    }
 
 
 def test_the_longer_text_loses_its_end(tokenizer):
     pair = ("the cat sat on the cat", "sat on the")
     ids = tokenizer(*pair, max_length=8)["input_ids"].tolist()
     assert ids == [[CLS, THE, CAT, SAT, SEP, SAT, ON, SEP]]
-    assert tokenizer("the cat sat", max_length=4)["input_ids"].tolist() == [
-        [CLS, THE, CAT, SEP]
-    ]
+    ids = tokenizer("the cat sat", max_length=4)["input_ids"].tolist()
+    assert ids == [[CLS, THE, CAT, SEP]]
     assert tokenizer("the", max_length=np.int64(90))["input_ids"].shape == (1, 3)
-
-
-def test_features_are_those_of_fine_tuning(either):
-    texts = ["the cat sat, on a mat", "", "cat " * 30]
-    pairs = ["dog", "a dog barked at the cat in 2000, or 1999", "cat " * 20]
-    for second in (None, pairs):
-        examples = tokenize_texts(texts, second, either, 20)
-        (batch,) = evaluation_dataset(examples, 3, 20)
-        ours = either(texts, second, max_length=20, padding="max_length")
-        for name, values in ours.items():
-            width = batch[name].shape[1]
-            np.testing.assert_array_equal(values[:, :width], batch[name])
-            assert not values[:, width:].any()
 
 
 def test_special_tokens_in_text(either):
@@ -128,8 +109,7 @@ def test_bad_input_is_one_sentence(tokenizer, arguments, message):
 def test_decode(tokenizer):
     ids = tokenizer(["The cats sat, on.", "中文。the"])["input_ids"]
     whole = ["the cats sat, on.", "中文。the"]
-    padding = "[PAD] [PAD] [PAD]"
-    framed = [f"[CLS] {whole[0]} [SEP]", f"[CLS] {whole[1]} [SEP] {padding}"]
+    framed = [f"[CLS] {whole[0]} [SEP]", f"[CLS] {whole[1]} [SEP] [PAD] [PAD] [PAD]"]
     assert tokenizer.decode(ids) == framed
     assert tokenizer.decode(ids.tolist(), skip_special_tokens=True) == whole
     assert tokenizer.decode([UNK, MASK, CAT], skip_special_tokens=True) == "[UNK] cat"
@@ -138,7 +118,7 @@ def test_decode(tokenizer):
     assert tokenizer.decode([[], [CAT, S]]) == ["", "cats"]
 
 
-def test_tokens(either):
+def test_tokens_and_ids(either):
     ids = either.encode("the cat sat")
     tokens = either.convert_ids_to_tokens(ids)
     assert tokens == either.tokenize("the cat sat")
@@ -147,11 +127,7 @@ def test_tokens(either):
     assert either.convert_ids_to_tokens(either.mask_id) == "[MASK]"
     assert either.convert_tokens_to_ids("[MASK]") == either.mask_id
     assert either.convert_tokens_to_ids(["no such piece"]) == [either.unk_id]
-    assert either.convert_tokens_to_ids("no such piece") == either.unk_id
     assert either.convert_ids_to_tokens([]) == []
-
-
-def test_ids_that_are_none(either):
     for bad, message in (
         ([3, -1], "The id -1 is not in the vocabulary"),
         ([3, 2**40], f"The id {2**40} is not in the vocabulary"),
@@ -161,3 +137,49 @@ def test_ids_that_are_none(either):
         for method in (either.decode, either.convert_ids_to_tokens):
             with pytest.raises(UserError, match=message):
                 method(bad)
+
+
+_TEXTS = ["the cat", "", "sat in 2000, or 1999", "caf\u00e9 " * 9, "dog"]
+
+
+@pytest.fixture
+def several(monkeypatch):
+    """Encodes texts in three worker processes."""
+    monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    return parallel.encode_flat_in_parallel
+
+
+class Counting:
+    """A tokenizer that gives the process in which each text is encoded."""
+
+    def encode_flat(self, texts):
+        return np.full(len(texts), os.getpid()), np.ones(len(texts), np.int32)
+
+
+class Dying:
+    def encode_flat(self, texts):
+        os._exit(1)
+
+
+@pytest.mark.slow
+def test_workers_do_not_import_the_main_program(several, tmp_path, monkeypatch):
+    main, imported = types.ModuleType("__main__"), tmp_path / "imported"
+    main.__file__ = str(tmp_path / "run.py")
+    (tmp_path / "run.py").write_text(f"open({str(imported)!r}, 'w')")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    processes, _ = several(Counting(), _TEXTS)
+    assert len(processes) == len(_TEXTS)
+    assert os.getpid() not in processes
+    assert not imported.exists()
+    assert sys.modules["__main__"] is main
+    with pytest.raises(UserError, match="A worker process was killed"):
+        several(Dying(), _TEXTS)
+
+
+@pytest.mark.slow
+def test_several_processes_equal_one(several, small):
+    for texts in (_TEXTS, _TEXTS[:1], []):
+        one = small.encode_flat(texts)
+        for ours, expected in zip(several(small, texts), one, strict=True):
+            np.testing.assert_array_equal(ours, expected)

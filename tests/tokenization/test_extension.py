@@ -1,7 +1,5 @@
 """New pieces of a tokenizer: which are learnt, and that no other text changes."""
 
-import itertools
-
 import pytest
 import tokenizers
 from hypothesis import given
@@ -10,12 +8,11 @@ from hypothesis import strategies
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
-from albert_tf.tokenization.byte_bpe import CHARACTERS
-from albert_tf.tokenization.byte_bpe import ByteBpeTokenizer
 from albert_tf.tokenization.extension import extension_of
 from albert_tf.tokenization.for_tokenizers import whole_file
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.tokenization.test_byte_bpe import byte_bpe_of
 from tests.vocabularies import tie_pieces
 from tests.vocabularies import wordpiece
 
@@ -33,33 +30,26 @@ def _pieces(old, texts, count=30):
 
 def test_no_known_word_becomes_unknown():
     """`abc` wins over `ab`, behind which `##cd` is a piece and `##d` was none."""
-    old = _wordpiece("ab ##cd ##c a b")
-    new, pieces = _pieces(old, ["abc abc", "abc"] * 9)
+    new, pieces = _pieces(_wordpiece("ab ##cd ##c a b"), ["abc abc", "abc"] * 9)
     assert "abc" in pieces
-    assert new.tokenize("abcd") == ["abc", "##d"]
-    assert new.tokenize("abc abx") == ["abc", "[UNK]"]
+    assert new.tokenize("abcd abc abx") == ["abc", "##d", "abc", "[UNK]"]
 
 
-def test_characters_come_before_longer_pieces():
+def test_characters_come_first_and_then_what_saves_most_pieces():
     old = _wordpiece("a ##a b ##b")
     new, replaced = extension_of(old)(["aab aab", "xb ya"] * 9, 3, **_TRAINING)
     assert new.pieces[old.vocab_size :] == ["x", "y", "aab"]
     assert replaced == [[old.unk_id], [old.unk_id], old.encode("aab")]
-
-
-def test_what_saves_most_pieces_comes_first():
     old = _wordpiece(" ".join(f"{letter} ##{letter}" for letter in "abcdefgh"))
-    _, pieces = _pieces(old, ["abc " * 50 + "hgfedcba hgfedcba"], 1)
-    assert pieces == ["abc"]
+    assert _pieces(old, ["abc " * 50 + "hgfedcba hgfedcba"], 1)[1] == ["abc"]
 
 
 def test_only_what_saves_pieces_is_learnt():
     """`##the` would be a likely piece, if the vocabulary had no `the`."""
     old = _wordpiece("the ##t ##h ##e ##s e n t h s o")
     new, pieces = _pieces(old, ["the then these thens"] * 9)
-    used = {piece for text in ("then", "these") for piece in new.tokenize(text)}
     assert not {*pieces} & {"the", "##the"}
-    assert used & {*pieces}
+    assert {*new.tokenize("then these")} & {*pieces}
 
 
 @pytest.fixture(scope="module")
@@ -72,26 +62,19 @@ def unigram():
     return old, extension_of(old)(texts, 40, **_TRAINING)[0]
 
 
-def test_other_libraries_give_added_tokens_their_ids(unigram):
-    _, new = unigram
-    theirs = tokenizers.Tokenizer.from_str(whole_file(new).decode())
-    for text in ("ab <new> żółw", "abcabc age AGE"):
-        assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
-
-
-def test_added_tokens_are_found_after_a_new_start(unigram, tmp_path):
-    _, new = unigram
-    new.save(tmp_path)
-    assert load_tokenizer(tmp_path).encode("ab <new>") == new.encode("ab <new>")
-
-
-def test_added_tokens_keep_their_ids(unigram):
+def test_added_tokens_keep_their_ids(unigram, tmp_path):
     old, new = unigram
     assert new.pieces[: old.vocab_size] == old.pieces
     assert new.encode("<new>") == old.encode("<new>") == [old.vocab_size - 1]
     assert new.tokenize("x <new> abcabc")[-1] == "▁abcabc"
     assert new.unk_id not in new.encode("żółw (")
     assert not any(piece.endswith("4,") for piece in new.pieces)
+    theirs = tokenizers.Tokenizer.from_str(whole_file(new).decode())
+    new.save(tmp_path)
+    loaded = load_tokenizer(tmp_path)
+    for text in ("ab <new> żółw", "abcabc age AGE"):
+        assert loaded.encode(text) == new.encode(text)
+        assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
 
 
 @given(strategies.text("abcdefg żó1,(<", max_size=30))
@@ -102,16 +85,12 @@ def test_a_text_without_new_pieces_keeps_its_ids(unigram, text):
         assert ids == old.encode(text)
 
 
-def _byte_bpe(merges):
-    special = ["<s>", "<pad>", "</s>", "<unk>"]
-    pieces = [*special, *CHARACTERS, *map("".join, merges), "<mask>"]
-    return ByteBpeTokenizer.of({p: i for i, p in enumerate(pieces)}, merges)
+_OLD = byte_bpe_of(("n", "g"), ("i", "n"), ("in", "g"))
 
 
 def test_no_new_merge_makes_an_old_piece():
-    old = _byte_bpe([("n", "g"), ("i", "n"), ("in", "g")])
-    assert old.tokenize("ing") == ["i", "ng"]
-    new, pieces = _pieces(old, ["xing xing xing"] * 3)
+    assert _OLD.tokenize("ing") == ["i", "ng"]
+    new, pieces = _pieces(_OLD, ["xing xing xing"] * 3)
     assert new.tokenize("xing") == ["xing"]
     assert "ing" not in pieces
     assert new.tokenize("ing") == ["i", "ng"]
@@ -119,14 +98,13 @@ def test_no_new_merge_makes_an_old_piece():
 
 @given(strategies.text("xing s", max_size=12))
 def test_new_merges_come_after_the_old(text):
-    old = _byte_bpe([("n", "g"), ("i", "n"), ("in", "g")])
-    new, _ = _pieces(old, ["sings xing xings"] * 3, 4)
+    new, _ = _pieces(_OLD, ["sings xing xings"] * 3, 4)
     parts = [
-        old.pieces[index]
+        _OLD.pieces[index]
         for piece in new.tokenize(text)
-        for index in old.merges.apply(piece.replace("Ġ", " ").encode())
+        for index in _OLD.merges.apply(piece.replace("Ġ", " ").encode())
     ]
-    assert parts == [*itertools.chain(old.tokenize(text))]
+    assert parts == _OLD.tokenize(text)
 
 
 @pytest.mark.parametrize(

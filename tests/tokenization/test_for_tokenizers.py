@@ -1,31 +1,20 @@
 """tokenizers and transformers give the same ids, by our files and by theirs."""
 
 import itertools
-import json
 import random
-import shutil
 import unicodedata
 
 import pytest
 import tokenizers
 import transformers
-from hypothesis import given
-from hypothesis import strategies as st
 
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.for_tokenizers import whole_file
-from albert_tf.tokenization.huggingface import save_for_others
-from albert_tf.tokenization.normalization import is_chinese
-from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
-from tests.vocabularies import byte_bpe
 from tests.vocabularies import wordpiece as vocabulary
-from tools.fuzz.inputs import CHARACTERS
-from tools.fuzz.inputs import TEXTS
 
 LINES = [
     "The cat sat on the mat in 2000, and on May 7, 1,304 dogs barked...",
@@ -122,104 +111,6 @@ def test_hostile_texts(kind, flags, number, tokenizer_of):
             assert begin == start, ascii(text)
             if start < end and is_whole:
                 assert stop == end, ascii(text)
-
-
-def test_byte_level_texts(tmp_path):
-    byte_bpe(tmp_path)
-    ours = load_tokenizer(tmp_path)
-    theirs = tokenizers.Tokenizer.from_str(whole_file(ours).decode())
-    for text in ["the <mask>cat", " 2000,\u3000<s>", *hostile_texts(300)]:
-        assert theirs.encode(text, add_special_tokens=False).ids == ours.encode(text)
-
-
-NAUGHTY = [
-    "The cat sat on the mat",
-    "a ``quick'' fox, isn't it? $3",
-    "caf\u00e9 re\u0301sum\u00e9 \ufb01ne \u216b",
-    "\u4e2d\u56fd the \u3042 \U0001f600 dog\u00a0barked\u2028now",
-    " \t spaces\u3000everywhere \n",
-    "",
-    "\u0130stanbul \u1e9e \ufb03",
-]
-PIECES = "the cat sat on a fox ##s ##t c ##a ##f ##e do ##g , ' ` ? $ 3 \u4e2d \u56fd"
-
-
-def _tokenizer(kind, train_model):
-    if kind == "wordpiece":
-        pieces = [*PIECES.split(), "T", "##h", "a", "", "fox"]
-        return WordPieceTokenizer(vocabulary(pieces).encode(), True)
-    special = {"control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>"]}
-    changes = {"pad_id": -1, "unk_id": 0, **special} if kind == "xlnet" else {}
-    model = train_model(model_type="unigram", vocab_size=70, **changes)
-    return SentencePieceTokenizer(model, kind == "xlnet")
-
-
-def _is_read_alike(character):
-    """Returns whether official WordPiece and theirs agree, by the tables of both.
-
-    Theirs drops characters that are unassigned or private, lowers letters one by one
-    (a sigma has two forms), and has other borders of the newest Chinese block.
-    """
-    is_newest = is_chinese(character) and character >= "\U0002b740"
-    is_other = unicodedata.category(character) in ("Co", "Cn", "Cs")
-    return not (is_newest or is_other or character in "Σ\0")
-
-
-STEMS = st.text(st.sampled_from([*"aeéiσ20日本,\u0301\u093f"]), min_size=1, max_size=3)
-
-
-@given(
-    text=TEXTS.map(lambda text: "".join(filter(_is_read_alike, text))),
-    pieces=st.lists(STEMS | STEMS.map("##{}".format) | CHARACTERS, max_size=12),
-    do_lower_case=st.booleans(),
-    strips=st.sampled_from([None, True, False]),
-)
-def test_any_words_are_those_of_tokenizers(text, pieces, do_lower_case, strips):
-    rules = TextRules(strip_accents=strips)
-    ours = WordPieceTokenizer(vocabulary(pieces).encode(), do_lower_case, rules=rules)
-    ids = {piece: index for index, piece in enumerate(ours.pieces)}
-    model = tokenizers.models.WordPiece(
-        ids, unk_token="[UNK]", max_input_chars_per_word=200
-    )
-    theirs = tokenizers.Tokenizer(model)
-    theirs.normalizer = tokenizers.normalizers.BertNormalizer(
-        strip_accents=strips, lowercase=do_lower_case
-    )
-    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    assert ours.encode(text) == theirs.encode(text).ids
-
-
-ADDED = [
-    transformers.AddedToken("[E1]", special=True, normalized=False),
-    transformers.AddedToken("[/E1]", special=True, normalized=False),
-    transformers.AddedToken("Covid", normalized=True),
-    transformers.AddedToken("new york", normalized=True),
-    transformers.AddedToken("\u4e2d\u56fd", normalized=False),
-]
-WITH_ADDED = [
-    "the [E1] cat[/E1][E1]sat on COVID",
-    "a covid\u0301 new york\u4e2d\u56fd\u4e2d",
-    *NAUGHTY,
-]
-
-
-@pytest.mark.parametrize("kind", ["wordpiece", "albert", "xlnet"])
-def test_added_tokens_travel_both_ways(kind, train_model, tmp_path):
-    save_for_others(_tokenizer(kind, train_model), tmp_path / "1", "huggingface")
-    config = json.dumps({"model_type": "xlnet" if kind == "xlnet" else "albert"})
-    (tmp_path / "1" / "config.json").write_text(config)
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "1")
-    theirs.add_tokens(ADDED)
-    theirs.save_pretrained(tmp_path / "2")
-    vocabulary_file = {"wordpiece": "vocab.txt"}.get(kind, "spiece.model")
-    shutil.copy(tmp_path / "1" / vocabulary_file, tmp_path / "2")
-    ours = load_tokenizer(tmp_path / "2")
-    expected = theirs(WITH_ADDED)["input_ids"]
-    assert ours(WITH_ADDED, padding=False)["input_ids"] == expected
-    save_for_others(ours, tmp_path / "3", "huggingface")
-    shutil.copy(tmp_path / "1" / "config.json", tmp_path / "3")
-    again = transformers.AutoTokenizer.from_pretrained(tmp_path / "3")
-    assert again(WITH_ADDED)["input_ids"] == expected
 
 
 def test_symbols_of_a_sentencepiece_model_are_no_added_tokens(train_model, tmp_path):

@@ -1,4 +1,6 @@
-"""Every piece maps to the exact span of the original text."""
+"""Pieces are the recorded ones, and map to exact spans of the original text."""
+
+import json
 
 import pytest
 from hypothesis import given
@@ -89,3 +91,26 @@ def test_what_a_vocabulary_reads_as_a_space_or_drops_is_no_part_of_a_piece(
         assert parts == [*"thecat"]
     else:  # joiners and control characters are read as they are
         assert "".join(parts) == "\ufffdthe\x01\u200c\x02cat\ufffd"
+
+
+@pytest.fixture(params=["sentencepiece_30k", "wordpiece_chinese"])
+def golden(request, shared):
+    """An official vocabulary, and what it makes of texts."""
+    tokenizer = {"sentencepiece_30k": "english", "wordpiece_chinese": "chinese"}
+    lines = shared(f"fixtures/tokenization/{request.param}.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    return request.getfixturevalue(tokenizer[request.param]), rows
+
+
+def test_recorded_pieces_and_ids(golden):
+    tokenizer, rows = golden
+    texts, expected = [row["text"] for row in rows], [row["ids"] for row in rows]
+    assert [tokenizer.tokenize(text) for text in texts] == [r["pieces"] for r in rows]
+    assert tokenizer.encode_batch(texts) == expected
+    assert [tokenizer.encode_with_offsets(text)[0] for text in texts] == expected
+
+
+def test_official_ids_of_special_pieces(english, chinese):
+    names = ("pad_id", "unk_id", "cls_id", "sep_id", "mask_id", "vocab_size")
+    assert [getattr(english, n) for n in names] == [0, 1, 2, 3, 4, 30000]
+    assert [getattr(chinese, n) for n in names] == [0, 100, 101, 102, 103, 21128]

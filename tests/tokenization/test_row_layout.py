@@ -1,4 +1,4 @@
-"""Rows of XLNet's layout: made by calls, for training, and inside a graph."""
+"""Rows made by calls, for training, and inside a graph; those of XLNet's layout."""
 
 import json
 
@@ -15,10 +15,12 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import OFFICIAL
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.tokenization.in_graph.graphs import check
+from tests.vocabularies import wordpiece
 
-_TEXTS = ["good film", "the plot was bad not Very"]
-_PAIRS = ["it is", "a film was not bad the"]
+_TEXTS = ["good film", "the plot was bad not Very", ""]
+_PAIRS = ["it is", "a film was not bad the", "film " * 9]
 
 
 class _Ids:
@@ -58,24 +60,34 @@ def test_two_quotes_are_one_for_xlnet(xlnet_pieces, small):
     assert small.prepare("``a") == "``a"
 
 
-def test_the_same_rows_everywhere(xlnet_tokenizer):
-    xlnet = xlnet_tokenizer
-    a_pair = xlnet(_TEXTS, _PAIRS, max_length=8)
-    words = xlnet.convert_ids_to_tokens(a_pair["input_ids"][0])
+@pytest.fixture(params=["small", "words", "xlnet_tokenizer"])
+def tokenizer(request):
+    if request.param == "words":
+        pieces = ["good", "film", "the", "##m", "it", "is", "a", "not"]
+        return WordPieceTokenizer(wordpiece(pieces).encode())
+    return request.getfixturevalue(request.param)
+
+
+def test_the_same_rows_everywhere(tokenizer):
+    for pairs in (None, _PAIRS):
+        expected = tokenizer(_TEXTS, pairs, max_length=8)
+        tokens = tokenize_texts(_TEXTS, pairs, tokenizer, 8)
+        trained = next(iter(evaluation_dataset(tokens.take([0, 1, 2]), 3, 8)))
+        strings = [None if t is None else tf.constant(t) for t in (_TEXTS, pairs)]
+        served = TextFeatures(tokenizer, 8)(*strings)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(trained[name], values, name)
+            np.testing.assert_array_equal(served[name], values, name)
+
+
+def test_rows_of_xlnet(xlnet_tokenizer):
+    a_pair = xlnet_tokenizer(_TEXTS[:2], _PAIRS[:2], max_length=8)
+    words = xlnet_tokenizer.convert_ids_to_tokens(a_pair["input_ids"][0])
     assert words == ["<pad>", "▁good", "▁film", "<sep>", "▁it", "▁is", "<sep>", "<cls>"]
     segments = [[3, 0, 0, 0, 1, 1, 1, 2], [0, 0, 0, 0, 1, 1, 1, 2]]
     assert a_pair["segment_ids"].tolist() == segments
     assert a_pair["input_mask"].tolist() == [[0, *[1] * 7], [1] * 8]
-    for pairs in (None, _PAIRS):
-        expected = xlnet(_TEXTS, pairs, max_length=8)
-        tokens = tokenize_texts(_TEXTS, pairs, xlnet, 8)
-        trained = next(iter(evaluation_dataset(tokens.take([0, 1]), 2, 8)))
-        strings = [None if t is None else tf.constant(t) for t in (_TEXTS, pairs)]
-        served = TextFeatures(xlnet, 8)(*strings)
-        for name, values in expected.items():
-            np.testing.assert_array_equal(trained[name], values, name)
-            np.testing.assert_array_equal(served[name], values, name)
-    nothing = TextFeatures(xlnet, 8)(tf.constant([], tf.string))
+    nothing = TextFeatures(xlnet_tokenizer, 8)(tf.constant([], tf.string))
     assert {tuple(value.shape) for value in nothing.values()} == {(0, 1)}
 
 

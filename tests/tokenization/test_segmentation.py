@@ -43,10 +43,8 @@ def texts_with_ties(seed):
         lambda: "".join(rng.choices("0123456789abcdef", k=rng.randint(6, 32))),
         lambda: rng.choice("aerst") * rng.randint(2, 5) + rng.choice("ds"),
     )
-    return [
-        " ".join(rng.choice(kinds)() for _ in range(rng.randint(1, 2)))
-        for _ in range(20)
-    ]
+    counts = (rng.randint(1, 2) for _ in range(20))
+    return [" ".join(rng.choice(kinds)() for _ in range(n)) for n in counts]
 
 
 @pytest.fixture(scope="module", params=["library", "search"])
@@ -79,6 +77,12 @@ def test_ties_are_cut_as_sentencepiece_0_2_1_cut_them(both):
     pieces = {text: " ".join(tokenizer.tokenize(text)) for text in GOLDEN}
     assert pieces == GOLDEN
     check(tokenizer, list(GOLDEN), in_graph)
+    # The sum before a word can decide its cut.
+    letters = random.Random(1)
+    words = ["".join(letters.choices("acgt", k=8)) for _ in range(1000)]
+    alone = [index for word in words for index in tokenizer.encode(word)]
+    assert tokenizer.encode(" ".join(words)) != alone
+    check(tokenizer, [" ".join(words), "".join(words)], in_graph)
 
 
 @pytest.mark.slow
@@ -95,16 +99,6 @@ def test_real_vocabularies(english, search):
     assert english.tokenize("rated eee") == ["▁rated", "▁", "ee", "e"]
 
 
-@pytest.mark.slow
-def test_the_sum_before_a_word_can_decide_its_cut(both):
-    tokenizer, in_graph = both
-    letters = random.Random(1)
-    words = ["".join(letters.choices("acgt", k=8)) for _ in range(1000)]
-    alone = [index for word in words for index in tokenizer.encode(word)]
-    assert tokenizer.encode(" ".join(words)) != alone
-    check(tokenizer, [" ".join(words), "".join(words)], in_graph)
-
-
 def test_a_library_that_cuts_otherwise_changes_nothing(search, monkeypatch):
     class Later(sentencepiece.SentencePieceProcessor):
         def Encode(self, text, **options):
@@ -115,10 +109,7 @@ def test_a_library_that_cuts_otherwise_changes_nothing(search, monkeypatch):
     monkeypatch.setattr(sentencepiece, "SentencePieceProcessor", Later)
     tokenizer = SentencePieceTokenizer(tie_pieces())
     assert {text: " ".join(tokenizer.tokenize(text)) for text in GOLDEN} == GOLDEN
-    for text in GOLDEN:
-        pieces = [tokenizer.pieces[index] for index in tokenizer.encode(text)]
-        assert pieces == tokenizer.tokenize(text)
-        assert tokenizer.encode_with_offsets(text)[0] == tokenizer.encode(text)
+    check(tokenizer, list(GOLDEN))
 
 
 def test_unused_pieces_of_other_models_are_refused(train_model):
@@ -151,13 +142,10 @@ def odd_model(seed):
     return model.SerializeToString(), texts
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        *(0, 1, 5, 7),
-        *(pytest.param(n, marks=pytest.mark.nightly) for n in range(8, 20)),
-    ],
-)
+_MORE = [pytest.param(n, marks=pytest.mark.nightly) for n in range(8, 20)]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 7, *_MORE])
 def test_models_of_every_type_of_piece(seed):
     data, texts = odd_model(seed)
     cutter = segmentation.Unigram(*file.load(data, "odd"))

@@ -1,15 +1,97 @@
-"""Additions of SentencePieceTokenizer to SentencePiece."""
+"""Additions of SentencePieceTokenizer to SentencePiece, and models that are damaged."""
 
+import json
 import math
 import random
 from functools import partial
 
 import pytest
+import sentencepiece
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.character_table import self_preparing
+from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.sentencepiece_file import ModelProto
+from albert_tf.tokenization.tokenizer import TextRules
+from tests.tokenization.test_their_files import HOSTILE
 from tests.vocabularies import tie_pieces
+
+PAIRS = [
+    *[("má", "mà"), ("かぎ", "かき"), ("क्या", "कया"), ("мой", "мои")],
+    ("schön", "schon"),
+]
+
+
+@pytest.fixture(scope="module")
+def accents(train_model):
+    """A model whose pieces have accents, vowel signs and other combining characters."""
+    texts = [word for pair in PAIRS for word in pair]
+    changes = {"character_coverage": 1.0, "vocab_size": 100}
+    return train_model(sentence_iterator=iter(texts), **changes)
+
+
+def equal_pairs(tokenizer):
+    return [a for a, b in PAIRS if tokenizer.encode(a) == tokenizer.encode(b)]
+
+
+def test_the_vocabulary_remembers_that_accents_are_kept(accents, tmp_path):
+    assert len(equal_pairs(SentencePieceTokenizer(accents))) == len(PAIRS)
+    (tmp_path / "v.model").write_bytes(accents + KEEPS_ACCENTS)
+    tokenizer = load_tokenizer(tmp_path / "v.model", do_lower_case=False)
+    assert equal_pairs(tokenizer) == []
+    assert tokenizer.unk_id not in tokenizer.encode("má schön क्या")
+    (tmp_path / "v.model").unlink()
+    config = tmp_path / "tokenizer_config.json"  # which wins over the vocabulary
+    for ending, keeps in [(b"", True), (KEEPS_ACCENTS, False)]:
+        (tmp_path / "spiece.model").write_bytes(accents + ending)
+        config.write_text(json.dumps({"keep_accents": keeps}))
+        assert load_tokenizer(tmp_path).keep_accents == keeps
+
+
+def test_places_of_kept_accents(accents):
+    rules = TextRules(keep_accents=True, joins_quotes=True)
+    tokenizer = SentencePieceTokenizer(accents, True, rules=rules)
+    text = "m''İ a\u0301``n"
+    spans = tokenizer.encode_with_offsets(text)[1]
+    parts = [text[start:end] for start, end in spans]
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+    assert "a\u0301" in parts or "a\u0301``" in parts
+
+
+def test_what_is_stripped_counts(accents):
+    text = "má क्या が ma\u0301 abc"
+    plain, kept, same = (
+        SentencePieceTokenizer(accents, rules=TextRules(**rules))
+        for rules in ({}, {"keep_accents": True}, {"keep_accents": False})
+    )
+    assert [t.count_stripped(text) for t in (plain, kept)] == [4, 0]
+    assert plain.fingerprint() == same.fingerprint() != kept.fingerprint()
+
+
+_TEXTS = [text for text in HOSTILE if "\u03a3" not in text]
+_TEXTS += ["\xa8 a\xa8b \u1112\u1161\u11ab \u09c7\u09be", "A\u0302\u0301 e\u0302\u0301"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lowers", "rules"),
+    [
+        (True, TextRules()),
+        (False, TextRules(joins_quotes=True)),
+        pytest.param(False, TextRules(keep_accents=True), marks=pytest.mark.nightly),
+        pytest.param(True, TextRules(as_tokenizers=True), marks=pytest.mark.nightly),
+    ],
+)
+def test_a_model_prepares_texts_by_its_own_table(lowers, rules, train_model):
+    model = train_model(model_type="unigram", vocab_size=70)
+    tokenizer = SentencePieceTokenizer(model, lowers, rules=rules)
+    processor = sentencepiece.SentencePieceProcessor()
+    processor.LoadFromSerializedProto(self_preparing(tokenizer))
+    for text in _TEXTS:
+        expected = tokenizer.normalized(tokenizer.prepare(text))
+        assert processor.Normalize(text).removeprefix("\u2581") == expected
 
 
 def test_raw_text_never_gives_special_ids(small, train_model):
@@ -20,17 +102,6 @@ def test_raw_text_never_gives_special_ids(small, train_model):
         ids = own.encode(text)
         assert not {own.pad_id, own.cls_id, own.sep_id, own.mask_id} & set(ids)
         assert ids == own.encode_with_offsets(text)[0]
-
-
-def test_garbage_is_refused():
-    with pytest.raises(UserError, match="not a SentencePiece model"):
-        SentencePieceTokenizer(b"\xff\x00garbage")
-
-
-def _damaged(change):
-    model = ModelProto.FromString(tie_pieces())
-    change(model)
-    return model.SerializeToString()
 
 
 def _table(units, texts=b"\0"):
@@ -44,6 +115,11 @@ def _with_table(model, table):
     model.normalizer_spec.precompiled_charsmap = table
 
 
+def _with_ninth(model, **fields):
+    for name, value in fields.items():
+        setattr(model.pieces[9], name, value)
+
+
 def _letter(character, offset, is_key=False):
     return offset << 10 | is_key << 8 | ord(character)
 
@@ -53,12 +129,12 @@ _CHAIN = [1 << 10, *[0] * 95, _letter("a", 96 ^ 1 ^ 0, is_key=True)]
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    ("change", "message"),
     [
-        (lambda m: setattr(m.pieces[9], "score", math.nan), "the piece '3' has the sc"),
-        (lambda m: setattr(m.pieces[9], "score", math.inf), "the score inf; get or tr"),
-        (lambda m: setattr(m.pieces[9], "piece", "a\0b"), "is no piece of a text"),
-        (lambda m: setattr(m.pieces[9], "piece", "a" * 8000), "is no piece of a text"),
+        (partial(_with_ninth, score=math.nan), "the piece '3' has the score nan"),
+        (partial(_with_ninth, score=math.inf), "the score inf; get or train"),
+        (partial(_with_ninth, piece="a\0b"), "is no piece of a text"),
+        (partial(_with_ninth, piece="a" * 8000), "is no piece of a text"),
         (
             lambda m: [m.pieces.add(piece="z" * k, type=4) for k in range(1, 70)],
             "65 user-defined pieces begin each other",
@@ -78,8 +154,10 @@ _CHAIN = [1 << 10, *[0] * 95, _letter("a", 96 ^ 1 ^ 0, is_key=True)]
     ],
 )
 def test_a_damaged_model_is_refused(change, message):
+    model = ModelProto.FromString(tie_pieces())
+    change(model)
     with pytest.raises(UserError, match=f"x.model is damaged: .*{message}"):
-        SentencePieceTokenizer(_damaged(change), source="x.model")
+        SentencePieceTokenizer(model.SerializeToString(), source="x.model")
 
 
 def test_flipped_bits_end_no_process(train_model):
