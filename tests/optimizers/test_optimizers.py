@@ -1,4 +1,6 @@
-"""LAMB and AdamW against a NumPy transcription of the official formulas."""
+"""LAMB, AdamW and Muon against NumPy transcriptions of their authors' formulas."""
+
+import contextlib
 
 import keras
 import numpy as np
@@ -9,30 +11,35 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
-from albert_tf.optimizers import WarmupStableDecay
-from albert_tf.optimizers import create_optimizer
-from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.optimizers import Muon
+from albert_tf.optimizers.muon import orthogonalised
 from albert_tf.optimizers.rules import rule_of
-from tests.optimizers.conftest import drawn_gradients
-from tests.optimizers.conftest import take_steps
 
-LEARNING_RATE = 0.01
+RATE, RATIO, DECAY = 0.02, 0.1, 0.01
 
 
-def reference_steps(weight, gradients, adapt, excluded):
-    """Takes the official steps in float64; excluded ones neither decay nor adapt."""
-    weight = weight.astype(np.float64)
-    m, v = np.zeros_like(weight), np.zeros_like(weight)
-    for gradient in gradients:
+def drawn_gradients(variables, steps):
+    random = np.random.default_rng(1)
+    return [random.normal(size=(steps, *v.shape)) for v in variables]
+
+
+def take_steps(optimizer, gradients, variables):
+    for of_step in zip(*gradients, strict=True):
+        optimizer.apply([tf.constant(g, tf.float32) for g in of_step], variables)
+
+
+def adam_steps(weight, gradients, adapt, decay, rate=RATE, corrects=False):
+    """Takes the official steps in float64; what does not decay does not adapt."""
+    weight, m, v = weight.astype(np.float64), 0.0, 0.0
+    for t, gradient in enumerate(gradients, 1):
         m = 0.9 * m + 0.1 * gradient
         v = 0.999 * v + 0.001 * gradient**2
-        update = m / (np.sqrt(v) + 1e-6)
-        if not excluded:
-            update = update + 0.01 * weight
-            if adapt:
-                norms = np.linalg.norm(weight), np.linalg.norm(update)
-                update *= norms[0] / norms[1] if min(norms) > 0 else 1.0
-        weight = weight - LEARNING_RATE * update
+        bias = (1 - 0.9**t, 1 - 0.999**t) if corrects else (1, 1)
+        update = m / bias[0] / (np.sqrt(v / bias[1]) + 1e-6) + decay * weight
+        if adapt and decay:
+            norms = np.linalg.norm(weight), np.linalg.norm(update)
+            update *= norms[0] / norms[1] if min(norms) > 0 else 1.0
+        weight = weight - rate * update
     return weight
 
 
@@ -48,10 +55,10 @@ def dense():
 def test_ten_steps_equal_the_formulas(optimizer_class, dense):
     gradients = drawn_gradients(dense.weights, 10)
     starts = [v.numpy() for v in dense.weights]
-    take_steps(optimizer_class(LEARNING_RATE), gradients, dense.weights)
+    take_steps(optimizer_class(RATE), gradients, dense.weights)
     for i, variable in enumerate(dense.weights):
-        options = {"adapt": optimizer_class is LAMB, "excluded": i == 1}
-        expected = reference_steps(starts[i], gradients[i], **options)
+        settings = optimizer_class is LAMB, 0.0 if i == 1 else DECAY
+        expected = adam_steps(starts[i], gradients[i], *settings)
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-6)
 
 
@@ -82,14 +89,14 @@ def test_compile_trains_embeddings(optimizer_class):
 def test_the_trust_ratio_is_the_one_applied(dense):
     """LAMB's step is AdamW's, times the ratio."""
     random = np.random.default_rng(0)
-    optimizers = [kind(learning_rate=LEARNING_RATE) for kind in (LAMB, AdamW)]
+    optimizers = [kind(learning_rate=RATE) for kind in (LAMB, AdamW)]
     for optimizer in optimizers:
         optimizer.build(dense.weights)
     for index, variable in enumerate(dense.weights):
         weight, gradient, m = random.normal(size=(3, *variable.shape)).astype("float32")
         moments = {"first_moments": m, "second_moments": np.square(m)}
         slot = (index, gradient, weight, moments)
-        new = [own.new_values(*slot, LEARNING_RATE, 0)[0] for own in optimizers]
+        new = [own.new_values(*slot, RATE, 0)[0] for own in optimizers]
         changes = [value - weight for value in new]
         ratios = [own.applied_trust_ratio(*slot, 0) for own in optimizers]
         np.testing.assert_allclose(changes[0], ratios[0] * changes[1], rtol=1e-4)
@@ -97,12 +104,11 @@ def test_the_trust_ratio_is_the_one_applied(dense):
         assert ratios[1] == 1.0
 
 
-@pytest.mark.parametrize("weight,gradient", [(0.0, 1.0), (1.0, 0.0)])
+@pytest.mark.parametrize(("weight", "gradient"), [(0.0, 1.0), (1.0, 0.0)])
 def test_trust_ratio_is_one_where_a_norm_is_zero(weight, gradient):
     kernel = keras.Variable(np.full([2, 2], weight), name="kernel", dtype="float32")
-    LAMB(learning_rate=1.0, weight_decay_rate=0.0).apply(
-        [tf.fill([2, 2], gradient)], [kernel]
-    )
+    optimizer = LAMB(learning_rate=1.0, weight_decay_rate=0.0)
+    optimizer.apply([tf.fill([2, 2], gradient)], [kernel])
     expected = weight - gradient * 0.1 / (np.sqrt(0.001) + 1e-6)
     np.testing.assert_allclose(kernel.numpy(), expected, rtol=1e-6)
 
@@ -120,64 +126,6 @@ def test_trust_ratio_is_one_where_a_norm_is_zero(weight, gradient):
 )
 def test_exclusions_hold_for_keras_and_official_paths(excluded, paths):
     assert {rule_of(path).excluded for path in paths.split()} == {excluded}
-
-
-def rates(schedule, *steps):
-    return np.array([float(schedule(step)) for step in steps])
-
-
-def test_schedule_of_the_official_code():
-    optimizer = create_optimizer("lamb", 2.0, 100, 10, hyperparameters={"power": 2.0})
-    schedule = optimizer._learning_rate
-    expected = [0.0, 1.8, 2 * 0.9**2, 0.5, 0.0, 0.0]
-    found = rates(schedule, 0, 9, 10, 50, 100, 1000)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=0)
-    assert schedule.from_config(schedule.get_config()).get_config()["power"] == 2.0
-    assert float(create_optimizer("adamw", 2.0, 100)._learning_rate(0)) == 2.0
-    assert float(LAMB(0.03).learning_rate_after(7)) == pytest.approx(0.03)
-    late = create_optimizer("lamb", 1.0, 100, 10, start_warmup_step=20)
-    found = rates(late._learning_rate, 0, 19, 20, 25, 30)
-    np.testing.assert_allclose(found, [0.0, 0.0, 0.0, 0.5, 0.7], rtol=1e-6)
-    assert scaled_learning_rate(0.00176, 4096) == 0.00176
-    assert scaled_learning_rate(0.00176, 1024) == pytest.approx(0.00088)
-
-
-def test_schedules_share_the_warmup_and_differ_in_the_decay():
-    warmed = {
-        "polynomial": [0.8, 0.4, 0.0, 0.0],
-        "cosine": [0.5 + 0.5 * np.cos(np.pi * t / 100) for t in (20, 60, 100, 100)],
-        "constant": [1.0] * 4,
-        "wsd": [1.0, 1.0, 0.0, 0.0],
-    }
-    for name, expected in warmed.items():
-        schedule = create_optimizer("lamb", 2.0, 100, 10, lr_schedule=name)
-        schedule = schedule._learning_rate
-        found = rates(schedule, 0, 5, 9, 20, 60, 100, 1000)
-        expected = 2.0 * np.array([0.0, 0.5, 0.9, *expected])
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
-        assert found.min() >= 0
-        again = schedule.from_config(schedule.get_config())
-        assert float(again(60)) == found[4]
-    # A stable rate cools down by the root of what is done.
-    found = rates(WarmupStableDecay(2.0, 100, cooldown=0.4), 64, 70, 90)
-    expected = [2.0 * (1 - ((t - 60) / 40) ** 0.5) for t in (64, 70, 90)]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "warmup", "message"),
-    [
-        ("cosine", 64, "step 64 of 100, where the rate jumps to 28.7% of its peak"),
-        ("wsd", 95, "rate jumps to 13.4% of its peak: --lr_schedule=wsd counts from"),
-        ("polynomial", 51, "jumps to 49.0%"),
-        ("cosine", 40, None),
-        ("wsd", 80, None),
-        ("constant", 99, None),
-    ],
-)
-def test_a_jump_after_a_long_warmup_is_told(name, warmup, message, caplog):
-    create_optimizer("adamw", 0.5, 100, warmup, lr_schedule=name)
-    assert (message in caplog.text) if message else not caplog.text
 
 
 def test_one_rule_claims_each_variable_of_the_model(tiny_config):
@@ -201,15 +149,101 @@ def test_one_rule_claims_each_variable_of_the_model(tiny_config):
         LAMB().build([layer.kernel])
 
 
-def test_moments_are_float32_under_mixed_precision(tiny_config):
-    model = AlbertForPreTraining(tiny_config(), dtype="mixed_bfloat16")
+def test_a_gradient_in_bfloat16_updates_float32(dense):
     optimizer = LAMB()
-    optimizer.build(model.trainable_variables)
-    dtypes = {v.dtype for own in optimizer.moments for v in own.values()}
-    assert dtypes == {"float32"}
-    bfloat16 = tf.ones([2, 2], tf.bfloat16)
-    moments = dict.fromkeys(optimizer.moment_names, tf.ones([2, 2]))
-    weight, moments = optimizer.new_values(
-        0, bfloat16, tf.ones([2, 2]), moments, 0.1, 0
-    )
+    optimizer.build(dense.weights)
+    gradient, ones = tf.ones([4, 3], tf.bfloat16), tf.ones([4, 3])
+    moments = dict.fromkeys(optimizer.moment_names, ones)
+    weight, moments = optimizer.new_values(0, gradient, ones, moments, 0.1, 0)
     assert {weight.dtype, *(m.dtype for m in moments.values())} == {tf.float32}
+
+
+def newton_schulz(matrix):
+    """Iterates as the author's `zeropower_via_newtonschulz5`, in float64."""
+    x = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
+    x = x / (np.linalg.norm(x) + 1e-7)
+    for _ in range(5):
+        squared = x @ x.T
+        x = 3.4445 * x + (-4.7750 * squared + 2.0315 * squared @ squared) @ x
+    return x.T if matrix.shape[0] > matrix.shape[1] else x
+
+
+def muon_steps(weight, gradients):
+    shape = weight.shape
+    weight, momentum = weight.reshape(shape[0], -1).astype(np.float64), 0.0
+    for gradient in gradients:
+        gradient = gradient.reshape(weight.shape)
+        momentum = 0.95 * momentum + 0.05 * gradient
+        update = newton_schulz(0.05 * gradient + 0.95 * momentum)
+        update *= max(1.0, weight.shape[1] / weight.shape[0]) ** 0.5
+        weight = weight - RATE * (update + DECAY * weight)
+    return weight.reshape(shape)
+
+
+@pytest.fixture
+def variables():
+    """Wide, tall, of three dimensions; then what AdamW steps: 4 decay, 2 do not."""
+    random = np.random.default_rng(0)
+    paths = {
+        "t/feed_forward_0_0/intermediate/kernel": (3, 5),
+        "t/feed_forward_0_0/output_dense/kernel": (5, 3),
+        "stack/attention_1_0/q_kernel": (4, 2, 3),
+        "albert/embeddings/word_embeddings": (7, 3),
+        "albert/embedding_mapping/kernel": (3, 4),
+        "classifier/output_weights": (2, 4),
+        "albert/pooler/kernel": (4, 4),
+        "t/attention_0_0/query/bias": (4,),
+        "t/attention_0_0/layer_norm/gamma": (4,),
+    }
+    found = []
+    for path, shape in paths.items():
+        *scopes, name = path.split("/")
+        with contextlib.ExitStack() as stack:
+            for scope in scopes:
+                stack.enter_context(keras.name_scope(scope))
+            value = random.normal(size=shape).astype("float32")
+            found.append(keras.Variable(value, name=name))
+    return found
+
+
+def test_ten_steps_of_muon_equal_the_formulas(variables):
+    gradients, starts = drawn_gradients(variables, 10), [v.numpy() for v in variables]
+    take_steps(Muon(learning_rate=RATE), gradients, variables)
+    for i, variable in enumerate(variables):
+        decay = DECAY if i < 7 else 0.0
+        expected = (
+            muon_steps(starts[i], gradients[i])
+            if i < 3
+            else adam_steps(starts[i], gradients[i], False, decay, RATE * RATIO, True)
+        )
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+    assert not np.any(orthogonalised(tf.zeros([3, 2]), 5))
+
+
+_CHANGES = {"momentum": 0.5, "nesterov": False, "ns_steps": 2, "adam_lr_ratio": 0.5}
+_CHANGES |= {"bias_correction": False, "weight_decay_rate": 0.0}
+
+
+@pytest.mark.parametrize("name", _CHANGES)
+def test_every_argument_counts_and_survives_its_config(variables, name):
+    gradients, starts = drawn_gradients(variables, 2), [v.numpy() for v in variables]
+    changed, found = Muon(RATE, **{name: _CHANGES[name]}), []
+    for optimizer in (Muon(RATE), changed, Muon.from_config(changed.get_config())):
+        for variable, start in zip(variables, starts, strict=True):
+            variable.assign(start)
+        take_steps(optimizer, gradients, variables)
+        found.append(np.concatenate([v.numpy().ravel() for v in variables]))
+    assert np.abs(found[0] - found[1]).max() > 1e-5
+    np.testing.assert_array_equal(found[1], found[2])
+
+
+def test_factors_of_layers_and_the_ratio_multiply(variables):
+    optimizer = Muon(learning_rate_factors={"attention_1_0": 0.5, "embeddings": 0.25})
+    optimizer.build(variables)
+    names = [tuple(own) for own in optimizer.moments]
+    adam = ("first_moments", "second_moments")
+    assert names == [("momentums",)] * 3 + [adam] * 6
+    line = optimizer.rules_table(variables)[-1]
+    assert line.split()[:3] == ["3", "orthogonalised", "54"]
+    expected = [1, 1, 0.5, RATIO * 0.25, *[RATIO] * 5]
+    np.testing.assert_allclose(optimizer.factors, expected)
