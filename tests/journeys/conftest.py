@@ -45,12 +45,13 @@ class Newcomer:
         code = re.search(rf"```{kind}\n(.*?)```", below, re.DOTALL)[1]
         return code.replace("\\\n", " ")
 
-    def types(self, block, small=()):
+    def types(self, block, small=(), first=""):
         """Runs the commands of a block; returns what they print.
 
         Args:
             block: lines of the shell that begin with `albert-tf`.
             small: flags by command that make it small, or name other files.
+            first: Python code that runs before, in the same process.
         """
         lines = []
         for line in filter(None, block.splitlines()):
@@ -59,7 +60,7 @@ class Newcomer:
             kept = [w for w in words if w[2:].partition("=")[0] not in changed]
             flags = [f"--{name}={value}" for name, value in changed.items()]
             lines.append(" ".join(["albert-tf", command, *kept, *flags]))
-        return self.runs(_SHELL, json.dumps(lines))
+        return self.runs(first + _SHELL, json.dumps(lines))
 
     def runs(self, code, given=None):
         """Runs Python code; returns what it prints."""

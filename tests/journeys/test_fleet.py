@@ -38,7 +38,7 @@ def test_a_server_of_an_int8_file(newcomer, environment):
     process = subprocess.Popen(
         [environment / "albert-tf", command, "--export_dir=served", f"--port={port}"],
         cwd=newcomer.folder,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": ""},
     )
     url = f"http://localhost:{port}"
@@ -57,4 +57,6 @@ def test_a_server_of_an_int8_file(newcomer, environment):
         assert b"requests" in _answer(f"{url}/metrics")
     finally:
         process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 0
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 0
+    assert b"Traceback" not in said

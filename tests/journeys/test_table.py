@@ -49,9 +49,3 @@ def test_a_csv_becomes_a_classifier(newcomer):
     scores = (newcomer.folder / "out" / "eval_results.txt").read_text()
     accuracy = re.search(r"^eval_accuracy = (.*)", scores, re.MULTILINE)[1]
     assert float(accuracy) == 1
-
-
-def test_three_lines_of_python(newcomer):
-    code = newcomer.block("README.md", "In Python", "python")
-    answer = "print(classifier.predict('a fine plot')['label'])"
-    assert newcomer.runs(code + answer).splitlines()[-1] == "glad"
