@@ -18,26 +18,25 @@ def header_of(card):
 
 
 @pytest.mark.parametrize(
-    ("kind", "words", "pipeline"),
+    ("kind", "pipeline"),
     [
-        ("pairs", "gives a pair of texts one of the labels no, so, yes", "text-cl"),
-        ("multi_label", "any number of the labels 好, 坏, plain", "text-class"),
-        ("tagging", "gives each word one of the tags O, B-A, I-A", "token-class"),
-        ("similarity", "turns a text into a vector", "sentence-similarity"),
-        ("pretraining", "guesses hidden words of a text", "fill-mask"),
-        ("encoder", "turns each token of a text into a vector", "feature-extr"),
+        ("pairs", "text-classification"),
+        ("tagging", "token-classification"),
+        ("similarity", "sentence-similarity"),
+        ("pretraining", "fill-mask"),
+        ("encoder", "feature-extraction"),
     ],
 )
-def test_every_kind_of_model(kind, words, pipeline, opened):
-    found = opened(kind)
-    info = found.model.task_info() or {}
-    card = model_card(found.model, info, "huggingface", Told(), "me/mine")
-    assert words in card
-    assert header_of(card)["pipeline_tag"].startswith(pipeline)
+def test_every_kind_of_model(kind, pipeline, opened):
+    model = opened(kind).model
+    info = model.task_info() or {}
+    card = model_card(model, info, "huggingface", Told(), "me/mine")
+    header = header_of(card)
+    assert header["pipeline_tag"] == pipeline
     library = "sentence" if kind == "similarity" else ""
-    assert header_of(card)["library_name"] == f"{library}-transformers".lstrip("-")
+    assert header["library_name"] == f"{library}-transformers".lstrip("-")
     assert 'from_pretrained("hf://me/mine")' in card
-    official = model_card(found.model, info, "tf1", Told(), "mine")
+    official = model_card(model, info, "tf1", Told(), "mine")
     assert header_of(official)["library_name"] == "albert-tf"
     assert "transformers" not in official
 

@@ -187,9 +187,8 @@ def test_the_configurations_have_the_same_fields_and_arithmetic(
     assert {**ours, "vocab_size": None, **dropout} == written.FIELDS
     assert written.GATED_ACTIVATIONS == GATED_ACTIVATIONS
     for sharing in ("all", "attention", "ffn", "none"):
-        config = tiny_config(
-            num_hidden_layers=5, num_hidden_groups=3, parameter_sharing=sharing
-        )
+        sizes = {"num_hidden_layers": 5, "num_hidden_groups": 3}
+        config = tiny_config(**sizes, parameter_sharing=sharing)
         theirs = written.AlbertTfConfig(**config.to_dict())
         expected = [
             tuple(int(key.split("_")[0]) for key in block)
@@ -201,9 +200,8 @@ def test_the_configurations_have_the_same_fields_and_arithmetic(
 
 def test_another_model_takes_the_program_away(tiny_config, tmp_path):
     for norm, are_there in (("pre", True), ("post", False), ("pre", True)):
-        AlbertModel(tiny_config(norm=norm)).save_pretrained(
-            tmp_path, format="huggingface"
-        )
+        model = AlbertModel(tiny_config(norm=norm))
+        model.save_pretrained(tmp_path, format="huggingface")
         files = {path.name for path in tmp_path.iterdir()}
         assert files.issuperset(f"{name}.py" for name in FILES) is are_there
     AlbertModel(tiny_config()).save_pretrained(tmp_path)

@@ -43,40 +43,26 @@ BLOCKS = [
     {"use_bias": False, "hidden_act": "tanh"},
 ]
 LABELS = {"labels": ("a", "b", "c")}
+MANY = {**LABELS, "label_kind": "multi_label"}
+NUMBER = {"label_kind": "regression"}
+_TEXTS = "SequenceClassification"
+_OF_TOKENS = [[-100, 3, 4, -100, -100, 9, 1]] * 2, [[-100, 0, 1, 2, 2, 1, -100]] * 2
+_SPANS = {"start_positions": [2, 7], "end_positions": [3, 9]}
 # Our class and its arguments, what follows AutoModel in the name of theirs, and what
 # its loss takes.
 HEADS = {
-    "words": ("MaskedLM", {}, {"labels": [[-100, 3, 4, -100, -100, 9, 1]] * 2}),
-    "tokens": (
-        "TokenClassification",
-        LABELS,
-        {"labels": [[-100, 0, 1, 2, 2, 1, -100]] * 2},
-    ),
-    "texts": ("SequenceClassification", LABELS, {"labels": [2, 0]}),
-    "multi_label": (
-        "SequenceClassification",
-        {**LABELS, "label_kind": "multi_label"},
-        {"labels": [[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]},
-    ),
-    "regression": (
-        "SequenceClassification",
-        {"label_kind": "regression"},
-        {"labels": [0.5, 2.0]},
-    ),
-    "answers": (
-        "QuestionAnswering",
-        {},
-        {"start_positions": [2, 7], "end_positions": [3, 9]},
-    ),
+    "words": ("MaskedLM", {}, {"labels": _OF_TOKENS[0]}),
+    "tokens": ("TokenClassification", LABELS, {"labels": _OF_TOKENS[1]}),
+    "texts": (_TEXTS, LABELS, {"labels": [2, 0]}),
+    "multi_label": (_TEXTS, MANY, {"labels": [[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]}),
+    "regression": (_TEXTS, NUMBER, {"labels": [0.5, 2.0]}),
+    "answers": ("QuestionAnswering", {}, _SPANS),
     "choices": ("MultipleChoice", {}, {"labels": [1, 0, 1]}),
     "pretraining": ("PreTraining", {}, {}),
 }
 _KEYS = ("missing", "unexpected", "mismatched")
 _CLASSIFIER = ["classifier.bias", "classifier.weight"]
-_OTHER_KEYS = {
-    "encoder": {"unexpected": _CLASSIFIER},
-    "new": {"missing": _CLASSIFIER},
-}
+_OTHER_KEYS = {"encoder": {"unexpected": _CLASSIFIER}, "new": {"missing": _CLASSIFIER}}
 _MASK, _SEGMENTS = "attention_mask", "token_type_ids"
 
 
@@ -100,16 +86,11 @@ def features():
 
 
 @pytest.fixture(scope="module")
-def choices(features):
-    """Of three questions, one without its first choice and one without any."""
-    rows = {name: [value] * 3 for name, value in features.items()}
-    rows[_MASK] = [rows[_MASK][0], [[0] * 7, [1] * 7], [[0] * 7] * 2]
-    return rows
-
-
-@pytest.fixture(scope="module")
-def cases(features, choices):
+def cases(features):
     """Our models, with theirs and the features, by name."""
+    # Of three questions, one without its first choice and one without any.
+    choices = {name: [value] * 3 for name, value in features.items()}
+    choices[_MASK] = [choices[_MASK][0], [[0] * 7, [1] * 7], [[0] * 7] * 2]
     found = {}
     for number, changes in enumerate(BLOCKS):
         model = make(config_of(changes), return_attentions=True)
@@ -137,10 +118,7 @@ def place(cases, tmp_path_factory, project):
         (place / name / "case.json").write_text(case)
     command = [sys.executable, "-m", "tests.checkpoints.torch_reader", str(place)]
     environment = {**os.environ, "HF_MODULES_CACHE": str(place / "modules")}
-    done = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    subprocess.run(command, cwd=project, env=environment, check=True)
     return place
 
 

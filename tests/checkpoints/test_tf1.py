@@ -1,13 +1,19 @@
-"""Official TF1 checkpoints and TF-Hub variables, both ways."""
+"""Official TF1 checkpoints and TF-Hub variables, both ways, and warm starts."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import bundle
+from albert_tf.bundle import warm_start
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.families.layer_sharing import FIRST
+from albert_tf.families.layer_sharing import GROUP0
+from albert_tf.families.layer_sharing import MEAN
+from albert_tf.families.layer_sharing import move_layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from tests.checkpoints.conftest import write_tf1
@@ -68,20 +74,15 @@ def test_partial_sharing_is_written_as_groups(
     loaded = AlbertModel.from_pretrained(tmp_path)
     assert loaded.config.parameter_sharing == "all"
     assert loaded.config.num_hidden_groups == 2
-    np.testing.assert_allclose(
-        loaded(tiny_features)["sequence_output"],
-        model(tiny_features)["sequence_output"],
-        atol=1e-6,
-    )
+    found, expected = (m(tiny_features)["sequence_output"] for m in (loaded, model))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_optimizer_slots_are_ignored(tiny_config, tmp_path):
     model = AlbertModel(tiny_config())
-    tensors = tensors_of(model)
-    slots = {f"{n}/{s}": t for n, t in tensors.items() for s in ("adam_m", "adam_v")}
-    write_tf1(
-        tmp_path / "model.ckpt-5", {**tensors, **slots, "global_step": np.int64(5)}
-    )
+    found = tensors_of(model)
+    found |= {f"{n}/{s}": t for n, t in found.items() for s in ("adam_m", "adam_v")}
+    write_tf1(tmp_path / "model.ckpt-5", {**found, "global_step": np.int64(5)})
     report = albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-5")
     assert report.unexpected == ()
 
@@ -123,24 +124,23 @@ def test_a_named_step_of_several(tiny_config, tmp_path):
     np.testing.assert_array_equal(best.pooler.kernel, models[1].pooler.kernel)
 
 
-@pytest.mark.parametrize(
-    ("saved", "changes", "message"),
-    [
-        ({}, {"num_hidden_groups": 2}, "lacks bert/encoder/transformer/group_1"),
-        ({}, {"embedding_size": 8}, r"word_embeddings with shape \[37, 6\]"),
-        ({"num_hidden_groups": 2}, {}, "has no place for: .*group_1"),
-    ],
-)
-def test_another_configuration_is_refused(
-    saved, changes, message, tiny_config, tmp_path
-):
-    save_tf1_checkpoint(AlbertModel(tiny_config(**saved)), tmp_path / "model.ckpt-best")
-    model = AlbertModel(tiny_config(**changes))
-    before = [v.numpy() for v in model.trainable_variables]
-    with pytest.raises(UserError, match=message):
-        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
-    for array, variable in zip(before, model.trainable_variables, strict=True):
-        np.testing.assert_array_equal(array, variable)
+def test_another_configuration_is_refused(tiny_config, tmp_path):
+    two = {"num_hidden_groups": 2}
+    for number, (saved, changes, message) in enumerate(
+        (
+            ({}, two, "lacks bert/encoder/transformer/group_1"),
+            ({}, {"embedding_size": 8}, r"word_embeddings with shape \[37, 6\]"),
+            (two, {}, "has no place for: .*group_1"),
+        )
+    ):
+        path = tmp_path / str(number) / "model.ckpt-best"
+        save_tf1_checkpoint(AlbertModel(tiny_config(**saved)), path)
+        model = AlbertModel(tiny_config(**changes))
+        before = model.get_weights()
+        with pytest.raises(UserError, match=message):
+            albert_tf.load_tf1_checkpoint(model, path)
+        for array, weights in zip(before, model.get_weights(), strict=True):
+            np.testing.assert_array_equal(array, weights)
 
 
 def test_what_is_no_checkpoint_of_the_model(tiny_config, tmp_path):
@@ -161,3 +161,70 @@ def test_what_is_no_checkpoint_of_the_model(tiny_config, tmp_path):
     for name in ("data-00000-of-00001", "index"):
         (tmp_path / f"{prefix.name}.{name}").write_bytes(b"")
         refused("is damaged")
+
+
+_TRANSFORMER = "bert/encoder/transformer"
+
+
+def groups(layers, groups, sharing="all"):
+    sizes = {"num_hidden_layers": layers, "num_hidden_groups": groups}
+    return AlbertConfig(10, parameter_sharing=sharing, **sizes)
+
+
+def moved(source, target, **options):
+    """From which group each group of `target` comes: (attention, feed-forward)."""
+    tensors = {"bert/pooler/dense/bias": -1}
+    for number in range(source.num_hidden_layers):
+        scope = f"{_TRANSFORMER}/group_{number}/inner_group_0"
+        tensors[f"{scope}/attention_1/self/query/bias"] = np.float32(number)
+        tensors[f"{scope}/ffn_1/intermediate/dense/bias"] = np.float32(number)
+    tensors, _ = move_layers(tensors, source, target, **options)
+    assert tensors.pop("bert/pooler/dense/bias") == -1
+    attention = {n.split("/")[3]: t for n, t in tensors.items() if "query" in n}
+    feed_forward = {n.split("/")[3]: t for n, t in tensors.items() if "ffn" in n}
+    return list(attention.values()), list(feed_forward.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "rule", "expected"),
+    [
+        (groups(6, 1), groups(12, 1), FIRST, [0]),
+        (groups(4, 2), groups(8, 4), FIRST, [0, 0, 1, 1]),
+        (groups(4, 4), groups(4, 2), FIRST, [0, 2]),
+        (groups(4, 2), groups(4, 1, "none"), FIRST, [0, 0, 1, 1]),
+        # What is missing comes from group 0 by the official rule.
+        (groups(4, 2), groups(8, 4), GROUP0, [0, 1, 0, 0]),
+        (groups(4, 1, "none"), groups(4, 1), MEAN, [1.5]),
+        (groups(4, 4), groups(8, 1), MEAN, [1.5]),
+        (groups(4, 4), groups(2, 2), MEAN, [0.5, 2.5]),
+        (groups(3, 3), groups(2, 2), MEAN, [0, 1.5]),
+    ],
+)
+def test_where_layers_come_from(source, target, rule, expected):
+    assert moved(source, target, rule=rule) == (expected, expected)
+
+
+def test_sublayers_move_apart_where_only_one_is_shared():
+    source, target = groups(4, 1, "attention"), groups(4, 2)
+    assert moved(source, target) == ([0, 0], [0, 2])
+
+
+def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
+    AlbertModel(tiny_config()).save_pretrained(tmp_path)
+    config = tiny_config(num_hidden_groups=2, hidden_dropout_prob=0.1)
+    model, report = warm_start(
+        AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ("cls/",)
+    )
+    lines = "\n".join(report)
+    assert "cls/predictions/output_bias" in lines
+    assert "group_1/inner_group_0, attention: from group_0/inner_group_0" in lines
+    assert model.config == config
+    with pytest.raises(UserError, match="lacks cls/predictions"):
+        warm_start(AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ())
+
+
+def test_another_width_is_an_error(tiny_config, tmp_path):
+    AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
+    config = tiny_config(intermediate_size=24)
+    with pytest.raises(UserError, match="intermediate_size=20, .* has 24; the two may"):
+        warm_start(AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ())

@@ -1,8 +1,5 @@
 """The registry of models: names, recognition of checkpoints, names of heads."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -44,18 +41,8 @@ def register(monkeypatch):
     return registry.register_model
 
 
-def test_the_package_imports_no_model_before_it_is_used():
-    program = "import sys, albert_tf; print('keras' in sys.modules, dir(albert_tf))"
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.startswith("False")
-    for name in ("AlbertForSequenceClassification", "TextClassifier"):
-        assert f"'{name}'" in run.stdout
-
-
 def test_public_names_are_those_of_the_registry():
-    assert set(registry.model_names()) <= set(albert_tf.__all__)
+    assert set(registry.model_names()) <= set(albert_tf.__all__) <= {*dir(albert_tf)}
     for name in registry.model_names():
         assert getattr(albert_tf, name) is registry.model_class(name)
         assert registry.model_class(name).__name__ == name
@@ -79,10 +66,7 @@ def test_a_registered_class_is_known_by_name(register):
         ([*_ENCODER, *_PRETRAINING], AlbertForPreTraining),
         ([*_ENCODER, _PRETRAINING[-1]], AlbertForPreTraining),
         ([*_ENCODER, "output_weights", "output_bias"], AlbertForSequenceClassification),
-        (
-            [*_ENCODER, *_PRETRAINING, "output_weights", "output_bias"],
-            AlbertForPreTraining,
-        ),
+        ([*_ENCODER, *_PRETRAINING, "output_bias"], AlbertForPreTraining),
         # Of two that it fits, the head that lacks less.
         ([*_ENCODER, *AlbertForMaskedLM.head_names()], AlbertForMaskedLM),
     ],
@@ -107,15 +91,12 @@ def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
         ALBERT.to_huggingface(tiny_config(), {"ours/dense/kernel": 0}, {})
 
 
-@pytest.mark.parametrize(
-    ("architecture", "official"),
-    [
+def test_the_named_model_decides_what_a_name_means(register):
+    register(AlbertForTokens)
+    theirs = {"classifier.bias": np.zeros(2, np.float32)}
+    for architecture, official in (
         ("AlbertForTokens", "tokens/output_bias"),
         ("AlbertForSequenceClassification", "output_bias"),
-    ],
-)
-def test_the_named_model_decides_what_a_name_means(architecture, official, register):
-    register(AlbertForTokens)
-    names = registry.head_names(ALBERT, [architecture])
-    theirs = {"classifier.bias": np.zeros(2, np.float32)}
-    assert list(ALBERT.tensors_from_huggingface(theirs, names, "x")) == [official]
+    ):
+        names = registry.head_names(ALBERT, [architecture])
+        assert list(ALBERT.tensors_from_huggingface(theirs, names, "x")) == [official]

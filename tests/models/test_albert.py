@@ -1,14 +1,21 @@
 """The encoder: its features, several texts a row, precision, attentions, dropout."""
 
+import functools
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.classification import AlbertForTokenClassification
+from albert_tf.models.features import named_features
 from albert_tf.models.pretraining import AlbertForPreTraining
+from tests.models.block_reference import DISENTANGLED
+from tests.models.block_reference import MODERN
 
 PAIR_IDS = np.array([[1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")
 PAIRS = [slice(0, 5), slice(5, 8), slice(8, 12)]
@@ -151,10 +158,153 @@ def test_each_rate_acts_by_the_seed_and_in_training_alone(
 )
 def test_classifier_dropout(model_class, tiny_config, tiny_features):
     del tiny_features["masked_lm_positions"]
+    config = tiny_config(num_hidden_layers=1)
     for rate, same in ((0.1, False), (0.0, True)):
-        model = model_class(
-            tiny_config(num_hidden_layers=1), num_labels=3, classifier_dropout_prob=rate
-        )
+        model = model_class(config, num_labels=3, classifier_dropout_prob=rate)
         plain = model(tiny_features)
         dropped = model(tiny_features, training=True, dropout_seed=SEED)
         assert np.array_equal(plain, dropped) is same
+
+
+_MODELS = {
+    "AlbertModel": {},
+    "AlbertForPreTraining": {},
+    "AlbertForSequenceClassification": {"num_labels": 3},
+}
+_THEIRS = {"input_mask": "attention_mask", "segment_ids": "token_type_ids"}
+
+
+@pytest.fixture
+def features(tiny_features):
+    del tiny_features["masked_lm_positions"]
+    return tiny_features
+
+
+def first(outputs):
+    """One array of a model's outputs."""
+    is_dict = isinstance(outputs, dict)
+    return np.array(outputs["sequence_output"] if is_dict else outputs)
+
+
+@pytest.mark.parametrize("name", _MODELS)
+def test_names_of_others_types_and_ids_alone(name, tiny_config, features):
+    keras.utils.set_random_seed(1)
+    config = tiny_config(num_hidden_layers=1)
+    model = getattr(albert_tf, name)(config, **_MODELS[name])
+    theirs = {_THEIRS.get(k, k): v.astype("int64") for k, v in features.items()}
+    outputs = model(features)
+    expected, ids = first(outputs), features["input_ids"]
+    alone = first(model({"input_ids": ids}))
+    assert np.abs(alone - expected).max() > 1e-4  # mask and segments matter
+    for given in (ids, keras.ops.convert_to_tensor(ids)):
+        np.testing.assert_array_equal(first(model(given)), alone)
+    for dtype in ("bool", "int64", "float32"):
+        theirs["attention_mask"] = theirs["attention_mask"].astype(dtype)
+        np.testing.assert_allclose(first(model(theirs)), expected, atol=1e-6)
+    named = model(**theirs)
+    if not isinstance(outputs, dict):
+        np.testing.assert_allclose(named.logits, expected, atol=1e-6)
+        return
+    assert dict(named).keys() == outputs.keys()
+    np.testing.assert_allclose(named.last_hidden_state, expected, atol=1e-6)
+    pooled = outputs["pooled_output"]
+    np.testing.assert_allclose(named.pooler_output, pooled, atol=1e-6)
+    with pytest.raises(AttributeError, match="no 'loss'; it returns .*_output"):
+        named.loss  # noqa: B018
+
+
+def test_names_that_are_wrong_missing_or_doubled(tiny_config, features):
+    model = albert_tf.AlbertModel(tiny_config())
+    mask = features["input_mask"]
+    for given, message in (
+        ({**features, "attention_masks": mask}, "'attention_masks'; did you mean 'att"),
+        ({**features, "x": mask}, "feature 'x'; it takes input_ids, .*token_type_ids"),
+        ({"input_mask": mask}, "lack input_ids; got input_mask"),
+        ({**features, "attention_mask": mask}, "input_mask and attention_mask are the"),
+    ):
+        for call in (model, functools.partial(model.predict, verbose=0)):
+            with pytest.raises(UserError, match=message):
+                call(given)
+    assert named_features({"input_ids": 1, "token_type_ids": None}) == {"input_ids": 1}
+    batch = {"input_ids": 1, "masked_lm_ids": 2, "labels": 3}
+    assert named_features(batch) == batch
+
+
+TWO_TEXTS = np.array([[1, 1, 1, 2, 2, 2, 2]] * 2, "int32")
+CLS_POSITIONS = np.array([[0, 3]] * 2, "int32")
+_MODERN = {**MODERN, "num_attention_heads": 2, "num_hidden_layers": 2}
+# What a head reads, and of which encoder.
+CASES = [
+    ("packed", {}, {"depth_loop": True, "rematerialize": True}),
+    ("logits", _MODERN, {}),
+    ("pooled", {**_MODERN, "num_hidden_layers": 1}, {"rematerialize": True}),
+    ("packed", DISENTANGLED, {}),
+]
+
+
+def gradients(model, features, names, heads_only):
+    """Those of a training step whose loss reads some outputs."""
+    with tf.GradientTape() as tape:
+        outputs = model(
+            features, training=True, dropout_seed=SEED, heads_only=heads_only
+        )
+        loss = tf.add_n([tf.reduce_sum(outputs[name] ** 2) for name in names])
+    found = tape.gradient(loss, [v.value for v in model.trainable_variables])
+    return [np.array(tf.convert_to_tensor(gradient)) for gradient in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("read", "changes", "options"), CASES)
+def test_same_numbers_and_gradients(read, changes, options, tiny_config, tiny_features):
+    keras.utils.set_random_seed(4)
+    model_class = AlbertModel if read == "pooled" else AlbertForPreTraining
+    model = model_class(tiny_config(**changes), **options)
+    names = ["masked_lm_logits", "sentence_order_logits"]
+    if read == "pooled":
+        del tiny_features["masked_lm_positions"]
+        names = ["pooled_output"]
+    if read == "packed":
+        tiny_features |= {"pair_ids": TWO_TEXTS, "cls_positions": CLS_POSITIONS}
+    whole, saving = (model(tiny_features, heads_only=only) for only in (False, True))
+    assert sorted(saving) == names
+    for name in names:
+        np.testing.assert_allclose(saving[name], whole[name], rtol=0, atol=3e-6)
+    expected, found = (
+        gradients(model, tiny_features, names, only) for only in (False, True)
+    )
+    largest = max(np.abs(gradient).max() for gradient in expected)
+    for gradient, other in zip(found, expected, strict=True):
+        # The sums over positions are made in another order: a few roundings.
+        np.testing.assert_allclose(gradient, other, rtol=0, atol=1e-5 * largest)
+
+
+def test_the_first_of_several_texts_is_pooled(tiny_config, tiny_features):
+    del tiny_features["masked_lm_positions"]
+    model = AlbertModel(tiny_config())
+    features = {**tiny_features, "pair_ids": TWO_TEXTS}
+    whole, saving = (
+        model(features, heads_only=only)["pooled_output"] for only in (False, True)
+    )
+    np.testing.assert_allclose(saving, whole, rtol=0, atol=1e-6)
+
+
+def products(model, features, **arguments):
+    """Floating point operations of the matrix products."""
+    function = tf.function(lambda: model(features, **arguments))
+    options = tf.compat.v1.profiler.ProfileOptionBuilder(
+        tf.compat.v1.profiler.ProfileOptionBuilder.float_operation()
+    ).with_empty_output()
+    profile = tf.compat.v1.profiler.profile(
+        function.get_concrete_function().graph, options=options.build()
+    )
+    return profile.total_float_ops
+
+
+@pytest.mark.slow
+def test_the_last_block_saves_most_of_its_work(tiny_config, tiny_features):
+    tiny_features["masked_lm_positions"] = np.array([[1], [2]], "int32")
+    config = tiny_config(hidden_size=48, intermediate_size=192, num_hidden_layers=2)
+    model = AlbertForPreTraining(config)
+    whole = products(model, tiny_features)
+    # Of two blocks, the second keeps its keys and values: 2 of 12 units of work.
+    assert products(model, tiny_features, heads_only=True) < 0.8 * whole

@@ -1,7 +1,8 @@
-"""Habits of Keras users: summary, export, fit, and files in a fresh process."""
+"""Habits of Keras users: summary, export, fit, files in a fresh process, and JAX."""
 
 import contextlib
 import importlib
+import os
 import subprocess
 import sys
 
@@ -60,8 +61,8 @@ def test_keras_quantizes_no_model(pretraining_model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["AlbertModel"], indirect=True)
-def test_export(model, tiny_features, tmp_path):
+def test_export(tiny_config, tiny_features, tmp_path):
+    model = albert_tf.AlbertModel(tiny_config(num_hidden_layers=1))
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "exported"))
     features = {k: tiny_features[k] for k in model.exported_features}
@@ -89,9 +90,8 @@ def test_evaluate_gives_the_objective(material, pretraining_model):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     model.sentence_order_head.trainable = False
     model.compile(optimizer="sgd")
-    logs = model.evaluate(
-        tf.data.Dataset.from_tensors(batch), verbose=0, return_dict=True
-    )
+    rows = tf.data.Dataset.from_tensors(batch)
+    logs = model.evaluate(rows, verbose=0, return_dict=True)
     masked = sums["masked_lm"] / weights["masked_lm"]
     np.testing.assert_allclose(logs["loss"], masked, rtol=1e-5)
 
@@ -142,14 +142,10 @@ def test_a_fresh_process_loads_files(tiny_config, tmp_path):
         model.compile(optimizer=rule, loss="mse")
         paths.append(str(tmp_path / f"{optimizer}.keras"))
         model.save(paths[-1])
-    found = subprocess.run(
-        [sys.executable, "-c", _LOAD, *paths],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", _LOAD, *paths]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     names = [f"AlbertForSequenceClassification {name}" for name in loaded.values()]
-    assert found.stdout.splitlines() == names, found.stderr
+    assert found.stdout.splitlines() == names
     expected = model(np.ones((1, 5), "int32"))
     for path in paths:
         np.testing.assert_allclose(np.load(f"{path}.npy"), expected, atol=1e-6)
@@ -160,3 +156,63 @@ def test_every_class_is_where_the_table_says():
     for name, module in albert_tf._OF_KERAS.items():
         assert getattr(importlib.import_module(module), name).__name__ == name
         assert known[f"albert_tf>{name}"].__name__ == name
+
+
+PROGRAM = """
+import json
+import sys
+
+sys.modules["tensorflow"] = None  # whoever imports it gets an ImportError
+
+import keras
+import numpy as np
+import pytest
+
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.pretraining import AlbertForPreTraining
+
+assert keras.backend.backend() == "jax"
+config = AlbertConfig.from_dict(json.loads(sys.argv[1]))
+model = AlbertForPreTraining(config)
+weights = np.load(sys.argv[2])
+for name, variable in model.official_variables().items():
+    variable.assign(weights[name])
+features = dict(np.load(sys.argv[3]))
+outputs = model(features)
+np.savez(sys.argv[4], **{name: np.asarray(value) for name, value in outputs.items()})
+
+
+def dropped(seed):
+    seed = keras.ops.convert_to_tensor(seed, "int32")
+    outputs = model(features, training=True, dropout_seed=seed)
+    return np.asarray(outputs["sequence_output"])
+
+
+assert (dropped([1, 2]) == dropped([1, 2])).all()
+assert abs(dropped([1, 2]) - dropped([1, 3])).max() > 0.1
+with pytest.raises(UserError, match="need the Keras backend tensorflow, not jax"):
+    AlbertForPreTraining(config, depth_loop=True)
+"""
+
+
+@pytest.mark.slow
+def test_jax_gives_the_outputs_of_tensorflow(
+    tiny_config, tiny_features, tmp_path, project
+):
+    config = tiny_config(hidden_dropout_prob=0.1, num_hidden_layers=2)
+    model = albert_tf.AlbertForPreTraining(config)
+    weights = {name: v.numpy() for name, v in model.official_variables().items()}
+    paths = [str(tmp_path / name) for name in ("weights.npz", "in.npz", "out.npz")]
+    np.savez(paths[0], **weights)
+    np.savez(paths[1], **tiny_features)
+    model.config.to_json_file(tmp_path / "config.json")
+    config = (tmp_path / "config.json").read_text()
+    # Without tests/absent, which hides JAX.
+    own = {"KERAS_BACKEND": "jax", "PYTHONPATH": str(project)}
+    environment = {**os.environ, **own}
+    command = [sys.executable, "-c", PROGRAM, config, *paths]
+    subprocess.run(command, check=True, env=environment, cwd=tmp_path)
+    theirs = np.load(paths[2])
+    for name, value in model(tiny_features).items():
+        np.testing.assert_allclose(theirs[name], value, atol=1e-5)

@@ -1,4 +1,4 @@
-"""The configuration: strict, and readable to the official code."""
+"""The configuration, strict and readable to the official code, and its costs."""
 
 import dataclasses
 import json
@@ -6,17 +6,14 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.xlnet import costs
 from albert_tf.xlnet.config import XLNetConfig
+from albert_tf.xlnet.family import XLNET
+from albert_tf.xlnet.model import XLNetLMHeadModel
 
 _OFFICIAL = {
-    "d_head": 64,
-    "d_inner": 3072,
-    "d_model": 768,
-    "ff_activation": "gelu",
-    "n_head": 12,
-    "n_layer": 12,
-    "n_token": 32000,
-    "untie_r": True,
+    **{"d_head": 64, "d_inner": 3072, "d_model": 768, "ff_activation": "gelu"},
+    **{"n_head": 12, "n_layer": 12, "n_token": 32000, "untie_r": True},
 }
 
 
@@ -35,16 +32,73 @@ def test_the_official_file_is_read_and_written(tmp_path):
     assert changed.table_width == 128
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_what_makes_no_sense_is_refused():
+    for change, message in (
         ({"d_model": 7}, "d_model must be even"),
         ({"ff_activation": "mish"}, "ff_activation must be one of gelu, relu, ge"),
         ({"dropatt": 1.0}, r"dropatt must be in \[0, 1\)"),
         ({"num_hidden_groups": 13}, r"at most n_layer \(12\)"),
         ({"hidden_size": 5}, "has the unknown key 'hidden_size'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            XLNetConfig.from_dict({**_OFFICIAL, **change})
+
+
+def config(**changes):
+    sizes = {"n_token": 30, "d_model": 8, "n_layer": 3, "n_head": 2, "d_head": 3}
+    return XLNetConfig(**{**sizes, "d_inner": 10, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"parameter_sharing": "all", "num_hidden_groups": 2, "inner_group_num": 2},
+        {"parameter_sharing": "attention", "embedding_size": 4},
+        {"parameter_sharing": "ffn", "untie_r": False},
     ],
 )
-def test_what_makes_no_sense_is_refused(change, message):
-    with pytest.raises(UserError, match=message):
-        XLNetConfig.from_dict({**_OFFICIAL, **change})
+def test_parameters_are_those_of_the_model(changes):
+    model = XLNetLMHeadModel(config(**changes))
+    encoder = XLNET.encoder_parameters(model.config)
+    assert encoder == model.transformer.count_params()
+    counted = sum(costs.pretraining_parameters(model.config).values())
+    assert counted == model.count_params()
+
+
+def test_operations_counted_by_hand():
+    """Of 4 tokens with 2 predictions and a memory of 2."""
+    found = costs.forward_flops(config(n_layer=2, mem_len=2), 4, 2)
+    heads, keys, queries = 6, 6, 6
+    # Keys and values of 6 places; questions and outputs of 6; 8 wide.
+    assert found["attention projections"] * 4 == 2 * 8 * heads * (2 * 6 + 2 * queries)
+    # Content, values: 6 keys each; positions: 10 codes.
+    assert found["attention scores"] * 4 == 2 * heads * queries * (2 * keys + 10)
+    assert found["feed-forward"] * 4 == queries * 2 * 2 * 8 * 10
+    last = 2 * 8 * heads * (2 * 6 + 2 * 2) + 2 * heads * 2 * 22 + 2 * 4 * 8 * 10
+    assert found["last block"] * 4 == last
+    assert found["permutation LM head"] * 4 == 2 * 2 * 8 * 30
+
+    # A mapping costs in both places.
+    found = costs.forward_flops(config(embedding_size=4), 4, 2)
+    mapping = 2 * 4 * 8
+    assert found["embedding mapping"] == mapping
+    assert found["permutation LM head"] * 4 == 2 * (mapping + 2 * 4 * 30)
+
+
+def test_memory_counted_by_hand():
+    """Of 3 blocks for 4 segments of 16 tokens, 3 predictions and a memory of 5."""
+    found = costs.training_memory(config(mem_len=5), 4, 16, 3)
+    parameters = 4 * sum(costs.pretraining_parameters(config()).values())
+    # 2 heads have probabilities for 21 keys, and scores of 37 positions.
+    block = 8 * 8 + 10 + 2 * (21 + 37)
+    assert found == {
+        "weights": parameters,
+        "gradients": parameters,
+        "optimizer (up to two moments)": 2 * parameters,
+        "activations": 4 * 4 * 19 * 3 * block,
+        "memory of earlier segments": 2 * 4 * 4 * 3 * 5 * 8,
+        "permutation LM logits": 4 * 4 * 2 * 3 * 30,
+    }
+    less = costs.training_memory(config(mem_len=5), 4, 16, 3, True, activation_bytes=2)
+    assert less["activations"] == 2 * 4 * 19 * (3 * 8 + block)

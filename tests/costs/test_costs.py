@@ -1,6 +1,7 @@
-"""Parameter counts: published ones, and the models' own."""
+"""Costs: published parameter counts, the models' own, and the peaks of devices."""
 
 import pytest
+import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import backward_flops
@@ -10,20 +11,21 @@ from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.costs.albert import training_flops
 from albert_tf.costs.albert import training_memory
+from albert_tf.costs.device_peaks import devices_named
+from albert_tf.costs.device_peaks import gpu_peak
+from albert_tf.costs.device_peaks import strategy_peak
+from albert_tf.costs.device_peaks import tpu_peak
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
-@pytest.mark.parametrize(
-    ("name", "encoder", "pretraining"),
-    [
+def test_released_sizes():
+    for name, encoder, pretraining in (
         ("base_v2", 11_683_584, 11_813_810),
         ("xxlarge_v2", 222_595_584, 223_158_450),
-    ],
-)
-def test_released_sizes(name, encoder, pretraining):
-    config = AlbertConfig.released(name)
-    assert sum(encoder_parameters(config).values()) == encoder
-    assert sum(pretraining_parameters(config).values()) == pretraining
+    ):
+        config = AlbertConfig.released(name)
+        assert sum(encoder_parameters(config).values()) == encoder
+        assert sum(pretraining_parameters(config).values()) == pretraining
     bert = {"vocab_size": 30522, "embedding_size": 768, "num_hidden_groups": 12}
     config = AlbertConfig.released("base_v2", **bert)
     assert sum(encoder_parameters(config).values()) == 109_482_240  # BERT-base
@@ -34,13 +36,12 @@ def test_released_sizes(name, encoder, pretraining):
 _PAPER = {"all": (12, 31), "attention": (64, 83), "ffn": (38, 57), "none": (89, 108)}
 
 
-@pytest.mark.parametrize("sharing", _PAPER)
-def test_sharing_as_in_the_paper(sharing):
-    for width, millions in zip((128, 768), _PAPER[sharing], strict=True):
-        config = AlbertConfig.released(
-            "base_v2", embedding_size=width, parameter_sharing=sharing
-        )
-        assert abs(sum(encoder_parameters(config).values()) / 1e6 - millions) < 1.1
+def test_sharing_as_in_the_paper():
+    for sharing, of_widths in _PAPER.items():
+        for width, millions in zip((128, 768), of_widths, strict=True):
+            changes = {"embedding_size": width, "parameter_sharing": sharing}
+            config = AlbertConfig.released("base_v2", **changes)
+            assert abs(sum(encoder_parameters(config).values()) / 1e6 - millions) < 1.1
 
 
 @pytest.mark.parametrize(
@@ -120,3 +121,46 @@ def test_memory_counted_by_hand(tiny_config):
     assert block_values(gated, 10) == block + 20
     found, plain = (forward_flops(c, 10, 2)["feed-forward"] for c in (gated, config))
     assert found == 1.5 * plain
+
+
+_GPUS = {  # with the TFLOP/s of half and of single precision
+    "NVIDIA H100 80GB HBM3": (989.4, 494.7),
+    "NVIDIA H100 PCIe": (756.0, 378.0),
+    "NVIDIA L4": (121.0, 60.0),
+    "NVIDIA L40S": (362.0, 183.0),
+    "Tesla T4": (65.0, 8.1),
+}
+_TPUS = {
+    "v2": 22.5,
+    "v3": 61.5,
+    "v4": 137.5,
+    "v5p": 229.5,
+    "v6e": 918,
+    "v5litepod": 197,
+}
+
+
+def test_peaks_of_known_devices():
+    for name, (half, single) in _GPUS.items():
+        found = [gpu_peak(name, dtype) for dtype in ("bfloat16", "float16", "float32")]
+        assert found == pytest.approx([half * 1e12, half * 1e12, single * 1e12])
+    for kind, teraflops in _TPUS.items():
+        assert tpu_peak(f"{kind}-8") == pytest.approx(8 * teraflops * 1e12)
+    assert gpu_peak("Some Card", "float32") is None
+    assert tpu_peak("") is tpu_peak("v9-8") is None
+    cpu = tf.distribute.OneDeviceStrategy("/cpu:0")
+    assert strategy_peak(cpu, "float32") is None
+
+
+def test_devices_by_name():
+    for name, dtype, count, teraflops, gigabytes in (
+        ("H100", "bfloat16", 1, 989.4, 80),
+        ("8xA100", "float32", 8, 156, 40),
+        ("4 × A100-80GB", "float16", 4, 312, 80),
+        ("v5e-8", "float32", 8, 197, 16),
+        ("v5litepod-4", "bfloat16", 4, 197, 16),
+        ("v3-8", "bfloat16", 8, 61.5, 16),
+    ):
+        devices = devices_named(name, dtype)
+        assert (devices.count, devices.gigabytes) == (count, gigabytes)
+        assert devices.peak == pytest.approx(teraflops * 1e12)

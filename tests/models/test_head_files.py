@@ -12,32 +12,22 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.registry import read_task
 from tests.saved_models import assert_same_weights
 
-_TAGS = ["O", "B-PER", "I-PER"]
+_DROPS = {"classifier_dropout_prob": 0.3}
+_BEAMS = {"start_n_top": 2, "end_n_top": 3}
 # Constructor arguments by class.
 _HEADS = {
     "AlbertModel": {},
     "AlbertForPreTraining": {},
     "AlbertForMaskedLM": {},
-    "AlbertForSequenceClassification": {
-        "num_labels": 3,
-        "classifier_dropout_prob": 0.3,
-        "labels": ["no", "so", "yes"],
-    },
-    "AlbertForTokenClassification": {
-        "num_labels": 3,
-        "classifier_dropout_prob": 0.3,
-        "labels": _TAGS,
-    },
-    "AlbertForMultipleChoice": {"classifier_dropout_prob": 0.3},
+    "AlbertForSequenceClassification": {**_DROPS, "labels": ["no", "so", "yes"]},
+    "AlbertForTokenClassification": {**_DROPS, "labels": ["O", "B-PER", "I-PER"]},
+    "AlbertForMultipleChoice": _DROPS,
     "AlbertForQuestionAnswering": {},
-    "AlbertForAnswerableQuestions": {
-        "start_n_top": 2,
-        "end_n_top": 3,
-        "head_dropout_prob": 0.2,
-    },
+    "AlbertForAnswerableQuestions": {**_BEAMS, "head_dropout_prob": 0.2},
     "AlbertForTextEmbedding": {"pooling": "cls", "normalize": True},
 }
 _ROBERTA = {
+    "num_hidden_layers": 1,
     "embedding_size": 12,
     "parameter_sharing": "none",
     "hidden_act": "gelu_erf",
@@ -59,12 +49,8 @@ _THEIRS = {
 @pytest.fixture(scope="module")
 def make(tiny_config):
     """Makes the model of a class; by default of groups and inner groups."""
-    groups = {
-        "num_hidden_layers": 2,
-        "num_hidden_groups": 2,
-        "inner_group_num": 2,
-        "hidden_act": "gelu_erf",
-    }
+    groups = {"num_hidden_layers": 2, "num_hidden_groups": 2, "inner_group_num": 2}
+    groups["hidden_act"] = "gelu_erf"
 
     def build(name, changes=groups):
         return getattr(albert_tf, name)(tiny_config(**changes), **_HEADS[name])

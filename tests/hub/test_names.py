@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub by name, from a server on this machine."""
+"""Names of models: the released, the shipped, and those of the Hugging Face Hub."""
 
 import os
 import pathlib
@@ -12,25 +12,84 @@ from safetensors import numpy as safetensors
 
 import albert_tf
 from albert_tf.checkpoints import sentence_transformers
+from albert_tf.cli import commands
+from albert_tf.config import RELEASED_SIZES
+from albert_tf.config import AlbertConfig
+from albert_tf.costs.albert import encoder_parameters
+from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.errors import UserError
 from albert_tf.hub import names
 from albert_tf.hub.names import local_directory
+from albert_tf.hub.repositories import names_of_release
+from albert_tf.hub.shipped import shipped_models
+from albert_tf.io import checksums
+
+
+def test_released_names_and_the_table_of_the_page(project):
+    rows = []
+    for size in RELEASED_SIZES:
+        config = AlbertConfig.released(size)
+        encoder = sum(encoder_parameters(config).values())
+        both_heads = sum(pretraining_parameters(config).values())
+        *repository, _ = names_of_release(size)
+        handle = f"`{repository[0]}`" if repository else "none"
+        rows.append(f"| {size} | {encoder:,} | {both_heads:,} | {handle} |")
+    assert "\n".join(rows) in (project / "docs" / "checkpoints.md").read_text()
+    for name in ("albert/albert-base-v2", "ALBERT_base_v2.tar.gz", "base_v2"):
+        repository, archive = names_of_release(name)
+        assert repository == "hf://albert/albert-base-v2"
+        assert re.fullmatch(r"https://storage\S+/albert_base_v2\.tar\.gz", archive)
+    assert names_of_release("albert-base-v3") == []
+    assert names_of_release("models/albert-base-v2") == []
+
+
+NAME = "wikipedia_small"
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_its_card_has_its_digests_and_it_is_small(name):
+    folder = shipped_models()[name]
+    card = (folder / "README.md").read_text("utf-8")
+    listed = checksums.read(folder)
+    assert listed["model.weights.h5"] in card
+    assert listed["spiece.model"] in card
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 4e6
+    assert "license: " in card
+
+
+def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert local_directory(NAME) == str(shipped_models()[NAME])
+    (tmp_path / NAME).mkdir()
+    assert local_directory(NAME) == NAME
+    with pytest.raises(UserError, match="wikipedia_smal; did you mean wikipedia_small"):
+        local_directory("wikipedia_smal")
+
+
+def test_the_names_are_listed(capsys):
+    commands.main(["albert-tf", "models"])
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1 + len(RELEASED_SIZES)
+    name, parameters, *source = rows[0].split()
+    model = albert_tf.AlbertModel.from_pretrained(name)
+    assert int(parameters.replace(",", "")) == model.count_params()
+    assert source == ["in", "this", "package"]
+    first = "hf://albert/albert-base-v1 11,683,584 to download [hub]"
+    assert " ".join(rows[1].split()) == first
+    commands.main(["albert-tf", "models", f"--card={NAME}"])
+    printed = capsys.readouterr().out
+    assert printed == (shipped_models()[NAME] / "README.md").read_text("utf-8")
+
+
+def test_it_knows_english():
+    predictor = albert_tf.Predictor(NAME, task="masked_lm")
+    ((best, *_),) = predictor("he was born in new [MASK] city.")["masks"]
+    assert best["token"] == "\u2581york"
+    assert best["probability"] > 0.9
+
 
 _PAGE = "https://huggingface.co/albert/albert-base-v2"
-_HUB = "https://tfhub.dev/google/albert_base/2"
 NEEDED = ["config.json", "model.safetensors", "spiece.model"]
-
-
-@pytest.fixture
-def offline(monkeypatch):
-
-    def set_offline():
-        from huggingface_hub import constants
-
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-        names._repository.cache_clear()
-
-    return set_offline
 
 
 def test_a_model_by_name(published):
@@ -84,9 +143,12 @@ def test_a_revision(published, tiny_config):
         model_class.from_pretrained(published.folder, revision="main")
 
 
-def test_offline(published, offline):
+def test_offline(published, monkeypatch):
+    from huggingface_hub import constants
+
     folder = local_directory("hf://albert/tiny")
-    offline()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    names._repository.cache_clear()
     asked = len(published.requests)
     assert local_directory("hf://albert/tiny") == folder
     message = r"hf://albert/other could not be downloaded from \S+: \S.*\.$"
@@ -96,21 +158,17 @@ def test_offline(published, offline):
     assert len(published.requests) == asked
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("hf://albert/none", "hf://albert/none does not exist, or is priv"),
-        *(
-            (f"hf://{name}", "is not a repository: expected hf://owner/na")
-            for name in ("tiny", "a/b/c", "", "a/")
-        ),
-        (f"{_PAGE}/tree/main", "is a web page; write hf://albert/albert-base-v2"),
-        (_HUB, re.escape(f"{_HUB} is a web page; write {_HUB}?tf-hub-format=compr")),
-    ],
-)
-def test_what_is_no_repository(hub, name, message):
-    with pytest.raises(UserError, match=message):
-        local_directory(name)
+def test_what_is_no_repository(hub):
+    none = "is not a repository: expected hf://owner/na"
+    hub_page = "https://tfhub.dev/google/albert_base/2"
+    for name, message in {
+        "hf://albert/none": "hf://albert/none does not exist, or is priv",
+        **dict.fromkeys(("hf://tiny", "hf://a/b/c", "hf://", "hf://a/"), none),
+        f"{_PAGE}/tree/main": "is a web page; write hf://albert/albert-base-v2",
+        hub_page: rf"{hub_page} is a web page; write {hub_page}\?tf-hub-format=compr",
+    }.items():
+        with pytest.raises(UserError, match=message):
+            local_directory(name)
 
 
 _INTERRUPTED = "albert/tiny holds files of a saving that was inter"
