@@ -93,12 +93,18 @@ def _faults(page):
     for token in tokens:
         if token.type == "table_open":
             cells.update(range(*token.map))
-            found += _faults_of_table(lines[slice(*token.map)])
+            rows = lines[slice(*token.map)]
+            if not re.search(r"[^|\s]", rows[0]):
+                found.append(f"a table without a header: {rows[2]}")
+            if len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) > 1:
+                found.append(f"a table with rows of unequal width: {rows[0]}")
+            # GitHub takes the backslash away, the site shows it.
+            code = re.findall(r"`[^`]*\\\|[^`]*`", "\n".join(rows))
+            found += [rf"\| in code: {part}" for part in code]
     for token in tokens:
-        in_table = not token.map or token.map[0] in cells
-        if token.type == "inline" and not in_table:
+        if token.type == "inline" and token.map and token.map[0] not in cells:
             source = "\n".join(lines[slice(*token.map)])
-            if _TABLE_LINE.search(_code_blanked(source)):
+            if _TABLE_LINE.search(re.sub(r"`[^`]*`", "code", source)):
                 found.append(f"a table that is none: {lines[token.map[0]]}")
         for part in token.children or []:
             if part.type == "text" and (raw := _RAW_MARKUP.search(part.content)):
@@ -106,23 +112,6 @@ def _faults(page):
             if part.type == "code_inline" and r"\|" in part.content:
                 found.append(rf"\| in code: {part.content}")
     return found + [f"a dead link: {at}" for at in _links(tokens) if _is_dead(at, page)]
-
-
-def _faults_of_table(rows):
-    """Lists the faults of the lines of one table."""
-    found = []
-    if not re.search(r"[^|\s]", rows[0]):
-        found.append(f"a table without a header: {rows[2]}")
-    if len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) > 1:
-        found.append(f"a table with rows of unequal width: {rows[0]}")
-    for row in rows:
-        # GitHub takes the backslash away, the site shows it.
-        found += [rf"\| in code: {c}" for c in re.findall(r"`[^`]*\\\|[^`]*`", row)]
-    return found
-
-
-def _code_blanked(source):
-    return re.sub(r"`[^`]*`", "code", source)
 
 
 def _links(tokens):
@@ -170,21 +159,23 @@ def test_the_index_names_every_page_and_commands_fit_a_screen(project):
 
 
 @pytest.fixture
-def demo_model(tmp_path, monkeypatch, vocabulary, tiny_config):
-    """The model that examples start from, in the current folder."""
+def folder(tmp_path, monkeypatch, vocabulary, tiny_config):
+    """The current folder, with the model that examples start from."""
     monkeypatch.chdir(tmp_path)
     words = ["a", "fine", "film", "dull"]
     pathlib.Path("vocab.txt").write_text(vocabulary(words))
     sizes = {"max_position_embeddings": 64, "initializer_range": 0.02}
     config = tiny_config(vocab_size=5 + len(words), num_hidden_layers=1, **sizes)
     model = albert_tf.AlbertForPreTraining(config)
-    model.save_pretrained("demo_output/pretrained", load_tokenizer("vocab.txt"))
+    model.save_pretrained(_START, load_tokenizer("vocab.txt"))
 
 
-def _run_python(page, names=None, **replaced):
+_START = "demo_output/pretrained"
+
+
+def _run_python(page, names=(), **replaced):
     """Runs the examples of a page, one after the other; returns their names."""
-    text = page.read_text(encoding="utf-8")
-    names = {} if names is None else names
+    text, names = page.read_text(encoding="utf-8"), dict(names)
     for example in re.findall(r"```(?:py|python)\n(.*?)```", text, re.DOTALL):
         for there, here in replaced.items():
             assert there in text
@@ -206,16 +197,6 @@ def test_the_python_of_the_readme_runs(project, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
-    here = {"albert_base": "demo_output/pretrained"}
-    here |= {"uncased_L-2_H-128_A-2": "demo_output/pretrained"}  # no BERT
-    here |= {"hf://albert/albert-base-v2": "demo_output/pretrained"}  # no download
-    names = _run_python(project / "docs" / "checkpoints.md", **here)
-    assert names["model"].num_labels == 3
-    assert "new in the model: output_weights" in capsys.readouterr().out
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "name", "shape"),
     [
@@ -224,12 +205,30 @@ def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
         ("xlnet.md", "logits", (1, 1, 100)),
     ],
 )
-def test_the_python_of_a_page_runs(page, name, shape, project, demo_model):
+def test_the_python_of_a_page_runs(page, name, shape, project, folder):
     assert _run_python(project / "docs" / page)[name].shape == shape
 
 
+@pytest.mark.slow
+def test_the_python_on_checkpoints_runs(project, folder, capsys):
+    # No BERT, and no download.
+    there = ("albert_base", "uncased_L-2_H-128_A-2", "hf://albert/albert-base-v2")
+    page = project / "docs" / "checkpoints.md"
+    names = _run_python(page, **dict.fromkeys(there, _START))
+    assert names["model"].num_labels == 3
+    assert "new in the model: output_weights" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_python_on_serving_runs(project, export_of):
+    served = str(export_of("classification").parent)
+    names = _run_python(project / "docs" / "serving.md", **{"/models/sst-2": served})
+    assert names["labels"] == [names["answer"]["label"], names["labels"][1]]
+    assert names["arrays"]["probabilities"].shape == (2, 2)
+
+
 @pytest.mark.nightly
-def test_the_python_on_data_runs(project, demo_model):
+def test_the_python_on_data_runs(project, folder):
     document = "a fine film\na dull film\nfine\nfilm a film\n\n"
     pathlib.Path("corpus.txt").write_text(document * 200)
     create_pretraining_data(
@@ -244,43 +243,32 @@ def test_the_python_on_data_runs(project, demo_model):
     )
     names = {"albert_tf": albert_tf, "questions": ["a film"], "answers": ["fine"]}
     here = {"vocab/mine.model": "vocab.txt"}
-    _run_python(project / "docs" / "data.md", names, **here)
-    assert names["features"]["input_ids"].shape == (2, 5)
-    assert names["pairs"]["input_ids"].shape == (1, 128)
+    names = _run_python(project / "docs" / "data.md", names, **here)
     (batch,) = names["dataset"].take(1)
-    assert batch["input_ids"].shape == (32, 512)
-    assert batch["masked_lm_ids"].shape == (32, 77)
-
-
-@pytest.mark.slow
-def test_the_python_on_serving_runs(project, export_of):
-    served = str(export_of("classification").parent)
-    names = _run_python(project / "docs" / "serving.md", **{"/models/sst-2": served})
-    assert names["labels"] == [names["answer"]["label"], names["labels"][1]]
-    assert names["arrays"]["probabilities"].shape == (2, 2)
+    for own, name, shape in (
+        (names["features"], "input_ids", (2, 5)),
+        (names["pairs"], "input_ids", (1, 128)),
+        (batch, "input_ids", (32, 512)),
+        (batch, "masked_lm_ids", (32, 77)),
+    ):
+        assert own[name].shape == shape
 
 
 @pytest.mark.nightly
-def test_the_python_on_tagging_runs(project, demo_model):
-    model = albert_tf.AlbertForTokenClassification.from_pretrained(
-        "demo_output/pretrained", labels=["O", "B-PER", "I-PER"]
-    )
-    model.classifier.output_bias.assign([0, 1, 0])
-    model.save_pretrained("out/model", load_tokenizer("vocab.txt"))
+def test_the_python_on_served_heads_runs(project, folder):
+    tokenizer = load_tokenizer("vocab.txt")
+    tags = ["O", "B-PER", "I-PER"]
+    tagger = albert_tf.AlbertForTokenClassification.from_pretrained(_START, labels=tags)
+    tagger.classifier.output_bias.assign([0, 1, 0])
+    tagger.save_pretrained("out/model", tokenizer)
     export(ExportOptions("out/model", "served/tagging"))
     names = _run_python(project / "docs" / "tagging.md")
     assert names["entity"]["label"] == "PER"
     assert names["answers"]["label"].shape[0] == 2
-
-
-@pytest.mark.nightly
-def test_the_python_on_reading_comprehension_runs(project, demo_model):
-    model = albert_tf.AlbertForQuestionAnswering.from_pretrained(
-        "demo_output/pretrained"
-    )
+    reader = albert_tf.AlbertForQuestionAnswering.from_pretrained(_START)
     task = create_task("squad_v1", "squad", doc_stride=8, max_query_length=8)
     info = {"task": task.to_dict(), "max_seq_length": 32}
-    model.save_pretrained("out/model", load_tokenizer("vocab.txt"), info)
+    reader.save_pretrained("out/model", tokenizer, info)
     export(ExportOptions("out/model", "served/squad"))
     names = _run_python(project / "docs" / "reading_comprehension.md")
     assert names["found"]["answer"] == names["found"]["answers"][0]["answer"]

@@ -11,7 +11,6 @@ from tools import notebooks
 pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 
-_REPRESENTATIVE = "classify_in_five_minutes"
 # The commands of the shell run in the kernel, which has imported TensorFlow already;
 # `tests/test_wheel.py` starts them as programs.
 _COMMANDS_HERE = """
@@ -22,19 +21,15 @@ def bash(line, cell):
         commands.main(shlex.split(command))
 get_ipython().register_magic_function(bash, "cell")
 """
-# What runs after the last cell, and what stands among the outputs in the file.
+# What runs after the last cell.
 _RIGHT = {
-    "classify_in_five_minutes": (
-        """
+    "classify_in_five_minutes": """
 assert classifier.evaluate(*held_out)["accuracy"] > 0.95
 asked = {"a dull film": "sad", "a good plot": "glad", "not a dull film": "glad"}
 found = classifier.predict(list(asked))
 assert [answer["label"] for answer in found] == list(asked.values())
 """,
-        r"a dull film +sad +(0\.9|1)",
-    ),
-    "question_answering_served": (
-        """
+    "question_answering_served": """
 asked = {
     "Who took the lamp?": "Emma",
     "What did Emma take?": "the brown lamp",
@@ -45,10 +40,7 @@ found = {question: predictor(question, text) for question in asked}
 assert {q: answer["answer"] for q, answer in found.items()} == asked
 assert min(answer["answers"][0]["score"] for answer in found.values()) > 0.5
 """,
-        r"Where is the lamp now\? +the museum +(0\.9|1)",
-    ),
-    "your_own_corpus": (
-        """
+    "your_own_corpus": """
 first, *_, last = history
 assert last["masked_lm_loss"] < first["masked_lm_loss"] - 3
 assert last["masked_lm_accuracy"] > 0.25
@@ -56,41 +48,34 @@ guess = albert_tf.Predictor("pretrained", task="masked_lm")
 (masks,) = guess("Returns the number [MASK] elements in the array.")["masks"]
 assert masks[0]["token"] == "▁of"
 """,
-        r"number .MASK. elements in the array.\n +0\.[5-9]\d* +▁of",
-    ),
 }
-
-
-def _paths():
-    return sorted(notebooks.FOLDER.glob("*.ipynb"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path",
+    "name",
     [
-        pytest.param(path, marks=[pytest.mark.nightly] * (path.stem != _REPRESENTATIVE))
-        for path in _paths()
+        "classify_in_five_minutes",
+        pytest.param("question_answering_served", marks=pytest.mark.nightly),
+        pytest.param("your_own_corpus", marks=pytest.mark.nightly),
     ],
-    ids=lambda path: path.stem,
 )
-def test_answers_are_right(path, project, tmp_path, monkeypatch):
+def test_answers_are_right(name, project, tmp_path, monkeypatch):
     try:
         bundle.open("wikipedia_small")
     except UserError:
         pytest.skip("the package holds no model wikipedia_small")
     monkeypatch.setenv("PYTHONPATH", str(project))  # matplotlib is there
-    notebooks.executed(path, tmp_path, _COMMANDS_HERE, _RIGHT[path.stem][0])
+    path = notebooks.FOLDER / f"{name}.ipynb"
+    notebooks.executed(path, tmp_path, _COMMANDS_HERE, _RIGHT[name])
 
 
-@pytest.mark.parametrize("path", _paths(), ids=lambda path: path.stem)
-def test_outputs_are_stored_without_noise(path):
-    cells = nbformat.read(path, as_version=4).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
-    outputs = [output for cell in code for output in cell.outputs]
-    assert any("image/png" in output.get("data", {}) for output in outputs)
-    shown = "\n".join(output.get("text", "") for output in outputs)
-    assert re.search(_RIGHT[path.stem][1], shown)
-    assert not re.search(r"\r|error: |\boneDNN|\bCUDA|/home/|/tmp/", shown)
-    assert path.stat().st_size < 100_000
+def test_every_notebook_has_its_answers_and_outputs_without_noise():
+    assert {path.stem for path in notebooks.FOLDER.glob("*.ipynb")} == _RIGHT.keys()
+    for name in _RIGHT:
+        path = notebooks.FOLDER / f"{name}.ipynb"
+        cells = nbformat.read(path, as_version=4).cells
+        outputs = [output for cell in cells for output in cell.get("outputs", ())]
+        assert any("image/png" in output.get("data", {}) for output in outputs)
+        shown = "\n".join(output.get("text", "") for output in outputs)
+        assert not re.search(r"\r|error: |\boneDNN|\bCUDA|/home/|/tmp/", shown)

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from albert_tf import bundle
 from albert_tf.cli.command_line import parse
@@ -15,46 +14,26 @@ from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 
 pytestmark = [pytest.mark.nightly, pytest.mark.slow]
-_SECONDS = 180
 
 
-@pytest.fixture
-def trained(workers, flags, tmp_path):
-    """Trains alone and on two workers: the metrics of one, and the logs of both."""
-
-    def train(**changes):
-        alone = flags(output_dir=tmp_path / "alone", **changes)
-        metrics = pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
-        command = flags(distribution_strategy="multi_worker", **changes)
-        with workers("run_pretraining.py", command) as (processes, logs):
-            pass
-        assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
-        return metrics, [log.read_text() for log in logs]
-
-    return train
+def weights(folder):
+    variables = bundle.open(folder).model().official_variables()
+    return {name: v.numpy() for name, v in variables.items() if "key/bias" not in name}
 
 
-def state(folder):
-    """Reads the weights of a run, and what its last checkpoint hands on."""
-    reader = tf.train.load_checkpoint(str(folder / "checkpoints"))
-    names = [n for n in reader.get_variable_to_shape_map() if "memories" in n]
-    weights = bundle.open(folder).model().official_variables()
-    kept = {name: v.numpy() for name, v in weights.items() if "key/bias" not in name}
-    return {**kept, **{name: reader.get_tensor(name) for name in names}}
-
-
-def assert_equal(folder, atol):
-    expected, found = state(folder / "alone"), state(folder / "model")
-    assert expected.keys() == found.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
-    return found
-
-
-def test_two_workers_equal_one(trained, tmp_path):
-    several = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
-    expected, logs = trained(**several)
-    assert_equal(tmp_path, 1e-6)
+def test_two_workers_equal_one(workers, flags, tmp_path):
+    changes = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
+    alone = flags(output_dir=tmp_path / "alone", **changes)
+    expected = pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
+    command = flags(distribution_strategy="multi_worker", **changes)
+    with workers("run_pretraining.py", command) as (processes, logs):
+        pass
+    logs = [log.read_text() for log in logs]
+    assert [process.returncode for process in processes] == [0, 0], logs[0]
+    found, variables = weights(tmp_path / "model"), weights(tmp_path / "alone")
+    assert found.keys() == variables.keys()
+    for name, value in variables.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
     results = (tmp_path / "model" / "eval_results.txt").read_text()
     assert f"masked_lm_accuracy = {expected['masked_lm_accuracy']}" in results
     history = json.loads((tmp_path / "model" / "history.json").read_text())
@@ -67,7 +46,7 @@ def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path)
         distribution_strategy="multi_worker", num_train_steps=1_000_000, eval_steps=4
     )
     with workers("run_pretraining.py", command) as (processes, logs):
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + 180
         while "Held out at step 4" not in logs[0].read_text():
             assert time.monotonic() < deadline, logs[1].read_text()
             time.sleep(0.05)
