@@ -1,9 +1,14 @@
-"""Rows of RoBERTa and XLNet: separators, segments, padding; in Python and graphs."""
+"""Rows of RoBERTa and XLNet, in Python and in graphs; a fine-tuned XLNet."""
+
+import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.models.base import seeded
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.multiple_choice.questions import Question as Choice
@@ -23,20 +28,17 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.features import mark_of
+from tests.tasks.conftest import APPLIED
+from tests.tasks.conftest import results
 from tools.verify.squad_windows import features_of
 
 _CONTEXT = "the film was very good and the plot was bad"
 _SIZES = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)
 
 
-@pytest.fixture(params=["roberta", "xlnet"])
+@pytest.fixture(params=["albert", "roberta", "xlnet"])
 def tokenizer(request, family_tokenizer):
     return family_tokenizer(request.param)
-
-
-@pytest.fixture
-def roberta(family_tokenizer):
-    return family_tokenizer("roberta")
 
 
 def unpadded(tokenizer, array, width):
@@ -52,10 +54,8 @@ def test_pairs(tokenizer, length):
     found = TextFeatures(tokenizer, length)(tf.constant(texts), tf.constant(pairs))
     made = tokenize_texts(texts, pairs, tokenizer, length)
     for examples in (made, from_features(rows, tokenizer)):
-        assert (examples.layout, examples.pad_id) == (
-            tokenizer.layout,
-            tokenizer.pad_id,
-        )
+        assert examples.layout == tokenizer.layout
+        assert examples.pad_id == tokenizer.pad_id
         [batch] = evaluation_dataset(examples, 2, length)
         for name, array in expected.items():
             own = unpadded(tokenizer, batch[name], array.shape[1])
@@ -63,41 +63,44 @@ def test_pairs(tokenizer, length):
             np.testing.assert_array_equal(found[name], array, name)
 
 
-def test_choices(tokenizer):
-    choice = Choice("1", "the film was good", "it was _", ("good", "very bad"), 0)
-    [batch] = evaluation_dataset(tokenize_questions([choice], tokenizer, 60, 30), 1, 60)
-    found = ChoiceFeatures(tokenizer, 60, 30)(
-        tf.constant(["it was _"]),
-        tf.constant(["the film was good"]),
-        tf.constant([["good", "very bad"]]),
-    )
-    endings = ["it was good", "it was very bad"]
-    expected = tokenizer(["the film was good"] * 2, endings)
-    for name, array in expected.items():
-        own = unpadded(tokenizer, batch[name][0], array.shape[1])
-        np.testing.assert_array_equal(own, array, name)
-        np.testing.assert_array_equal(found[name][0], array, name)
-
-
-def test_words_have_the_space_before_them(roberta):
-    words = ["the", "cat", "didn't"]
-    sentence = sentence_of_words("1", words, None, None)
-    pieces = [i for word in words for i in roberta.encode(f" {word}")]
-    assert tokenize_sentences([sentence], roberta, 30, 10).ids.tolist() == [
-        0,
-        *pieces,
-        2,
+@pytest.mark.parametrize(("length", "room"), [(60, 30), (9, 4)])
+def test_choices(tokenizer, length, room):
+    asked = [
+        Choice("1", "the film was good", "it was _", ("good", "very bad", "a"), 0),
+        Choice("2", "it", "_ is .", ("not", "a"), 1),
     ]
+    tokens = tokenize_questions(asked, tokenizer, length, room)
+    [batch] = evaluation_dataset(tokens, 2, length)
+    found = ChoiceFeatures(tokenizer, length, room)(
+        tf.constant([own.text for own in asked]),
+        tf.constant([own.context for own in asked]),
+        tf.constant([[*own.options, ""][:3] for own in asked]),
+    )
+    exists = tokens.lengths > 0
+    for name, array in found.items():
+        own = unpadded(tokenizer, batch[name].numpy(), array.shape[2])
+        np.testing.assert_array_equal(own[exists], array.numpy()[exists], name)
+    assert found["input_mask"].numpy().sum() == tokens.lengths.sum()
+    if length == 60:
+        endings = [asked[0].text.replace("_", own) for own in asked[0].options]
+        for name, array in tokenizer([asked[0].context] * 3, endings).items():
+            own = unpadded(tokenizer, found[name][0], array.shape[1])
+            np.testing.assert_array_equal(own, array, name)
+
+
+def test_words_and_masks_of_roberta(family_tokenizer):
+    """Words have the space before them."""
+    roberta, words = family_tokenizer("roberta"), ["the", "cat", "didn't"]
+    sentence = sentence_of_words("1", words, None, None)
+    expected = [0, *(i for word in words for i in roberta.encode(f" {word}")), 2]
+    rows = tokenize_sentences([sentence], roberta, 30, 10)
+    assert rows.ids.tolist() == expected
     found = RowFeatures(roberta, 30, 10)(tf.constant(["the cat didn't"]))
-    assert found["input_ids"][0].numpy().tolist() == [0, *pieces, 2]
-
-
-def test_masks_in_a_graph(roberta):
-    features = MaskedTextFeatures(roberta, 30)
+    assert found["input_ids"][0].numpy().tolist() == expected
     assert mark_of(roberta) == "<mask>"
     texts = ["the cat <mask> on the <mask>", "a <mask>"]
-    found = features(tf.constant(texts))
     expected = roberta(texts)
+    found = MaskedTextFeatures(roberta, 30)(tf.constant(texts))
     np.testing.assert_array_equal(found["input_ids"], expected["input_ids"])
     places = np.flatnonzero(expected["input_ids"][0] == roberta.mask_id)
     assert found["masked_lm_positions"][0].numpy().tolist() == places.tolist()
@@ -122,22 +125,17 @@ def test_sentences_of_xlnet_in_windows(xlnet_tokenizer):
     assert first.numpy().tolist() == expected
 
 
-@pytest.fixture
-def windows(xlnet_tokenizer):
+def test_windows_of_xlnet_begin_with_the_text(xlnet_tokenizer):
     answers = (Answer("the plot", _CONTEXT.index("the plot")),)
     questions = (
         Question("1", "is it good", answers),
         Question("2", "it", (), is_impossible=True),
     )
     paragraphs = [Paragraph(_CONTEXT, questions)]
-    [found] = windows_of(paragraphs, xlnet_tokenizer, _SIZES, {}, True)
-    return found
-
-
-def test_windows_of_xlnet_begin_with_the_text(windows, xlnet_tokenizer):
+    [windows] = windows_of(paragraphs, xlnet_tokenizer, _SIZES, {}, True)
     text, asked = (xlnet_tokenizer.encode(t) for t in (_CONTEXT, "is it"))
     sep, cls = xlnet_tokenizer.sep_id, xlnet_tokenizer.cls_id
-    features = features_of(windows, 10)
+    features, places = features_of(windows, 10), np.arange(10)
     assert windows.layout == CLS_LAST.padded_after
     assert len(text) == 10 and windows.question_index.tolist() == [0, 0, 0, 1, 1, 1]
     spans = xlnet_tokenizer.encode_with_offsets(_CONTEXT)[1]
@@ -145,12 +143,12 @@ def test_windows_of_xlnet_begin_with_the_text(windows, xlnet_tokenizer):
         part = text[first : first + 5]
         row = [*part, sep, *asked, sep, cls]
         length = len(row)
-        assert features["input_ids"][window, :length].tolist() == row
+        found = {name: array[window].tolist() for name, array in features.items()}
+        assert found["input_ids"][:length] == row
         segments = [0] * (len(part) + 1) + [1] * 3 + [2] + [3] * (10 - length)
-        assert features["segment_ids"][window].tolist() == segments
-        assert features["input_mask"][window].sum() == length
-        may = [0] * len(part) + [1] * 4 + [0] + [1] * (10 - length)
-        assert features["p_mask"][window].tolist() == may
+        assert found["segment_ids"] == segments
+        assert sum(found["input_mask"]) == length
+        assert found["p_mask"] == [0] * len(part) + [1] * 4 + [0] + [1] * (10 - length)
         own = windows.spans[windows.starts[window] :][: len(part)]
         np.testing.assert_array_equal(own, spans[first : first + 5])
     # "the plot" are the tokens 6 and 7 of the text; without answer it is [CLS].
@@ -159,19 +157,53 @@ def test_windows_of_xlnet_begin_with_the_text(windows, xlnet_tokenizer):
     ends = windows.lengths[without] - 1
     expected = np.stack([ends, ends, np.ones(4)], axis=1)
     np.testing.assert_array_equal(windows.answers[without], expected)
-
-
-def test_windows_of_xlnet_in_a_graph(windows, xlnet_tokenizer):
-    asked = tf.constant(["is it good", "it"])
-    features = WindowFeatures(xlnet_tokenizer, _SIZES)
-    found, layout, starts, ends = features.windows(asked, tf.constant([_CONTEXT] * 2))
-    expected = features_of(windows, 10)
+    # And in a graph.
+    strings = tf.constant(["is it good", "it"]), tf.constant([_CONTEXT] * 2)
+    graph = WindowFeatures(xlnet_tokenizer, _SIZES)
+    found, layout, starts, ends = graph.windows(*strings)
     for name, array in found.items():
-        np.testing.assert_array_equal(array, expected[name], name)
+        np.testing.assert_array_equal(array, features[name], name)
     np.testing.assert_array_equal(layout.cls_positions, windows.lengths - 1)
-    inside = np.arange(10) < windows.text_ends[:, None]
-    np.testing.assert_array_equal(layout.is_text, inside)
+    np.testing.assert_array_equal(layout.is_text, places < windows.text_ends[:, None])
     spans = windows.padded(windows.spans, 10)
     np.testing.assert_array_equal(tf.stack([starts, ends], -1), spans)
     best = windows.padded(windows.is_max_context, 10)
     np.testing.assert_array_equal(layout.max_context(), best)
+
+
+@pytest.mark.slow
+def test_from_a_directory_to_answers(flags, xlnet_tokenizer, xlnet_config, tmp_path):
+    """Fine-tunes a tiny XLNet as pretraining leaves it."""
+    sizes = {"n_layer": 1, "d_head": 8, "initializer_range": 0.1}
+    config = xlnet_config(**sizes, mem_len=6, bi_data=True)
+    pretrained = tmp_path / "pretrained"
+    with seeded(1):
+        model = albert_tf.XLNetLMHeadModel(config)
+    model.save_pretrained(pretrained, xlnet_tokenizer)
+    steps = {"train_step": 30, "save_checkpoints_steps": 30, "learning_rate": 1e-2}
+    asked = {"do_train": True, "do_eval": True, "do_predict": True}
+    start = {**APPLIED, "init_checkpoint": pretrained}
+    config.to_json_file(tmp_path / "xlnet.json")
+    message = "becomes an XLNetForSequenceClassification"
+    for changes in ({"early_exit": True}, {"init_layers": "mean"}):
+        changes["albert_config_file"] = tmp_path / "xlnet.json"
+        with pytest.raises(UserError, match=message):
+            flags(do_train=True, **{**start, **changes})
+    out = flags(**asked, **steps, **start)
+    assert results(out)["eval_accuracy"] == 1.0
+    head = json.loads((out / "model" / "head.json").read_text())
+    assert head["labels"] == ["no", "yes"]
+    texts, expected = (
+        [line.split("\t")[1:] for line in path.read_text().splitlines()[1:]]
+        for path in (tmp_path / "data" / "test.tsv", out / "test_results.tsv")
+    )
+    predictor = albert_tf.Predictor(out / "model")
+    answers = predictor(sum(texts, []), batch_size=7)  # not even: no halves
+    shares = [list(answer["probabilities"].values()) for answer in answers]
+    np.testing.assert_allclose(shares, np.array(expected, float), atol=1e-5)
+    before, after = (
+        albert_tf.XLNetModel.from_pretrained(folder).official_variables()
+        for folder in (pretrained, out / "model")
+    )
+    still = {name for name in before if np.array_equal(before[name], after[name])}
+    assert still == {"model/transformer/mask_emb/mask_emb"}
