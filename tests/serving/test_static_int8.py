@@ -11,7 +11,7 @@ import pytest
 
 from albert_tf import bundle
 from albert_tf.errors import UserError
-from albert_tf.serving.calibration import calibration_rows
+from albert_tf.serving import calibration
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
@@ -153,18 +153,19 @@ def rows_of(module_of, tmp_path):
     def rows(kind, content):
         path = tmp_path / "texts.txt"
         path.write_bytes(content)
-        return calibration_rows(path, *module_of(kind))
+        return calibration.calibration_rows(path, *module_of(kind))
 
     return rows
 
 
-def test_rows_are_those_of_the_model(rows_of):
+def test_rows_are_those_of_the_model(rows_of, monkeypatch):
     rows = rows_of("pairs", "\ufeffgood\tbad\r\n\nnot good\ta film".encode())
     assert [row["input_ids"].shape for row in rows] == [(1, 5), (1, 7)]
     assert rows[0]["segment_ids"].tolist() == [[0, 0, 0, 1, 1]]
     (row,) = rows_of("multiple_choice", b"it is\tthe film\tgood\tvery bad")
     assert row["input_ids"].shape[:2] == (1, 2)
-    assert len(rows_of("pairs", b"good\tbad\n" * 650)) == 217  # every third
+    monkeypatch.setattr(calibration, "_MOST_LINES", 3)
+    assert len(rows_of("pairs", b"good\tbad\n" * 7)) == 3  # every third
 
 
 @pytest.mark.parametrize(

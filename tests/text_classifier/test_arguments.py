@@ -28,6 +28,18 @@ def names_found(values):
     return label_names(TextTask.kinds["single_label"], values)
 
 
+def of_one(values):
+    return label_array(_ONE, values)
+
+
+def of_several(values):
+    return label_array(_SEVERAL, values)
+
+
+def of_numbers(values):
+    return label_array(create_task("regression", "t"), values)
+
+
 @pytest.mark.parametrize(
     ("read", "values", "message"),
     [
@@ -41,18 +53,10 @@ def names_found(values):
         (given_names, ["x", "\u3000"], "labels has an empty name; give each"),
         (given_names, ["x", None], r"labels\[1\]: expected the name of a label or its"),
         (given_names, ["x", "a\tb"], r"labels\[1\]: the label 'a\\tb' holds a tab"),
-        (lambda own: label_array(_ONE, own), [2], r"labels\[0\]: there is no label 2"),
-        (lambda own: label_array(_ONE, own), [0, -1], r"\[1\]: there is no label -1"),
-        (
-            lambda own: label_array(_SEVERAL, own),
-            [[0, 1, 0]],
-            r"labels\[0\]: give each label that applies once, not \[0, 1, 0\]",
-        ),
-        (
-            lambda own: label_array(create_task("regression", "t"), own),
-            ["x"],
-            r"labels\[0\]: .*not a number",
-        ),
+        (of_one, [2], r"labels\[0\]: there is no label 2"),
+        (of_one, [0, -1], r"\[1\]: there is no label -1"),
+        (of_several, [[0, 1, 0]], r"labels\[0\]: give .* once, not \[0, 1, 0\]"),
+        (of_numbers, ["x"], r"labels\[0\]: .*not a number"),
     ],
 )
 def test_labels_that_are_none(read, values, message):
@@ -61,7 +65,7 @@ def test_labels_that_are_none(read, values, message):
 
 
 def test_names_and_numbers_of_labels():
-    assert label_array(_ONE, ["sad", 0, np.int64(1), "glad"]).tolist() == [1, 0, 1, 0]
+    assert of_one(["sad", 0, np.int64(1), "glad"]).tolist() == [1, 0, 1, 0]
     assert names_found([10, 9]) == ("9", "10")
     assert given_names(iter([" b", 1])) == ("b", "1")
 
@@ -91,14 +95,6 @@ def test_balanced_weights_are_those_of_scikit_learn():
     expected = compute_sample_weight("balanced", labels[:6])
     np.testing.assert_allclose(learned.weights, expected)
     assert balanced_weights(_ONE, np.int32([1, 1])).tolist() == [1, 1]
-    with pytest.raises(
-        UserError, match="class_weight='b': expected 'balanced', or a d"
-    ):
-        training_and_held_out(_ONE, data, class_weight="b")
-    with pytest.raises(UserError, match="texts that have one label each"):
-        training_and_held_out(_SEVERAL, data, class_weight={"x": 1})
-    with pytest.raises(UserError, match="texts that have one label each"):
-        balanced_weights(_SEVERAL, np.int32([[0, 1]]))
 
 
 def test_the_end_is_held_out():
@@ -110,42 +106,46 @@ def test_the_end_is_held_out():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("task", "arguments", "message"),
     [
-        ({"validation_split": 0.99}, "of 8 texts leaves none to learn from or none"),
-        ({"validation_split": 2}, "validation_split=2 of 8 texts"),
-        ({"sample_weight": [1]}, "sample_weight has 1 for 8 texts"),
-        ({"sample_weight": [-1] * 8}, "sample_weight must be numbers of 0 or more"),
-        ({"class_weight": {"sad": float("nan")}}, "class_weight must be numbers of 0"),
+        (_ONE, {"validation_split": 0.99}, "of 8 texts leaves none to learn from or"),
+        (_ONE, {"validation_split": 2}, "validation_split=2 of 8 texts"),
+        (_ONE, {"sample_weight": [1]}, "sample_weight has 1 for 8 texts"),
+        (_ONE, {"sample_weight": [-1] * 8}, "sample_weight must be numbers of 0 or"),
+        (_ONE, {"class_weight": {"sad": np.nan}}, "class_weight must be numbers of 0"),
+        (_ONE, {"class_weight": "b"}, "class_weight='b': expected 'balanced', or a d"),
+        (_SEVERAL, {"class_weight": {"x": 1}}, "texts that have one label each"),
+        (_SEVERAL, {"class_weight": "balanced"}, "texts that have one label each"),
     ],
 )
-def test_weights_and_shares_that_do_not_fit(arguments, message):
+def test_weights_and_shares_that_do_not_fit(task, arguments, message):
     with pytest.raises(UserError, match=message):
-        training_and_held_out(_ONE, examples(), **arguments)
+        training_and_held_out(task, examples(), **arguments)
 
 
-def test_wrong_beginnings(pretrained):
-    with pytest.raises(UserError, match="label_kind='binary': expected one of single"):
-        albert_tf.TextClassifier(pretrained, label_kind="binary")
-    both = {"validation_split": 0.5, "validation_data": (["a"], ["x"])}
-    texts, labels = ["a", "b"], ["x", "y"]
-    for own, given, changes, message in (
-        ({"max_length": 33}, texts, {}, "max_length=33: expected 5 to 32, the num"),
-        ({}, texts, both, "Give either validation_data or validation_s"),
+_NUMBERS = {"labels": ["x"], "label_kind": "regression"}
+_BOTH = {"validation_split": 0.5, "validation_data": (["a"], ["x"])}
+
+
+@pytest.mark.parametrize(
+    ("own", "texts", "changes", "message"),
+    [
+        ({"label_kind": "binary"}, [], {}, "label_kind='binary': expected one of sing"),
+        ({"max_length": 33}, ["a", "b"], {}, "max_length=33: expected 5 to 32, the n"),
+        ({}, ["a", "b"], _BOTH, "Give either validation_data or validation_s"),
         ({}, ["a"], {}, "one label for each text; got 2 for 1"),
         ({}, ["a", 1], {}, r"texts\[1\] must be a str, got int"),
-        (
-            {"labels": ["x"], "label_kind": "regression"},
-            texts,
-            {},
-            "label_kind='regression' has no labels",
-        ),
-    ):
-        classifier = albert_tf.TextClassifier(pretrained, **own)
-        with pytest.raises(UserError, match=message):
-            classifier.fit(given, labels, **changes)
+        (_NUMBERS, ["a", "b"], {}, "label_kind='regression' has no labels"),
+    ],
+)
+def test_wrong_beginnings(own, texts, changes, message, pretrained):
+    with pytest.raises(UserError, match=message):
+        albert_tf.TextClassifier(pretrained, **own).fit(texts, ["x", "y"], **changes)
+
+
+def test_nothing_is_predicted_before_the_fit(pretrained):
     classifier = albert_tf.TextClassifier(pretrained)
     with pytest.raises(UserError, match="was not fine-tuned for labels; call fit"):
         classifier.predict("good")
     with pytest.raises(TypeError, match="multiple values .*'max_length'"):
-        classifier.fit(texts, labels, max_length=8)
+        classifier.fit(["a", "b"], ["x", "y"], max_length=8)
