@@ -164,6 +164,7 @@ def test_debertas_own_file_comes_back(tmp_path):
     assert theirs.get_vocab() == ours.get_vocab()
     written = sentencepiece.SentencePieceProcessor(str(tmp_path / "written/spm.model"))
     assert written.Encode(_TEXT) == reference(_TEXT)
+    assert written.GetPieceSize() == ours.vocab_size - 1  # all but the mask
 
 
 def test_a_tokenizer_json_of_xlm_r(tmp_path):
