@@ -158,9 +158,13 @@ def modern(tmp_path):
 
 def test_debertas_own_file_comes_back(tmp_path):
     reference = _deberta(tmp_path)
-    save_for_others(load_tokenizer(tmp_path), tmp_path / "written", "huggingface")
+    ours = load_tokenizer(tmp_path)
+    save_for_others(ours, tmp_path / "written", "huggingface")
+    theirs = transformers.DebertaV2Tokenizer.from_pretrained(tmp_path / "written")
+    assert theirs.get_vocab() == ours.get_vocab()
     written = sentencepiece.SentencePieceProcessor(str(tmp_path / "written/spm.model"))
     assert written.Encode(_TEXT) == reference(_TEXT)
+    assert written.GetPieceSize() == ours.vocab_size - 1  # all but the mask
 
 
 def test_a_tokenizer_json_of_xlm_r(tmp_path):
