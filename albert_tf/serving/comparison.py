@@ -36,16 +36,15 @@ class Comparison:
         """Prints the metrics of both models and the largest changes.
 
         Args:
-            original: function of the original model that maps a dict of feature tensors
-                to the result of `Task.numbers`.
+            original: what `numbers` returns of the original model.
             name: the name of the converted model.
-            converted: the same function for the converted model.
+            converted: function of the converted model that maps a dict of feature
+                tensors to the result of `Task.numbers`.
 
         Returns:
             A dict for JSON: `eval`, both values by metric; `largest_change` by array.
         """
-        models = {"original": original, name: converted}
-        numbers = {key: self.numbers(model) for key, model in models.items()}
+        numbers = {"original": original, name: self.numbers(converted)}
         changes = {
             key: float(np.abs(array - numbers[name][key]).max())
             for key, array in numbers["original"].items()

@@ -125,10 +125,13 @@ def build_module_of(model, tokenizer, task="auto", exit_rule=None):
     return _module(served, {}, [info])
 
 
-def build_module_of_file(path, facts):
+def build_module_of_file(path, facts, file=None):
     """Builds the `ServingModule` of a file that takes token ids, and its tokenizer.
 
-    `facts` is the content of the `signature.json` beside the file.
+    Args:
+        path: the file's.
+        facts: the content of the `signature.json` beside it.
+        file: the `TokenFile`, if it is open.
 
     Raises:
         UserError: the file does not load, or its runtime is not installed.
@@ -136,7 +139,7 @@ def build_module_of_file(path, facts):
     tokenizer = read_tokenizer(path.parent)
     served = Served(None, task_served(facts, tokenizer), tokenizer)
     try:
-        served.compute = TokenFile(path).in_graph
+        served.compute = (file or TokenFile(path)).in_graph
     except UserError:
         raise
     except Exception as error:  # its class depends on the runtime

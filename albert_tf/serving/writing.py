@@ -68,6 +68,8 @@ def write_version(options):
         optimize_for=options.optimize_for,
         variables_dtype=options.variables_dtype,
     )
+    for opened in bundles:
+        opened.release()
     _check_exit(options, served.exit_rule)
     export_dir = pathlib.Path(options.export_dir)
     with exporting_folder(export_dir) as temporary:
@@ -222,7 +224,8 @@ def _compared_with_float32(options, bundles, module, served, facts):
         options.max_seq_length,
         exit_rule=options.asked_rule,
     )
-    return comparison(original.compute, options.compute_dtype, module.compute)
+    numbers = comparison.numbers(original.compute)
+    return comparison(numbers, options.compute_dtype, module.compute)
 
 
 def _write_token_file(options, module, served, facts, directory):
@@ -235,58 +238,78 @@ def _write_token_file(options, module, served, facts, directory):
         check_text_in(served, module.text_features)
     if options.eval_file is not None:  # read early: the conversion takes longer
         comparison = _comparison(options, served, facts)
+        original = comparison.numbers(module.compute)
+    rows = None
     if options.calibration_file is not None:
         rows = calibration_rows(options.calibration_file, module, served.task)
         facts["calibration_rows"] = len(rows)
-    path = WRITERS[options.format](module, served, directory)
-    dtype = "int8" if options.format == "tflite" else options.compute_dtype
     examples = _example_requests(module, served)
-    request = module.compute, examples["tokens"]
-    if options.compute_dtype != "float32":
-        # Detects a wrong graph before rounding can hide it.
-        check_token_file(path, *request)
-        release_memory()
-        if options.calibration_file is None:
-            round_onnx(path, dtype)
-        else:
-            round_on_rows(path, rows)
+    request = examples["tokens"], _answer(module.compute, examples["tokens"])
+    if options.text_in:
+        strings = _strings(module, examples["serving_default"])
+    path = _write_network(options, module, served, directory, request, rows)
     if is_renamed:
         names = rename_inputs(path, served.config.type_vocab_size > 1)
-    opened = check_token_file(path, *request, dtype)
-    facts |= {
-        "file": path.name,
-        "inputs": names,
-        "compute_dtype": dtype,
-    }
-    facts |= opened
+    dtype = "int8" if options.format == "tflite" else options.compute_dtype
+    file, opened = check_token_file(path, *request, dtype)
+    facts |= {"file": path.name, "inputs": names, "compute_dtype": dtype, **opened}
     if options.eval_file is not None:
-        facts |= comparison(module.compute, options.format, TokenFile(path).in_graph)
+        converted = (file or TokenFile(path)).in_graph
+        facts |= comparison(original, options.format, converted)
     if options.text_in:
-        facts |= _take_text(path, module, served, examples["serving_default"], dtype)
+        del file  # it is open
+        file, told = _take_text(path, module, served, strings, dtype)
+        facts |= told
     served.tokenizer.save(directory)
     with ChecksummedFolder(directory) as folder:
         write_whole_file(served.tokenizer, folder)
     signatures = {}
     if opened:
-        answering = build_module_of_file(path, facts)
+        answering = build_module_of_file(path, facts, file)
         signatures = {"serving_default": answering.text_signature()}
     examples = {name: examples[name] for name in signatures}
     _write_description(directory, facts, signatures, examples, served)
 
 
-def _take_text(path, module, served, example, dtype):
-    """Makes an ONNX file take strings, and compares it; returns facts of it."""
+def _write_network(options, module, served, directory, request, rows):
+    """Writes the file in its compute dtype, and returns its path."""
+    path = WRITERS[options.format](module, served, directory)
+    release_memory()
+    if options.compute_dtype != "float32":
+        # Detects a wrong graph before rounding can hide it.
+        check_token_file(path, *request)
+        release_memory()
+        if rows is None:
+            round_onnx(path, options.compute_dtype)
+        else:
+            round_on_rows(path, rows)
+        release_memory()
+    return path
+
+
+def _answer(compute, features):
+    """Returns the model's answer, before its file is written."""
+    return compute({name: tf.constant(values) for name, values in features.items()})
+
+
+def _strings(module, example):
+    """Returns a usual text, none, and one that is too long, and the answer to them."""
+    texts = {name: [own[0], b"", 99 * own[0]] for name, own in example.items()}
 
     def answer(strings):
         return module.compute(module.text_features(**strings))
 
+    return texts, _answer(answer, texts)
+
+
+def _take_text(path, module, served, strings, dtype):
+    """Makes an ONNX file take strings, and compares it; returns facts of it."""
     unlike = put_text_in(path, served, module.text_features)
-    # A usual text, none, and one that is too long.
-    texts = {name: [own[0], b"", 99 * own[0]] for name, own in example.items()}
-    opened = check_token_file(path, answer, texts, dtype)
+    file, opened = check_token_file(path, *strings, dtype)
     cases = "; ".join(unlike)
     logging.info("%s cuts texts like the tokenizer, but for %s", path.name, cases)
-    return {**opened, "inputs": list(served.task.text_inputs), "cut_otherwise": cases}
+    inputs = list(served.task.text_inputs)
+    return file, {**opened, "inputs": inputs, "cut_otherwise": cases}
 
 
 def _comparison(options, served, facts):

@@ -5,6 +5,7 @@ them; the other functions write and check them.
 """
 
 import functools
+import mmap
 import os
 import pathlib
 import tempfile
@@ -212,8 +213,13 @@ def _fed(values, dtype):
 
 def _has_operations(source):
     """Returns whether an ONNX file, or its content, cuts texts."""
-    content = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
-    return OPERATIONS.encode() in content
+    if isinstance(source, bytes):
+        return OPERATIONS.encode() in source
+    with (
+        open(source, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return content.find(OPERATIONS.encode()) >= 0
 
 
 def _onnx_dtype(name):
@@ -365,7 +371,8 @@ def write_onnx_model(model, shapes, path):
         # Valid for every model; some have no segment 1.
         value = int(name in ("input_ids", "input_mask"))
         request[name] = np.full([size or 2 for size in shape], value, "int32")
-    check_token_file(path, compute, request)
+    tensors = {name: tf.constant(values) for name, values in request.items()}
+    check_token_file(path, request, compute(tensors))
 
 
 def _token_function(compute, specs):
@@ -375,21 +382,21 @@ def _token_function(compute, specs):
     return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
 
 
-def check_token_file(path, compute, features, compute_dtype="float32"):
-    """Compares a file's answer in its runtime with the model's.
+def check_token_file(path, features, expected, compute_dtype="float32"):
+    """Opens a file in its runtime, and compares its answer with the model's.
 
     Without the runtime, it logs a warning and compares nothing.
 
     Args:
         path: the file, which is removed if the comparison fails.
-        compute: the model, a function from a dict of features to a dict of numbers.
-        features: a small request, int32 arrays by name.
+        features: a small request, arrays by name.
+        expected: the model's answer, a dict of tensors by name.
         compute_dtype: the file's.
 
     Returns:
-        A dict for JSON: `opened_with`, the runtime and its version, `distance`, the
-        difference of the answers, and `largest_distance`, the largest allowed one;
-        empty without the runtime.
+        The `TokenFile`, and a dict for JSON: `opened_with`, the runtime and its
+        version, `distance`, the difference of the answers, and `largest_distance`, the
+        largest allowed one; None and {} without the runtime.
 
     Raises:
         UserError: the file does not load, or its answer differs.
@@ -400,12 +407,11 @@ def check_token_file(path, compute, features, compute_dtype="float32"):
         found = file(features)
     except UserError as error:
         logging.warning("%s was not opened. %s", path.name, error)
-        return {}
+        return None, {}
     except Exception as error:  # which one is the runtime's choice
         reason = str(error).partition("\n")[0]
         _refuse(path, f"it does not run: {reason}")
-    tensors = {name: tf.constant(values) for name, values in features.items()}
-    distance = _distance(found, compute(tensors))
+    distance = _distance(found, expected)
     most = _TOLERANCES[compute_dtype]
     if not distance <= most:
         _refuse(
@@ -413,7 +419,7 @@ def check_token_file(path, compute, features, compute_dtype="float32"):
             f"{file.runtime} answers otherwise than the model: they are {distance:.2g} "
             "of the answer's length apart.",
         )
-    return {
+    return file, {
         "opened_with": file.runtime,
         "distance": distance,
         "largest_distance": most,

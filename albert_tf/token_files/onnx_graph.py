@@ -77,8 +77,9 @@ def _converted(compute, specs, weights):
 def save(model, weights, path):
     """Writes an `onnx.ModelProto`, which it takes apart.
 
-    Protobuf would hold three copies of all weights, this one a weight at a time. Each
-    field of a message is a byte that says which, the length, and the content.
+    Protobuf would hold three copies of all weights; this one copies a weight at a time,
+    once. Each field of a message is a byte that says which, the length, and the
+    content.
 
     Args:
         model: its constants with a `doc_string` stand for `weights` of that name.
@@ -94,17 +95,26 @@ def save(model, weights, path):
 
     def fields():
         for tensor in constants:
+            numbers = np.zeros(0)
             if tensor.doc_string:
-                value = np.array(weights[tensor.doc_string])
-                tensor = onnx.numpy_helper.from_array(value, tensor.name)
-            content = tensor.SerializeToString(deterministic=True)
-            yield _field(onnx.GraphProto, "initializer", len(content)) + content
+                numbers = np.asarray(weights[tensor.doc_string])
+                dtype = onnx.helper.np_dtype_to_tensor_dtype(numbers.dtype)
+                tensor = onnx.TensorProto(
+                    dims=numbers.shape, data_type=dtype, name=tensor.name
+                )
+            head = tensor.SerializeToString(deterministic=True)
+            if numbers.nbytes:  # the last field of the message
+                head += _field(onnx.TensorProto, "raw_data", numbers.nbytes)
+            length = len(head) + numbers.nbytes
+            yield _field(onnx.GraphProto, "initializer", length) + head, numbers
 
-    length = len(graph) + sum(map(len, fields()))
+    length = len(graph) + sum(len(head) + n.nbytes for head, n in fields())
     with open(path, "wb") as file:
         file.write(model.SerializeToString(deterministic=True))
         file.write(_field(onnx.ModelProto, "graph", length) + graph)
-        file.writelines(fields())
+        for head, numbers in fields():
+            file.write(head)
+            file.write(numbers)
 
 
 def _field(message, name, length):

@@ -140,7 +140,7 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
 
         return answer
 
-    right = answering(0.75, 0.75)
+    right = comparison.numbers(answering(0.75, 0.75))
     with pytest.raises(UserError, match="int8 model answers what is not a number"):
         comparison(right, "int8", answering(np.nan, 0.5))
     told = comparison(right, "int8", answering(0.25, 0.75))

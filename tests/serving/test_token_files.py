@@ -2,12 +2,14 @@
 
 import concurrent.futures
 import importlib.util
+import itertools
 import json
 import os
 import re
 import sys
 import threading
 import types
+import weakref
 
 import numpy as np
 import onnxruntime
@@ -177,17 +179,35 @@ def test_a_file_that_answers_otherwise_is_refused(saved_model, tmp_path, monkeyp
     assert not list(target.rglob("model.onnx"))
 
 
+@pytest.mark.slow
+def test_a_file_is_open_once_at_a_time(saved_model, tmp_path, monkeypatch):
+    opened, count = weakref.WeakSet(), itertools.count()
+
+    class Session(onnxruntime.InferenceSession):
+        def __init__(self, *inputs):
+            assert not opened
+            opened.add(self)
+            next(count)
+            super().__init__(*inputs)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    folder = str(saved_model("classification"))
+    options = {"format": "onnx", "compute_dtype": "int8"}
+    export(ExportOptions(folder, str(tmp_path / "m"), **options))
+    assert next(count) == 2  # in float32, and in int8
+
+
 def test_a_wrong_file_is_removed_where_its_runtime_is_installed(
     tmp_path, monkeypatch, caplog
 ):
     path = no_file(tmp_path)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "onnxruntime", None)
-        assert check_token_file(path, None, {}) == {}
+        assert check_token_file(path, {}, {}) == (None, {})
     assert "model.onnx was not opened. " in caplog.text
     assert "pip install 'albert-tf[onnx]'" in caplog.text
     with pytest.raises(UserError, match="does not run: .*PROTOBUF"):
-        check_token_file(path, None, {})
+        check_token_file(path, {}, {})
     assert not path.exists()
 
 
