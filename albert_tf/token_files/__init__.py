@@ -241,7 +241,7 @@ def write_tflite(module, served, directory):
     Raises:
         UserError: TensorFlow Lite cannot compute the model.
     """
-    function = _token_function(module.compute, served.feature_specs())
+    function = _token_function(module.float32_numbers, served.feature_specs())
     with replaced({"chosen": _static_choice}):
         function = function.get_concrete_function()
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
