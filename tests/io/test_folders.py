@@ -234,3 +234,13 @@ def test_a_folder_is_free_again_after_the_run(tmp_path):
     assert not list(tmp_path.iterdir())
     with folder_lock("ram://folder"), folder_lock("ram://folder"):  # buckets have none
         pass
+
+
+def test_a_planted_link_is_not_followed(tmp_path):
+    (tmp_path / "victim").write_text("precious")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".lock").symlink_to("../victim")
+    with folder_lock(folder):
+        assert not (folder / ".lock").is_symlink()
+    assert (tmp_path / "victim").read_text() == "precious"
