@@ -120,9 +120,14 @@ def tiny_config():
     from albert_tf.config import AlbertConfig
 
     sizes = {
-        **{"vocab_size": 37, "max_position_embeddings": 16, "num_hidden_layers": 4},
-        **{"embedding_size": 6, "hidden_size": 12, "intermediate_size": 20},
-        **{"num_attention_heads": 3, "initializer_range": 0.2},
+        "vocab_size": 37,
+        "max_position_embeddings": 16,
+        "num_hidden_layers": 4,
+        "embedding_size": 6,
+        "hidden_size": 12,
+        "intermediate_size": 20,
+        "num_attention_heads": 3,
+        "initializer_range": 0.2,
     }
     return lambda **changes: AlbertConfig(**{**sizes, **changes})
 
@@ -147,8 +152,14 @@ def xlnet_config(xlnet_tokenizer):
     """Makes a tiny `XLNetConfig` for that tokenizer; keyword arguments change it."""
     from albert_tf.xlnet.config import XLNetConfig
 
-    sizes = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_head": 4, "d_inner": 16}
-    sizes["n_token"] = xlnet_tokenizer.vocab_size
+    sizes = {
+        "d_model": 16,
+        "n_layer": 2,
+        "n_head": 2,
+        "d_head": 4,
+        "d_inner": 16,
+        "n_token": xlnet_tokenizer.vocab_size,
+    }
     return lambda **changes: XLNetConfig(**{**sizes, **changes})
 
 
@@ -178,9 +189,15 @@ def material(tmp_path_factory):
     folder = tmp_path_factory.mktemp("material")
     write_corpus(folder)
     make_records(folder, "data")
-    config = {"vocab_size": 36, "max_position_embeddings": 16, "num_hidden_layers": 1}
-    config |= {"embedding_size": 8, "hidden_size": 8, "intermediate_size": 16}
-    config["num_attention_heads"] = 2
+    config = {
+        "vocab_size": 36,
+        "max_position_embeddings": 16,
+        "num_hidden_layers": 1,
+        "embedding_size": 8,
+        "hidden_size": 8,
+        "intermediate_size": 16,
+        "num_attention_heads": 2,
+    }
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 
@@ -207,8 +224,17 @@ def dynamic(material):
 @pytest.fixture(scope="session")
 def streams(material):
     """Streams of the same corpus, both ways, and in xlnet.json an XLNet for them."""
-    config = {"n_token": 36, "d_model": 8, "n_layer": 1, "n_head": 2, "d_head": 4}
-    config |= {"d_inner": 16, "mem_len": 6, "reuse_len": 8, "initializer_range": 0.3}
+    config = {
+        "n_token": 36,
+        "d_model": 8,
+        "n_layer": 1,
+        "n_head": 2,
+        "d_head": 4,
+        "d_inner": 16,
+        "mem_len": 6,
+        "reuse_len": 8,
+        "initializer_range": 0.3,
+    }
     (material / "xlnet.json").write_text(json.dumps(config))
     return make_records(material, "streams", objective="permutation_lm", bi_data=True)
 

@@ -39,8 +39,12 @@ _TASKS = {
     "multiple_choice": ("multiple_choice", {"max_qa_length": 7}, 20),
 }
 # By kind: how many times as large a head's weights are, so that answers differ visibly.
-_LOUD = {"tagging": 30, "question_answering": 5, "answerable_questions": 5}
-_LOUD["multiple_choice"] = 60
+_LOUD = {
+    "tagging": 30,
+    "question_answering": 5,
+    "answerable_questions": 5,
+    "multiple_choice": 60,
+}
 # The models of no task, by kind: of ALBERT's kind, and of XLNet's.
 _OF_BERT = ("bert", "distilbert", "electra")  # with BERT's vocabulary
 _PRETRAINED = {
@@ -56,11 +60,21 @@ _PIECES = {
     "deberta-v2": deberta_pieces,
 }
 # Smaller hidden sizes are not quantized by TensorFlow Lite.
-_SIZES = {"embedding_size": 8, "hidden_size": 32, "intermediate_size": 64}
-_SIZES |= {"num_hidden_layers": 1, "num_attention_heads": 2}
-_SIZES |= {"max_position_embeddings": 32, "initializer_range": 0.3}
-_UNSHARED = {"embedding_size": 32, "num_hidden_layers": 2, "hidden_act": "gelu_erf"}
-_UNSHARED["parameter_sharing"] = "none"
+_SIZES = {
+    "embedding_size": 8,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 32,
+    "initializer_range": 0.3,
+}
+_UNSHARED = {
+    "embedding_size": 32,
+    "num_hidden_layers": 2,
+    "hidden_act": "gelu_erf",
+    "parameter_sharing": "none",
+}
 _OF_ROBERTA = {**_UNSHARED, "type_vocab_size": 1, "padding_idx": 1}
 _UNTYPED = {**_UNSHARED, "type_vocab_size": 0}
 # What other families have other than ALBERT in their configurations.
@@ -70,10 +84,16 @@ _FAMILIES = {
     "roberta": _OF_ROBERTA,
     "modernbert": {
         **_UNTYPED,
-        **{"hidden_act": "geglu_erf", "pooler_act": "gelu_erf", "pooler_norm": True},
-        **{"layer_norm_eps": 1e-5, "norm": "pre", "norms_first_input": False},
-        **{"position_embedding_type": "rotary", "rotary_base": 160_000.0},
-        **{"local_attention_window": 8, "global_attention_every": 2},
+        "hidden_act": "geglu_erf",
+        "pooler_act": "gelu_erf",
+        "pooler_norm": True,
+        "layer_norm_eps": 1e-5,
+        "norm": "pre",
+        "norms_first_input": False,
+        "position_embedding_type": "rotary",
+        "rotary_base": 160_000.0,
+        "local_attention_window": 8,
+        "global_attention_every": 2,
         "unbiased": ("attention", "feed_forward", "norm", "head"),
         "pooled_tokens": "mean",
     },
@@ -82,8 +102,10 @@ _FAMILIES = {
     "xlm-roberta": {**_OF_ROBERTA, "is_xlm": True},
     "deberta-v2": {
         **_UNTYPED,
-        **{"position_embedding_type": "disentangled", "position_buckets": 8},
-        **{"layer_norm_eps": 1e-7, "pooler_act": "gelu_erf"},
+        "position_embedding_type": "disentangled",
+        "position_buckets": 8,
+        "layer_norm_eps": 1e-7,
+        "pooler_act": "gelu_erf",
     },
 }
 
@@ -106,8 +128,14 @@ def family_config():
 
     def make(family, tokenizer, **changes):
         if family == "xlnet":
-            sizes = {"d_model": 32, "n_layer": 1, "n_head": 2, "d_head": 16}
-            sizes |= {"d_inner": 64, "n_token": tokenizer.vocab_size}
+            sizes = {
+                "d_model": 32,
+                "n_layer": 1,
+                "n_head": 2,
+                "d_head": 16,
+                "d_inner": 64,
+                "n_token": tokenizer.vocab_size,
+            }
             return XLNetConfig(**{**sizes, "initializer_range": 0.3, **changes})
         sizes = {**_SIZES, **_FAMILIES[family], "vocab_size": tokenizer.vocab_size}
         return AlbertConfig(**{**sizes, **changes})

@@ -18,8 +18,12 @@ from albert_tf.tokenization import load_tokenizer
 from data_pipeline.records import dataset_info
 from tools.fuzz.inputs import json_files
 
-_SIZES = {"vocab_size": 5, "embedding_size": 8, "hidden_size": 12}
-_SIZES["num_attention_heads"] = 3
+_SIZES = {
+    "vocab_size": 5,
+    "embedding_size": 8,
+    "hidden_size": 12,
+    "num_attention_heads": 3,
+}
 _CONFIG = json.loads("""{"hidden_act": "gelu", "initializer_range": 0.02,
     "parameter_sharing": "ffn", "net_structure_type": 0}""")
 _THEIR_CONFIG = json.loads("""{"model_type": "albert", "hidden_act": "gelu_new",

@@ -33,8 +33,13 @@ def test_products_of_a_step_are_those_of_its_costs(tiny_config, changes):
 
 def test_each_product_is_timed_with_those_of_its_gradients(tiny_config, monkeypatch):
     config, batch = tiny_config(), {"batch_size": 3, "tokens": 16, "predictions": 4}
-    setting = {"config": config.to_dict(), "batch": batch, "threads": 1, "steps": 1}
-    setting["bfloat16"] = True
+    setting = {
+        "config": config.to_dict(),
+        "batch": batch,
+        "threads": 1,
+        "steps": 1,
+        "bfloat16": True,
+    }
     player = PlayerHere(turns.command_of(sys.executable, "training_products", setting))
     multiply = mock.Mock(wraps=tf.matmul)
     monkeypatch.setattr(tf, "matmul", multiply)

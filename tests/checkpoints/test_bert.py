@@ -223,11 +223,20 @@ def test_config_json_of_theirs():
 IDS = np.array([[2, 9, 17, 5, 3], [2, 11, 3, 8, 3]])
 _OF_DISTILBERT = {"type_vocab_size": 0, "pooler_act": "relu", "embedding_size": 12}
 _OF_ELECTRA = {"pooler_act": "gelu_erf", "embedding_size": 8, "hidden_act": "relu"}
-_RELEASED = {"relative_attention": True, "share_att_key": True}
-_RELEASED |= {"position_biased_input": False, "pos_att_type": "p2c|c2p"}
-_RELEASED["norm_rel_ebd"] = "layer_norm"
-_OF_DEBERTA = {"position_embedding_type": "disentangled", "type_vocab_size": 0}
-_OF_DEBERTA |= {"pooler_act": "gelu_erf", "embedding_size": 12, "hidden_act": "relu"}
+_RELEASED = {
+    "relative_attention": True,
+    "share_att_key": True,
+    "position_biased_input": False,
+    "pos_att_type": "p2c|c2p",
+    "norm_rel_ebd": "layer_norm",
+}
+_OF_DEBERTA = {
+    "position_embedding_type": "disentangled",
+    "type_vocab_size": 0,
+    "pooler_act": "gelu_erf",
+    "embedding_size": 12,
+    "hidden_act": "relu",
+}
 
 
 @pytest.fixture
@@ -235,8 +244,11 @@ def make(tiny_config):
     """Makes a random model with the fields of a family."""
 
     def made(model_class, fields, **arguments):
-        sizes = {"vocab_size": 20, "parameter_sharing": "none"}
-        sizes["initializer_range"] = 0.3
+        sizes = {
+            "vocab_size": 20,
+            "parameter_sharing": "none",
+            "initializer_range": 0.3,
+        }
         with seeded(4):
             return model_class(tiny_config(**{**sizes, **fields}), **arguments)
 

@@ -108,8 +108,13 @@ class Reference:
 
 IDS = np.random.default_rng(2).integers(0, 31, (2, 11))
 MASK = np.array([[1] * 11, [1] * 8 + [0] * 3])
-_SIZES = {"vocab_size": 31, "hidden_size": 12, "intermediate_size": 10}
-_SIZES |= {"num_hidden_layers": 4, "num_attention_heads": 3}
+_SIZES = {
+    "vocab_size": 31,
+    "hidden_size": 12,
+    "intermediate_size": 10,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 3,
+}
 ENTRIES = {
     **_SIZES,
     "model_type": "modernbert",

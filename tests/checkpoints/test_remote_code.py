@@ -96,9 +96,17 @@ class PretrainedConfig:
 @pytest.fixture
 def programs(monkeypatch):
     """Imports the two files from a directory, with stand-ins for their libraries."""
-    modules = {"Linear": linear, "Embedding": embedding, "LayerNorm": layer_norm}
-    modules |= {"ModuleDict": of_parts, "ModuleList": of_parts, "Module": Module}
-    modules |= {"Dropout": Module, "Identity": Module, "Parameter": lambda own: own}
+    modules = {
+        "Linear": linear,
+        "Embedding": embedding,
+        "LayerNorm": layer_norm,
+        "ModuleDict": of_parts,
+        "ModuleList": of_parts,
+        "Module": Module,
+        "Dropout": Module,
+        "Identity": Module,
+        "Parameter": lambda own: own,
+    }
     functions = types.SimpleNamespace(gelu=abs, relu=abs, silu=abs)
     nn = types.SimpleNamespace(**modules, functional=functions)
     anything = type("Anything", (types.ModuleType,), {"__getattr__": lambda *_: None})

@@ -67,9 +67,15 @@ _MASK, _SEGMENTS = "attention_mask", "token_type_ids"
 
 
 def config_of(changes):
-    sizes = {"vocab_size": 37, "embedding_size": 6, "hidden_size": 12}
-    sizes |= {"num_hidden_layers": 4, "num_attention_heads": 2}
-    sizes |= {"intermediate_size": 20, "max_position_embeddings": 16}
+    sizes = {
+        "vocab_size": 37,
+        "embedding_size": 6,
+        "hidden_size": 12,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 2,
+        "intermediate_size": 20,
+        "max_position_embeddings": 16,
+    }
     return AlbertConfig(**{**sizes, "initializer_range": 0.2, **changes})
 
 

@@ -154,17 +154,25 @@ def test_what_is_not_followed(theirs, tmp_path, what, value, message):
 
 def test_settings_that_change_nothing(theirs, tmp_path):
     text = {"method": "forward", "method_output_name": "last_hidden_state"}
-    encoder = {"modality_config": {"text": text}}
-    encoder["transformer_task"] = "feature-extraction"
+    encoder = {
+        "modality_config": {"text": text},
+        "transformer_task": "feature-extraction",
+    }
     theirs(**encoder, module_output_name="token_embeddings")
-    settings = {"model_type": "SentenceTransformer", "truncate_dim": None}
-    settings |= {"prompts": {"document": "", "query": "query: "}}
-    settings |= {"default_prompt_name": "document"}
-    settings |= {"__version__": {"sentence_transformers": "6.2.0"}}
-    settings |= {"similarity_fn_name": "dot"}  # of vectors of length 1
+    settings = {
+        "model_type": "SentenceTransformer",
+        "truncate_dim": None,
+        "prompts": {"document": "", "query": "query: "},
+        "default_prompt_name": "document",
+        "__version__": {"sentence_transformers": "6.2.0"},
+        "similarity_fn_name": "dot",
+    }  # of vectors of length 1
     (tmp_path / _SETTINGS).write_text(json.dumps(settings))
-    pooling = {"embedding_dimension": 12, "include_prompt": True}
-    pooling["pooling_mode"] = "mean"
+    pooling = {
+        "embedding_dimension": 12,
+        "include_prompt": True,
+        "pooling_mode": "mean",
+    }
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     assert albert_tf.TextEmbedder(tmp_path).model.pooling == "mean"
     path = tmp_path / "modules.json"

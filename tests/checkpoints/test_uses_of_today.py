@@ -84,8 +84,12 @@ def data(tmp_path_factory):
     tags = ["O", "B-A", "I-A", "O", "O", "O", "O", "O", "B-A", "O", "O"]
     words = zip(_TEXT.split(), tags, strict=True)
     sentence = "\n".join(f"{word} {tag}" for word, tag in words)
-    choice = {"context": _TEXT, "question": _QUESTION}
-    choice |= {"options": ["the dog", "the cat"], "label": 1}
+    choice = {
+        "context": _TEXT,
+        "question": _QUESTION,
+        "options": ["the dog", "the cat"],
+        "label": 1,
+    }
     files = {
         "tags/{}.conll": f"{sentence}\n\n" * 8,
         "choices/{}.jsonl": f"{json.dumps(choice)}\n" * 8,

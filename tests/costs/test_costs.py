@@ -57,8 +57,11 @@ def test_sharing_as_in_the_paper():
         {"padding_idx": 1},
         {"type_vocab_size": 0, "unbiased": ("attention", "norm", "decoder")},
         {
-            **{"norm": "pre", "norms_first_input": False, "pooler_norm": True},
-            **{"parameter_sharing": "none", "unbiased": ("feed_forward", "head")},
+            "norm": "pre",
+            "norms_first_input": False,
+            "pooler_norm": True,
+            "parameter_sharing": "none",
+            "unbiased": ("feed_forward", "head"),
         },
     ],
 )

@@ -68,8 +68,12 @@ def options_in(corpus_file, model_file):
     """Makes options for a quick run whose data goes to a folder."""
 
     def make(folder, **changes):
-        values = {"input_file": str(corpus_file), "spm_model_file": model_file}
-        values |= {"output_file": str(folder / "x.tfrecord"), "workers": 1}
+        values = {
+            "input_file": str(corpus_file),
+            "spm_model_file": model_file,
+            "output_file": str(folder / "x.tfrecord"),
+            "workers": 1,
+        }
         return DataOptions(
             **{**values, "max_seq_length": 32, "dupe_factor": 2, **changes}
         )
@@ -129,8 +133,13 @@ def make_dataset(made, tokenizer, tmp_path):
         folder = tmp_path / kind
         if not folder.exists():
             shutil.copytree(made(masking=kind, num_shards=2, dupe_factor=1), folder)
-        arguments = {"input_file": f"{folder}/x-*", "tokenizer": tokenizer}
-        arguments |= {"max_seq_length": 32, "max_predictions_per_seq": 5, "seed": 1}
+        arguments = {
+            "input_file": f"{folder}/x-*",
+            "tokenizer": tokenizer,
+            "max_seq_length": 32,
+            "max_predictions_per_seq": 5,
+            "seed": 1,
+        }
         return pretraining_dataset(
             **{**arguments, "batch_size": 8, "training": True, **changes}
         )

@@ -84,8 +84,11 @@ def test_description(made, tokenizer, examples):
     assert (info["max_seq_length"], info["max_predictions_per_seq"]) == (32, 5)
     assert (info["kind"], info["masking"]["masked_lm_prob"]) == ("static", 0.15)
     data = (out / "x.tfrecord").read_bytes()
-    facts = {"bytes": len(data), "records": len(found)}
-    facts["sha256"] = hashlib.sha256(data).hexdigest()
+    facts = {
+        "bytes": len(data),
+        "records": len(found),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
     assert info["files"] == {"x.tfrecord": facts}
     names = ["SHA256SUMS", "dataset_info.json", "x.tfrecord"]
     assert sorted(p.name for p in out.iterdir()) == names
@@ -98,9 +101,14 @@ def test_flags_of_text_change_the_records(made):
 
 
 def test_flags_of_the_mask_reach_it(make_options, tokenizer):
-    flags = {"masked_lm_prob": 0.2, "max_predictions_per_seq": 9, "ngram": 2}
-    flags |= {"favor_shorter_ngram": False, "do_whole_word_mask": False}
-    flags["do_permutation"] = True
+    flags = {
+        "masked_lm_prob": 0.2,
+        "max_predictions_per_seq": 9,
+        "ngram": 2,
+        "favor_shorter_ngram": False,
+        "do_whole_word_mask": False,
+        "do_permutation": True,
+    }
     expected = MaskingOptions.of(tokenizer, **flags)
     assert make_options(**flags).masking_options() == expected
     assert make_options(max_seq_length=64).masking_options().num_predictions == 10
@@ -177,8 +185,11 @@ def test_chinese_words_of_a_spaced_file(create, tmp_path, vocabulary):
     pieces = vocabulary("我们在这里。")
     (tmp_path / "vocab.txt").write_text(pieces)
     (tmp_path / "zh.txt").write_text("我们 在 这里 。\n我们 这里 。\n")
-    files = {"input_file": str(tmp_path / "zh.txt"), "spm_model_file": None}
-    files["vocab_file"] = str(tmp_path / "vocab.txt")
+    files = {
+        "input_file": str(tmp_path / "zh.txt"),
+        "spm_model_file": None,
+        "vocab_file": str(tmp_path / "vocab.txt"),
+    }
     inside = [pieces.split().index(character) for character in "们里"]
     for example in create(**files, word_boundaries="spaces", masking="dynamic").records:
         starts = np.unpackbits(np.frombuffer(example["word_starts"][0], np.uint8))

@@ -30,8 +30,13 @@ def extend(saved_model, tmp_path):
 
     def run(family, kind="pretraining", name="new"):
         source, target = saved_model(kind, family), tmp_path / name
-        values = {"input_file": str(tmp_path / "new.txt"), "num_threads": 1}
-        values |= {"extend": str(source), "output_prefix": str(target), "pieces": 40}
+        values = {
+            "input_file": str(tmp_path / "new.txt"),
+            "num_threads": 1,
+            "extend": str(source),
+            "output_prefix": str(target),
+            "pieces": 40,
+        }
         train_tokenizer(TokenizerOptions(**values))
         return bundle.open(source), bundle.open(target)
 

@@ -146,9 +146,15 @@ def make_trainer(tmp_path):
         **options,
     ):
         strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
-        sizes = {"embedding_size": 4, "intermediate_size": 8, "num_hidden_layers": 1}
-        sizes |= {"num_attention_heads": 2, "max_position_embeddings": TOKENS}
-        sizes |= {"hidden_size": hidden_size, "initializer_range": 0.3}
+        sizes = {
+            "embedding_size": 4,
+            "intermediate_size": 8,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "max_position_embeddings": TOKENS,
+            "hidden_size": hidden_size,
+            "initializer_range": 0.3,
+        }
         config = AlbertConfig(VOCABULARY, **sizes).with_dropout(dropout)
         keras.utils.set_random_seed(3)
         with strategy.scope():

@@ -110,8 +110,13 @@ def test_every_better_model_is_saved_until_patience_ends(make_linear_trainer, ba
     saved = []
 
     def train(results):
-        best = {"best_metric": "score", "patience": 2, "eval_at_start": False}
-        best |= {"evaluator": Scripted(results), "eval_steps": 1}
+        best = {
+            "best_metric": "score",
+            "patience": 2,
+            "eval_at_start": False,
+            "evaluator": Scripted(results),
+            "eval_steps": 1,
+        }
         trainer = make_linear_trainer(9, **best)
         trainer.train(batches(), "held out", lambda step, _: saved.append(step))
         return trainer

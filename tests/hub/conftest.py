@@ -136,8 +136,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if match := _API.match(path):
             name, kind, revision = match.groups()
             commit, files = hub.content(name, revision)
-            answer = {"id": name, "modelId": name, "sha": commit, "siblings": []}
-            answer["private"] = name in hub.private
+            answer = {
+                "id": name,
+                "modelId": name,
+                "sha": commit,
+                "siblings": [],
+                "private": name in hub.private,
+            }
             if kind == "tree":
                 answer = [self._entry(hub, n, data) for n, data in files.items()]
             return json.dumps(answer).encode(), {"Content-Type": "application/json"}

@@ -67,8 +67,13 @@ def test_every_kind_of_value(write):
         "names": [["x", "y"]],
     }
     path = write(pa.table(columns))
-    found = {"number": "1.5", "day": "2020-01-02", "price": "1.50", "bytes": "b"}
-    found["code"] = "7"
+    found = {
+        "number": "1.5",
+        "day": "2020-01-02",
+        "price": "1.50",
+        "bytes": "b",
+        "code": "7",
+    }
     for name, text in found.items():
         assert read_table(path, Columns(name)).texts == [text]
     assert read_texts(path) == (["a"], None)

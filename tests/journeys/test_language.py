@@ -14,13 +14,20 @@ suomi: sää, työ, yö, äiti; muuttuu, näkyy, häviää; huomenna, mökillä,
 हिन्दी: हिन्दी, क्\u200dषमा, मेरी माँ; अच्छी है, सुन्दर है, नहीं है; आज, यहाँ, घर में
 """
 _CONFIG = {
-    **{"vocab_size": 80, "embedding_size": 16, "hidden_size": 16},
-    **{"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32},
+    "vocab_size": 80,
+    "embedding_size": 16,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
 }
 _DATA = {"max_seq_length": 32, "num_shards": 1, "workers": 1, "held_out_fraction": 0.2}
 _TRAINING = {
-    **{"albert_config_file": "config.json", "train_batch_size": 4},
-    **{"num_train_steps": 3, "iterations_per_loop": 1, "use_xla": "false"},
+    "albert_config_file": "config.json",
+    "train_batch_size": 4,
+    "num_train_steps": 3,
+    "iterations_per_loop": 1,
+    "use_xla": "false",
 }
 _SMALLER = {"vocab": {"vocab_size": 80}, "data": _DATA, "pretrain": _TRAINING}
 _COMPARE = """

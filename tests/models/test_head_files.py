@@ -49,8 +49,12 @@ _THEIRS = {
 @pytest.fixture(scope="module")
 def make(tiny_config):
     """Makes the model of a class; by default of groups and inner groups."""
-    groups = {"num_hidden_layers": 2, "num_hidden_groups": 2, "inner_group_num": 2}
-    groups["hidden_act"] = "gelu_erf"
+    groups = {
+        "num_hidden_layers": 2,
+        "num_hidden_groups": 2,
+        "inner_group_num": 2,
+        "hidden_act": "gelu_erf",
+    }
 
     def build(name, changes=groups):
         return getattr(albert_tf, name)(tiny_config(**changes), **_HEADS[name])

@@ -168,8 +168,11 @@ def test_the_generator_has_the_positions_of_the_discriminator(config, features):
     assert "position_embeddings" not in names
     rows = {**features, "masked_lm_positions": np.array([[1, 2], [3, 0]], "int32")}
     # Turned round, other words stand before and after the masked ones.
-    turned = {**rows, "input_ids": rows["input_ids"][:, ::-1].copy()}
-    turned["masked_lm_positions"] = 6 - rows["masked_lm_positions"]
+    turned = {
+        **rows,
+        "input_ids": rows["input_ids"][:, ::-1].copy(),
+        "masked_lm_positions": 6 - rows["masked_lm_positions"],
+    }
     moved = np.abs(model.guesses(rows)[:1] - model.guesses(turned)[:1])
     assert moved.max() > 1e-3
     with pytest.raises(UserError, match="leave its position_embedding_type out"):

@@ -220,8 +220,14 @@ def test_ten_steps_of_muon_equal_the_formulas(variables):
     assert not np.any(orthogonalised(tf.zeros([3, 2]), 5))
 
 
-_CHANGES = {"momentum": 0.5, "nesterov": False, "ns_steps": 2, "adam_lr_ratio": 0.5}
-_CHANGES |= {"bias_correction": False, "weight_decay_rate": 0.0}
+_CHANGES = {
+    "momentum": 0.5,
+    "nesterov": False,
+    "ns_steps": 2,
+    "adam_lr_ratio": 0.5,
+    "bias_correction": False,
+    "weight_decay_rate": 0.0,
+}
 
 
 @pytest.mark.parametrize("name", _CHANGES)

@@ -70,8 +70,12 @@ def test_the_loss_equals_numpy():
 
         return model
 
-    flags = {"teacher_weight": 0.25, "teacher_temperature": 3.0}
-    flags |= {"teacher_layers": "1:1,2:3", "teacher_layers_weight": 0.1}
+    flags = {
+        "teacher_weight": 0.25,
+        "teacher_temperature": 3.0,
+        "teacher_layers": "1:1,2:3",
+        "teacher_layers_weight": 0.1,
+    }
     flags = LayersFlags(teacher="teacher", **flags)
     teacher = model_of(theirs, is_trained=False)  # without dropout
     objective = DistillationObjective(OBJECTIVES["sop"], teacher, flags)

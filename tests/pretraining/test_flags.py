@@ -131,9 +131,14 @@ def test_the_roberta_of_the_recipes_has_the_published_size(project, recipe):
 
 
 def test_a_shrunk_recipe_fits_its_data(recipe, dynamic, flags):
-    changes = {"input_file": dynamic / "train.tfrecord", "eval_file": None}
-    changes |= {"learning_rate": None, "do_lower_case": True, "eval_steps": 0}
-    changes["max_predictions_per_seq"] = 5  # of 16 tokens, of which it masks 30%
+    changes = {
+        "input_file": dynamic / "train.tfrecord",
+        "eval_file": None,
+        "learning_rate": None,
+        "do_lower_case": True,
+        "eval_steps": 0,
+        "max_predictions_per_seq": 5,
+    }  # of 16 tokens, of which it masks 30%
     options = resolve(recipe("wikipedia_small", *flags(**changes)))
     _, data, trainer = command._prepare(options)
     (batch,) = data.stages()[0].dataset.take(1)

@@ -31,8 +31,10 @@ def data(material, described):
     patterns = []
     for part in (".", "held_out"):
         source = material / "data" / part
-        told = {"sentence_objective": "length"}
-        told["files"] = [path.name for path in source.glob("*.tfrecord")]
+        told = {
+            "sentence_objective": "length",
+            "files": [path.name for path in source.glob("*.tfrecord")],
+        }
         folder = described(source, f"data_{part}", **told)
         for path in folder.glob("*.tfrecord"):
             records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())

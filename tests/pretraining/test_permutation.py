@@ -60,8 +60,13 @@ def losses_by_hand(model, batches):
 @pytest.fixture
 def trained(run, material, deterministic):
     """A run that was made once: its folder, and the flags that it had."""
-    changes = {"num_train_steps": 24, "save_checkpoints_steps": 22, "do_eval": True}
-    changes |= {"max_gram": 1, **deterministic}
+    changes = {
+        "num_train_steps": 24,
+        "save_checkpoints_steps": 22,
+        "do_eval": True,
+        "max_gram": 1,
+        **deterministic,
+    }
     folder = material / "trained"
     if not folder.exists():
         run(output_dir=folder, **changes)

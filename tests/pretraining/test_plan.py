@@ -104,8 +104,13 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
     settings, short, material
 ):
     first, second = (f / "train.tfrecord" for f in (short, material / "data"))
-    phase = {"input_file": second, "max_seq_length": 16, "max_predictions_per_seq": 3}
-    phase |= {"train_batch_size": 8, "gradient_accumulation_steps": 2}
+    phase = {
+        "input_file": second,
+        "max_seq_length": 16,
+        "max_predictions_per_seq": 3,
+        "train_batch_size": 8,
+        "gradient_accumulation_steps": 2,
+    }
     flags = {"input_file": first, "max_seq_length": 8, "max_predictions_per_seq": 2}
     flags |= {f"second_phase_{name}": value for name, value in phase.items()}
     flags |= {"num_train_steps": 8, "first_phase_steps": 6, "peak_teraflops": 0.5}

@@ -41,8 +41,14 @@ def model(tiny_config):
 
 def test_the_generators_shape_and_the_cost_of_both_networks(model):
     config = AlbertConfig.released("base_v2")
-    sizes = {"num_attention_heads": 3, "hidden_size": 192, "intermediate_size": 768}
-    sizes |= {"num_hidden_layers": 12, "num_hidden_groups": 1, "depth_adapter_rank": 0}
+    sizes = {
+        "num_attention_heads": 3,
+        "hidden_size": 192,
+        "intermediate_size": 768,
+        "num_hidden_layers": 12,
+        "num_hidden_groups": 1,
+        "depth_adapter_rank": 0,
+    }
     assert GeneratorFlags().config_changes(config) == sizes
     small = GeneratorFlags(generator_layers=0.1).config_changes(config)
     assert small["num_hidden_layers"] == 1

@@ -131,10 +131,18 @@ def test_todays_encoders_learn_new_words_and_go_back(
             workers=1,
         )
     )
-    flags = {"input_file": records, "eval_file": None, "spm_model_file": None}
-    flags |= {"init_checkpoint": start, "num_train_steps": 4, "num_warmup_steps": 1}
-    flags |= {"albert_config_file": start / "albert_config.json", **deterministic}
-    flags |= {"save_checkpoints_steps": 2, "iterations_per_loop": 1}
+    flags = {
+        "input_file": records,
+        "eval_file": None,
+        "spm_model_file": None,
+        "init_checkpoint": start,
+        "num_train_steps": 4,
+        "num_warmup_steps": 1,
+        "albert_config_file": start / "albert_config.json",
+        **deterministic,
+        "save_checkpoints_steps": 2,
+        "iterations_per_loop": 1,
+    }
     run(**flags)
     trained = bundle.open(output)
     target = str(tmp_path / "back")

@@ -24,8 +24,12 @@ from data_pipeline.text import corpus
 from tests.memory import added
 from tools.verify.recordings import read_arrays
 
-_PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-_PACK[".zst"] = lambda data: pa.compress(data, codec="zstd", asbytes=True)
+_PACK = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}
 
 
 def refused(message, function, *arguments):

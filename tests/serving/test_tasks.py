@@ -126,8 +126,11 @@ def test_token_ids_give_what_the_model_of_questions_returns(kind, opened):
 )
 def test_one_question_and_its_threshold(threshold, is_answered, opened, tmp_path):
     v2 = opened(_V2)
-    info = {"max_seq_length": _LENGTH, "task": v2.task.to_dict()}
-    info["dev"] = {"null_score_diff_threshold": threshold} if threshold else {}
+    info = {
+        "max_seq_length": _LENGTH,
+        "task": v2.task.to_dict(),
+        "dev": {"null_score_diff_threshold": threshold} if threshold else {},
+    }
     v2.model.save_pretrained(tmp_path, v2.tokenizer, info)
     _, served, _ = build_module([bundle.open(tmp_path)])
     assert (str(threshold) in served.task.meaning()["no_answer_score"]) != is_answered

@@ -43,10 +43,17 @@ def test_what_flags_build(built, tmp_path):
     assert (plain.model.compute_dtype, plain.width) == ("float32", None)
     assert (plain.options.use_xla, plain.options.seed) == (False, 12345)
     assert plain.options.best_metric == "accuracy"
-    changes = {"optimizer": "lamb", "random_seed": 1, "albert_dropout_prob": 0.5}
-    changes |= {"mixed_precision": "bfloat16", "pad_to_max_length": True}
-    changes |= {"keep_checkpoint_max": 2, "early_stopping_patience": 3}
-    changes |= {"cached_dir": tmp_path / "cached", "best_metric": "calibration_error"}
+    changes = {
+        "optimizer": "lamb",
+        "random_seed": 1,
+        "albert_dropout_prob": 0.5,
+        "mixed_precision": "bfloat16",
+        "pad_to_max_length": True,
+        "keep_checkpoint_max": 2,
+        "early_stopping_patience": 3,
+        "cached_dir": tmp_path / "cached",
+        "best_metric": "calibration_error",
+    }
     found = built(**changes, use_xla=True, train_step=7)
     model, options = found.model, found.options
     assert isinstance(found.optimizer, LAMB)
@@ -356,8 +363,14 @@ def test_a_count_is_seen_on_its_share(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
-    asked = {"do_train": True, "do_eval": True, "do_predict": True, "random_seed": 2}
-    asked |= {"train_step": 120, "save_checkpoints_steps": 120}
+    asked = {
+        "do_train": True,
+        "do_eval": True,
+        "do_predict": True,
+        "random_seed": 2,
+        "train_step": 120,
+        "save_checkpoints_steps": 120,
+    }
     out = flags(**asked)
     scores = results(out)
     assert scores["eval_accuracy"] == scores["test_accuracy"] == 1.0

@@ -37,8 +37,14 @@ def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
         texts = ["good " * chance.randint(1, 8) for _ in range(rows)]
         lines = ["sentence", *(text.strip() for text in texts)]
         (tmp_path / "data" / f"{name}.tsv").write_text("\n".join(lines) + "\n")
-    asked = {"do_train": True, "do_eval": True, "do_predict": True}
-    asked |= {"train_step": 20, "learning_rate": 2e-3, "save_checkpoints_steps": 20}
+    asked = {
+        "do_train": True,
+        "do_eval": True,
+        "do_predict": True,
+        "train_step": 20,
+        "learning_rate": 2e-3,
+        "save_checkpoints_steps": 20,
+    }
     served = tmp_path / "served"
     out = flags(label_kind="text_length", export_dir=served, **asked)
     assert np.isfinite(results(out)["eval_loss"])

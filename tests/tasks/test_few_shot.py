@@ -109,8 +109,14 @@ def test_the_command(flags, encoder, monkeypatch, tmp_path):
     for role in ("train", "dev"):
         table = "\n".join(["label\tsentence", *lines]) + "\n"
         (tmp_path / "few" / f"{role}.tsv").write_text(table)
-    asked = {**APPLIED, "data_dir": tmp_path / "few", "init_checkpoint": encoder}
-    asked |= {"few_shot": True, "learning_rate": 1e-3, "do_train": True}
+    asked = {
+        **APPLIED,
+        "data_dir": tmp_path / "few",
+        "init_checkpoint": encoder,
+        "few_shot": True,
+        "learning_rate": 1e-3,
+        "do_train": True,
+    }
     out = flags(**asked, do_eval=True, num_train_epochs=1.5)
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert info["step"] == 40  # of two whole epochs

@@ -107,8 +107,12 @@ def test_a_wrong_header_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
 
 def test_released_files_are_read_whole(shared):
     """Their rows of dev and of test."""
-    sizes = {"cola": (1043, 1063), "mrpc": (408, 1725), "rte": (277, 3000)}
-    sizes["sst-2"] = (872, 1821)
+    sizes = {
+        "cola": (1043, 1063),
+        "mrpc": (408, 1725),
+        "rte": (277, 3000),
+        "sst-2": (872, 1821),
+    }
     for name, rows in sizes.items():
         _, tables = glue_examples(name, shared("data/glue"), roles=("dev", "test"))
         dev, test = tables.values()

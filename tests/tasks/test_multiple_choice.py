@@ -434,8 +434,11 @@ def read_folder(tmp_path, write_jsonl):
     """Reads the task and the files of a command with flags."""
     for role in ("train", "dev", "test"):
         write_jsonl(f"{role}.jsonl", make_questions(8, 3))
-    values = {"output_dir": "out", "data_dir": str(tmp_path / "data")}
-    values["task_name"] = "custom"
+    values = {
+        "output_dir": "out",
+        "data_dir": str(tmp_path / "data"),
+        "task_name": "custom",
+    }
     return lambda **changes: run._read_folder(RaceOptions(**{**values, **changes}))
 
 

@@ -285,15 +285,21 @@ def test_steps(flags, monkeypatch, changes, steps, warmup):
 
 
 def options(train_file, predict_file=None, **changes):
-    files = {"train_file": str(train_file)}
-    files["predict_file"] = str(predict_file or train_file)
+    files = {
+        "train_file": str(train_file),
+        "predict_file": str(predict_file or train_file),
+    }
     values = {"do_train": True, "output_dir": "out", **files, **changes}
     return SquadOptions(**values)
 
 
 def test_flags_are_settings_of_the_task(squad, flags):
-    of_both = {"doc_stride": 3, "max_query_length": 4, "n_best_size": 5}
-    of_both["max_answer_length"] = 6
+    of_both = {
+        "doc_stride": 3,
+        "max_query_length": 4,
+        "n_best_size": 5,
+        "max_answer_length": 6,
+    }
     of_second = {"start_n_top": 2, "end_n_top": 3}
     changes = {**of_both, **of_second, "dropout_prob": 0.25}
     first, second = (
@@ -359,8 +365,12 @@ def test_a_head_of_questions_says_enough(opened, command, squad, tmp_path, caplo
     served = opened("question_answering")
     served.model.save_pretrained(tmp_path / "theirs", served.tokenizer, format="tf1")
     context = "a film , not good . it is a bad one . was the plot good ?"
-    asked = {"do_predict": True, "n_best_size": 6, "max_answer_length": 4}
-    asked["predict_file"] = squad((context, [("1", "is it good ?", [("bad", 28)])]))
+    asked = {
+        "do_predict": True,
+        "n_best_size": 6,
+        "max_answer_length": 4,
+        "predict_file": squad((context, [("1", "is it good ?", [("bad", 28)])])),
+    }
     run = command(SquadOptions, output_dir=tmp_path / "out", **asked)
 
     def answers(model, max_seq_length=20, doc_stride=5, max_query_length=6):

@@ -105,9 +105,15 @@ def test_version_2(files, capsys):
     data, predicted, odds = files(GOLDS, PREDICTIONS, ODDS)
     found = printed(capsys, data, predicted)
     assert json.loads(found.out) == {
-        **{"exact": 40.0, "f1": 100 * (1 + 0 + 0 + 1 + 2 / 3) / 5, "total": 5},
-        **{"HasAns_exact": 100 / 3, "HasAns_f1": 100 * (1 + 2 / 3) / 3},
-        **{"HasAns_total": 3, "NoAns_exact": 50.0, "NoAns_f1": 50.0, "NoAns_total": 2},
+        "exact": 40.0,
+        "f1": 100 * (1 + 0 + 0 + 1 + 2 / 3) / 5,
+        "total": 5,
+        "HasAns_exact": 100 / 3,
+        "HasAns_f1": 100 * (1 + 2 / 3) / 3,
+        "HasAns_total": 3,
+        "NoAns_exact": 50.0,
+        "NoAns_f1": 50.0,
+        "NoAns_total": 2,
     }
     assert found.out.startswith('{\n  "exact": 40.0,\n  "f1": ')
     assert not found.err

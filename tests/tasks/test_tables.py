@@ -476,8 +476,12 @@ def test_files_of_a_folder(tmp_path):
         files_by_role(tmp_path, suffixes, ())
 
 
-_PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-_PACK[".zst"] = lambda data: pa.compress(data, codec="zstd", asbytes=True)
+_PACK = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}
 
 
 @pytest.mark.parametrize("ending", [".bz2", ".xz", ".zst", ".GZ"])

@@ -49,8 +49,11 @@ def _file(write):
     return lambda folder, _: write(folder)
 
 
-_OF_XLNET = {"pad_id": -1, "unk_id": 0}
-_OF_XLNET["control_symbols"] = ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"]
+_OF_XLNET = {
+    "pad_id": -1,
+    "unk_id": 0,
+    "control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"],
+}
 # By name: how its vocabulary is written, its `model_type`, and its settings.
 KINDS = {
     "official": (_pieces, None, None),

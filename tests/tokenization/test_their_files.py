@@ -217,11 +217,21 @@ def test_what_changes_nothing(tmp_path):
     theirs = transformers.BertTokenizer(vocab=str(folder / "vocab.txt"))
     theirs.save_pretrained(folder / "again")
     written = json.loads((folder / "again" / _CONFIG).read_text())
-    old = {"do_basic_tokenize": True, "never_split": None, "max_length": 128}
-    old |= {"stride": 0, "truncation_strategy": "longest_first", "name_or_path": "x"}
-    old |= {"padding_side": "right", "truncation_side": "right", "model_max_length": 9}
-    old |= {"clean_up_tokenization_spaces": True, "additional_special_tokens": []}
-    old |= {"special_tokens_map_file": None, "cls_token": {"content": "[CLS]"}}
+    old = {
+        "do_basic_tokenize": True,
+        "never_split": None,
+        "max_length": 128,
+        "stride": 0,
+        "truncation_strategy": "longest_first",
+        "name_or_path": "x",
+        "padding_side": "right",
+        "truncation_side": "right",
+        "model_max_length": 9,
+        "clean_up_tokenization_spaces": True,
+        "additional_special_tokens": [],
+        "special_tokens_map_file": None,
+        "cls_token": {"content": "[CLS]"},
+    }
     found = load_tokenizer(_bert_lines(folder, **{**written, **old}))
     assert found.fingerprint() == plain.fingerprint()
     special = _bert_lines(folder, additional_special_tokens=["film"])

@@ -41,8 +41,12 @@ def serialized(features):
 )
 def test_any_dynamic_record(ids, bits, more, b_start, label):
     starts = bits[: max(0, -(-len(ids) // 8) + more)]
-    features = {"input_ids": ids, "word_starts": [starts]}
-    features |= {"segment_b_start": [b_start], "sentence_order_label": [label]}
+    features = {
+        "input_ids": ids,
+        "word_starts": [starts],
+        "segment_b_start": [b_start],
+        "sentence_order_label": [label],
+    }
     size = len(ids)
     right = size <= _LENGTH and all(0 <= i < _IDS for i in ids)
     right &= 0 <= b_start <= _LENGTH and label in (0, 1)

@@ -220,8 +220,11 @@ def test_a_word_has_the_mean_weight_of_its_tokens():
 @pytest.fixture(scope="module")
 def counts_file(tmp_path_factory, corpus_file, model_file):
     path = tmp_path_factory.mktemp("counts") / "corpus.counts"
-    flags = {"input_file": corpus_file, "output_file": path}
-    flags["spm_model_file"] = model_file
+    flags = {
+        "input_file": corpus_file,
+        "output_file": path,
+        "spm_model_file": model_file,
+    }
     count_tokens.main(["count_tokens", *(f"--{k}={v}" for k, v in flags.items())])
     return path
 

@@ -13,8 +13,12 @@ from data_pipeline.records.examples import serialize
 from data_pipeline.sequences import packing
 
 LENGTHS = {"tokens": 128, "predictions": 40, "pairs": 3}
-SETTINGS = {"max_seq_length": 128, "max_predictions_per_seq": 40}
-SETTINGS |= {"short_seq_prob": 0.8, "dupe_factor": 1}
+SETTINGS = {
+    "max_seq_length": 128,
+    "max_predictions_per_seq": 40,
+    "short_seq_prob": 0.8,
+    "dupe_factor": 1,
+}
 
 
 @pytest.fixture

@@ -102,8 +102,13 @@ def panels(tmp_path, monkeypatch):
 
 def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(panels, tmp_path):
     write_try(tmp_path, 0, (20, 10), loss=3.0)
-    scores = {"accuracy": 0.5, "majority_accuracy": 0.4, "loss": 2.0}
-    scores |= {"other_accuracy": 0.7, "other_majority_accuracy": 0.3}
+    scores = {
+        "accuracy": 0.5,
+        "majority_accuracy": 0.4,
+        "loss": 2.0,
+        "other_accuracy": 0.7,
+        "other_majority_accuracy": 0.3,
+    }
     evaluated = "training data"
     found = panels([{"step": 10, "train_seconds": 0.0, **scores}], evaluated)
     assert set(found) == {"accuracy", "loss", "other_accuracy"}
