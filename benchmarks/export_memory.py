@@ -23,7 +23,7 @@ from benchmarks.measuring import figures
 # Of `albert_tf.serving.writing`, in the order in which an export calls them.
 _STAGES = (
     "build_module",
-    "answer_of",
+    "_answer",
     "check_token_file",
     "round_onnx",
     "build_module_of_file",

@@ -32,7 +32,6 @@ from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
-from albert_tf.token_files import answer_of
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import round_on_rows
 from albert_tf.token_files import round_onnx
@@ -245,7 +244,7 @@ def _write_token_file(options, module, served, facts, directory):
         rows = calibration_rows(options.calibration_file, module, served.task)
         facts["calibration_rows"] = len(rows)
     examples = _example_requests(module, served)
-    request = examples["tokens"], answer_of(module.compute, examples["tokens"])
+    request = examples["tokens"], _answer(module.compute, examples["tokens"])
     if options.text_in:
         strings = _strings(module, examples["serving_default"])
     path = _write_network(options, module, served, directory, request, rows)
@@ -288,6 +287,11 @@ def _write_network(options, module, served, directory, request, rows):
     return path
 
 
+def _answer(compute, features):
+    """Returns the model's answer, before its file is written."""
+    return compute({name: tf.constant(values) for name, values in features.items()})
+
+
 def _strings(module, example):
     """Returns a usual text, none, and one that is too long, and the answer to them."""
     texts = {name: [own[0], b"", 99 * own[0]] for name, own in example.items()}
@@ -295,7 +299,7 @@ def _strings(module, example):
     def answer(strings):
         return module.compute(module.text_features(**strings))
 
-    return texts, answer_of(answer, texts)
+    return texts, _answer(answer, texts)
 
 
 def _take_text(path, module, served, strings, dtype):

@@ -371,7 +371,8 @@ def write_onnx_model(model, shapes, path):
         # Valid for every model; some have no segment 1.
         value = int(name in ("input_ids", "input_mask"))
         request[name] = np.full([size or 2 for size in shape], value, "int32")
-    check_token_file(path, request, answer_of(compute, request))
+    tensors = {name: tf.constant(values) for name, values in request.items()}
+    check_token_file(path, request, compute(tensors))
 
 
 def _token_function(compute, specs):
@@ -379,16 +380,6 @@ def _token_function(compute, specs):
         return compute(dict(zip(specs, values, strict=True)))
 
     return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
-
-
-def answer_of(compute, features):
-    """Computes a model's answer, a dict of tensors by name, to compare a file with.
-
-    Args:
-        compute: the model, a function from a dict of features to a dict of numbers.
-        features: a small request, arrays by name.
-    """
-    return compute({name: tf.constant(values) for name, values in features.items()})
 
 
 def check_token_file(path, features, expected, compute_dtype="float32"):
@@ -399,7 +390,7 @@ def check_token_file(path, features, expected, compute_dtype="float32"):
     Args:
         path: the file, which is removed if the comparison fails.
         features: a small request, arrays by name.
-        expected: the model's answer; see `answer_of`.
+        expected: the model's answer, a dict of tensors by name.
         compute_dtype: the file's.
 
     Returns:
