@@ -6,9 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn.metrics
-from sklearn.base import clone
-from sklearn.base import is_classifier
-from sklearn.base import is_regressor
+from sklearn import base
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,9 +38,8 @@ def test_probabilities_score_and_report(tuned, tmp_path):
     assert report.accuracy == pytest.approx(accuracy)
     confusion = sklearn.metrics.confusion_matrix(_LABELS, found)
     np.testing.assert_array_equal(report.confusion, confusion)
-    columns = sklearn.metrics.precision_recall_fscore_support(
-        _LABELS, found, zero_division=0
-    )
+    scores = sklearn.metrics.precision_recall_fscore_support
+    columns = scores(_LABELS, found, zero_division=0)
     for label, values in zip(("no", "yes"), zip(*columns, strict=True), strict=True):
         assert [*report.classes[label].values()] == pytest.approx(list(values))
     lines = str(report).splitlines()
@@ -94,7 +91,7 @@ def test_numbers(tuned):
     found = [answer["score"] for answer in classifier.predict(_TEXTS)]
     expected = sklearn.metrics.r2_score(values, found)
     assert classifier.score(_TEXTS, values) == pytest.approx(expected, rel=1e-4)
-    assert is_regressor(classifier) and not hasattr(classifier, "classes_")
+    assert base.is_regressor(classifier) and not hasattr(classifier, "classes_")
     for method in (classifier.predict_proba, lambda t: classifier.report(t, values)):
         with pytest.raises(UserError, match="is for labels, but the model predicts nu"):
             method(_TEXTS)
@@ -102,22 +99,20 @@ def test_numbers(tuned):
 
 def test_arguments_are_parameters(pretrained):
     labels = ["glad", "sad"]
-    classifier = albert_tf.TextClassifier(
-        pretrained, labels, max_length=12, hidden_dropout_prob=0.2
-    )
+    sizes = {"max_length": 12, "hidden_dropout_prob": 0.2}
+    classifier = albert_tf.TextClassifier(pretrained, labels, **sizes)
     parameters = classifier.get_params()
     assert parameters["labels"] is labels
     assert parameters["hidden_dropout_prob"] == 0.2
-    again = clone(classifier)
-    assert again.get_params() == parameters
+    again = base.clone(classifier)
     copy = pickle.loads(pickle.dumps(again))
-    assert copy.get_params() == parameters
+    assert again.get_params() == copy.get_params() == parameters
     assert again.set_params() is again
     assert again.set_params(max_length=8).get_params()["max_length"] == 8
     assert again._max_length == 8
     with pytest.raises(UserError, match="takes no max_len; did you mean max_length"):
         again.set_params(max_len=8)
-    assert is_classifier(classifier) and not hasattr(classifier, "classes_")
+    assert base.is_classifier(classifier) and not hasattr(classifier, "classes_")
     with pytest.raises(sklearn.exceptions.NotFittedError):
         check_is_fitted(classifier)
 
@@ -126,10 +121,9 @@ def test_arguments_are_parameters(pretrained):
 def test_cross_validation(pretrained):
     texts, labels = ["good film", "bad plot"] * 4, np.array([1, 0] * 4)
     classifier = albert_tf.TextClassifier(pretrained, max_length=12)
-    settings = {"epochs": 8, "batch_size": 2, "learning_rate": 1e-2, "verbose": 0}
-    scores = cross_val_score(
-        classifier, texts, labels, cv=2, params=settings, error_score="raise"
-    )
+    settings = {"epochs": 8, "batch_size": 2, "learning_rate": 2e-3, "verbose": 0}
+    evaluation = {"cv": 2, "params": settings, "error_score": "raise"}
+    scores = cross_val_score(classifier, texts, labels, **evaluation)
     assert scores.tolist() == [1.0, 1.0]
     assert classifier.model is None  # copies have learned
     with pytest.raises(UserError, match="call fit first"):
