@@ -62,10 +62,8 @@ def test_what_flags_build(built, tmp_path):
     assert (options.use_xla, options.seed) == (True, 1)
     assert options.num_train_steps == 7
     assert (options.keep_checkpoint_max, options.patience) == (2, 3)
-    assert (options.best_metric, options.lower_is_better) == (
-        "calibration_error",
-        True,
-    )
+    best = options.best_metric, options.lower_is_better
+    assert best == ("calibration_error", True)
     assert len(list((tmp_path / "cached").glob("*.npz"))) == 2
     first, second = (own.classifier.output_weights for own in (plain.model, model))
     assert np.abs(first.numpy() - second.numpy()).max() > 1e-3
@@ -155,27 +153,12 @@ def test_layers_may_be_others_than_the_checkpoints(started, tmp_path):
         start(tmp_path / "two", init_layers="mean")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"init_layers": "mean"}, "--from_scratch needs .* no .* or --init_layers"),
-        ({"vocab_file": None}, "Name the vocabulary"),
-        ({"train_batch_size": 15, "gradient_accumulation_steps": 2}, "batch size 15"),
-    ],
-)
-def test_mistakes_are_one_clear_error(flags, tmp_path, changes, message):
-    with pytest.raises(UserError, match=message):
-        flags(**{"do_train": True, **changes})
-    assert not {"checkpoints", "model"} & {p.name for p in tmp_path.glob("out/*")}
-
-
 def test_a_vocabulary_that_does_not_fit_is_an_error(flags, started, tmp_path):
     config, tokenizer, start = started
     known = (tmp_path / "vocab.txt").read_text().split()
     other, reordered = tmp_path / "other.txt", tmp_path / "reordered.txt"
     other.write_text("\n".join([*known, "more"]) + "\n")
-    message = "vocabulary has 18 pieces, but the model has 17"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="has 18 pieces, but the model has 17"):
         flags(do_train=True, vocab_file=other)
     reordered.write_text("\n".join([*known[:5], *reversed(known[5:])]) + "\n")
     AlbertModel(config).save_pretrained(tmp_path / "pretrained", tokenizer)
@@ -298,9 +281,8 @@ def test_each_label_of_several_has_scores_of_its_own(tmp_path):
     report = json.loads((tmp_path / "dev_class_scores.json").read_text())
     expected = sklearn.metrics.multilabel_confusion_matrix(labels, logits > 0)
     np.testing.assert_array_equal(report["confusion"], expected)
-    columns = sklearn.metrics.precision_recall_fscore_support(
-        labels, logits > 0, average=None, zero_division=0
-    )
+    scores = sklearn.metrics.precision_recall_fscore_support
+    columns = scores(labels, logits > 0, average=None, zero_division=0)
     names = ("precision", "recall", "f1", "support")
     for name, column in zip(names, columns, strict=True):
         found = [report["classes"][label][name] for label in "abcd"]
@@ -386,12 +368,10 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     assert info["versions"]["tensorflow"] == tf.__version__
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     assert model.labels == ("no", "yes")
-
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
     flags(**asked)  # finished: nothing to train
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert results(out) == scores
-
     capsys.readouterr()
     lines = out.parent / "lines.txt"
     lines.write_text("the film was good\nit is bad\n")
@@ -400,7 +380,6 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     assert first.startswith("yes\t0.9") and first.endswith("\tthe film was good")
     assert second.startswith("no\t0.9")
     assert (out / "predictions.tsv").read_text().count("\n") == 2
-
     exported = []
     monkeypatch.setattr(serving_export, "export", exported.append)
     flags(export_dir=out.parent / "served")
@@ -450,18 +429,9 @@ def test_several_runs_report_median_and_spread(flags, monkeypatch):
         flags(**changes)
 
 
-def _saved(tmp_path, task):
-    """Saves a random model of a task; returns its folder."""
-    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    model = task.model_class(config, **task.model_arguments())
-    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
-    model.save_pretrained(tmp_path / "tuned", tokenizer, {"task": task.to_dict()})
-    return tmp_path / "tuned"
-
-
 @pytest.mark.slow
-def test_a_pair_of_texts_is_predicted_and_no_single_text(flags, tmp_path):
-    start = _saved(tmp_path, create_task("regression", "custom", pair=True))
+def test_a_pair_of_texts_is_predicted_and_no_single_text(flags, saved_task):
+    start = saved_task(create_task("regression", "custom", pair=True))
     pair = {"input_text": "good film", "input_text_pair": "bad"}
     out = flags(do_predict=True, init_checkpoint=start, **pair)
     number, *found = (out / "predictions.tsv").read_text().strip().split("\t")
@@ -477,36 +447,25 @@ def test_a_pair_of_texts_is_predicted_and_no_single_text(flags, tmp_path):
             own.check_fits("tuned", asked)
 
 
-def tables_read(monkeypatch, flags, **changes):
-    """The task, and the tables, that the command would train with or apply."""
-    found = []
-    monkeypatch.setattr(run, "run_task", lambda *given: found.append(given) or {})
-    flags(**changes)
-    (_, task, examples, *_), *_ = found
-    return task, examples
-
-
-def test_an_evaluation_scores_the_test_table_too(flags, monkeypatch, tmp_path):
-    _, examples = tables_read(monkeypatch, flags, do_train=True, do_eval=True)
+def test_an_evaluation_scores_the_test_table_too(asked, tmp_path):
+    _, examples = asked(run, do_train=True, do_eval=True)
     assert list(examples) == ["train", "dev", "test"]
-    path = tmp_path / "data" / "test.tsv"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(["sentence", *(row.split("\t")[1] for row in lines[1:])]))
-    _, examples = tables_read(monkeypatch, flags, do_train=True, do_eval=True)
+    (tmp_path / "data" / "test.tsv").write_text("sentence\ngood film\n")
+    _, examples = asked(run, do_train=True, do_eval=True)
     assert list(examples) == ["train", "dev"]
-    _, examples = tables_read(monkeypatch, flags, do_train=True, do_predict=True)
+    _, examples = asked(run, do_train=True, do_predict=True)
     assert (list(examples), examples["test"].labels) == (["train", "dev", "test"], None)
 
 
 @pytest.mark.slow
 def test_a_model_is_applied_where_there_is_no_training_table(
-    flags, monkeypatch, tmp_path
+    flags, asked, saved_task, tmp_path
 ):
     task = create_task("multi_label", "custom", labels=("b", "a"))
     data = tmp_path / "new"
     data.mkdir()
     (data / "test.csv").write_text("sentence\ngood film\nbad\n")
-    changes = {"data_dir": data, "init_checkpoint": _saved(tmp_path, task)}
+    changes = {"data_dir": data, "init_checkpoint": saved_task(task)}
     with pytest.raises(UserError, match="has no dev.tsv"):
         flags(do_predict=True, do_eval=True, **changes)
     (data / "dev.csv").write_text("sentence,label\ngood,a\nbad,a|b\n")
@@ -520,21 +479,20 @@ def test_a_model_is_applied_where_there_is_no_training_table(
     assert written == "|".join(own["labels"]) + "\tgood\n"
     with pytest.raises(UserError, match="single texts, but .* --text_pair_column"):
         flags(do_eval=True, text_pair_column="sentence", **changes)
-    told, examples = tables_read(monkeypatch, flags, do_eval=True, **changes)
+    told, examples = asked(run, do_eval=True, **changes)
     assert told.labels == ("b", "a")
     assert examples["dev"].labels.tolist() == [[0, 1], [1, 1]]
 
 
 @pytest.mark.slow
-def test_the_diagnostic_set(flags, tmp_path):
+def test_the_diagnostic_set(flags, saved_task, tmp_path):
     folder, task = tmp_path / "AX", glue_task("ax")
     folder.mkdir()
-    pair = "\n".join(["sentence1\tsentence2", *["good\tfilm"] * 3]) + "\n"
-    (folder / "diagnostic.tsv").write_text(pair)
+    (folder / "diagnostic.tsv").write_text("sentence1\tsentence2\n" + "a\tfilm\n" * 3)
     asked = {"task_name": "ax", "data_dir": tmp_path}
     with pytest.raises(UserError, match="has no training set"):
         flags(do_train=True, **asked)
-    asked |= {"init_checkpoint": _saved(tmp_path, task), "do_eval": True}
+    asked |= {"init_checkpoint": saved_task(task), "do_eval": True}
     with pytest.raises(UserError, match="no table with labels .* diagnostic-full.tsv"):
         flags(**asked)
     rows = [f"good\tfilm\t{label}" for label in task.labels]

@@ -94,8 +94,7 @@ def test_a_row_with_more_fields_than_columns_is_bad(tmp_path):
         ("a.tsv", "x\tgood\t\tok\n\nx\tgood\t\tdull\tslow\n", Columns(3, None, 1)),
     ):
         path = _file(tmp_path / name, text)
-        message = f"{name}, line 3: the row has . fields, but"
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match=f"{name}, line 3: the row has . fields, b"):
             _read(path, columns)
         table = _read(path, columns, skip_bad_rows=True)
         assert (table.texts, table.num_skipped) == (["ok"], 1)

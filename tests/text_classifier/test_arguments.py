@@ -1,8 +1,13 @@
 """Data, labels and weights that a classifier takes, and those that it refuses."""
 
+import pickle
+
 import numpy as np
 import pytest
+import sklearn.exceptions
+from sklearn import base
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
 
 import albert_tf
 from albert_tf.errors import UserError
@@ -143,3 +148,23 @@ def test_nothing_is_predicted_before_the_fit(pretrained):
         classifier.predict("good")
     with pytest.raises(TypeError, match="multiple values .*'max_length'"):
         classifier.fit(["a", "b"], ["x", "y"], max_length=8)
+
+
+def test_arguments_are_parameters(pretrained):
+    names = ["glad", "sad"]
+    sizes = {"max_length": 12, "hidden_dropout_prob": 0.2}
+    classifier = albert_tf.TextClassifier(pretrained, names, **sizes)
+    parameters = classifier.get_params()
+    assert parameters["labels"] is names
+    assert parameters["hidden_dropout_prob"] == 0.2
+    again = base.clone(classifier)
+    copy = pickle.loads(pickle.dumps(again))
+    assert again.get_params() == copy.get_params() == parameters
+    assert again.set_params() is again
+    assert again.set_params(max_length=8).get_params()["max_length"] == 8
+    assert again._max_length == 8
+    with pytest.raises(UserError, match="takes no max_len; did you mean max_length"):
+        again.set_params(max_len=8)
+    assert base.is_classifier(classifier) and not hasattr(classifier, "classes_")
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        check_is_fitted(classifier)
