@@ -29,8 +29,7 @@ from tests.vocabularies import wordpiece
 
 @pytest.fixture(scope="module")
 def loaded(model_dir):
-    model = AlbertForMaskedLM.from_pretrained(model_dir)
-    return model, load_tokenizer(model_dir)
+    return AlbertForMaskedLM.from_pretrained(model_dir), load_tokenizer(model_dir)
 
 
 def slow_scores(model, tokenizer, texts, also_hidden=lambda ids, place: ()):

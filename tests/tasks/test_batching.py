@@ -138,18 +138,6 @@ def test_windows_are_sorted_and_their_batches_shuffled():
     assert found[0] != found[1]
 
 
-def test_position_is_restored_from_a_checkpoint(tmp_path):
-    examples = numbered_rows(np.random.default_rng(0).integers(3, 60, 50))
-    iterator = iter(training_dataset(examples, 4, 64, seed=1))
-    for _ in range(17):
-        next(iterator)
-    path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "position"))
-    expected = [next(iterator)["labels"].numpy().tolist() for _ in range(30)]
-    fresh = iter(training_dataset(examples, 4, 64, seed=1))
-    tf.train.Checkpoint(iterator=fresh).restore(path)
-    assert [next(fresh)["labels"].numpy().tolist() for _ in range(30)] == expected
-
-
 def test_the_cache_is_used_and_never_stale_or_damaged(tmp_path):
     def cached(texts="ab c", length=8, tokenizer=None):
         tokenizer = tokenizer or _Letters()

@@ -135,8 +135,7 @@ def test_what_options_ask_for():
 
 def _read(path, data, pair=False):
     path.write_bytes(data)
-    options = ClassifierOptions(output_dir="", input_file=str(path))
-    return read_raw_texts(options, pair)
+    return read_raw_texts(ClassifierOptions(output_dir="", input_file=str(path)), pair)
 
 
 def test_every_line_is_a_text_or_a_pair(tmp_path):
@@ -264,8 +263,7 @@ def test_two_workers_equal_two_devices(
     for name in ("eval_results.txt", "submit_results.tsv"):
         found, one = ((tmp_path / d / name).read_text() for d in ("out", "mirrored"))
         assert found == one
-    told = ["eval_accuracy" in log.read_text() for log in logs]
-    assert told == [True, False]
+    assert ["eval_accuracy" in log.read_text() for log in logs] == [True, False]
 
 
 def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_path):

@@ -89,8 +89,7 @@ def test_words_and_masks_of_roberta(family_tokenizer):
     roberta, words = family_tokenizer("roberta"), ["the", "cat", "didn't"]
     sentence = sentence_of_words("1", words, None, None)
     expected = [0, *(i for word in words for i in roberta.encode(f" {word}")), 2]
-    rows = tokenize_sentences([sentence], roberta, 30, 10)
-    assert rows.ids.tolist() == expected
+    assert tokenize_sentences([sentence], roberta, 30, 10).ids.tolist() == expected
     found = RowFeatures(roberta, 30, 10)(tf.constant(["the cat didn't"]))
     assert found["input_ids"][0].numpy().tolist() == expected
     assert features.mark_of(roberta) == "<mask>"

@@ -92,15 +92,12 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
     assert table.rows.tolist() == [1, 2, 3]
 
 
-def test_a_wrong_header_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
+def test_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
     (tmp_path / "RTE").mkdir()
-    for text, message in (
-        ("a b\nx y\n", "dev.tsv has no column 'sentence1'"),
-        (f"{_NLI} label\n0 a b\n", "dev.tsv, line 2: the row lacks field 4"),
-    ):
-        (tmp_path / "RTE" / "dev.tsv").write_text(text.replace(" ", "\t"))
-        with pytest.raises(UserError, match=message):
-            glue_examples("rte", tmp_path, roles=("dev",))
+    row = f"{_NLI} label\n0 a b\n".replace(" ", "\t")
+    (tmp_path / "RTE" / "dev.tsv").write_text(row)
+    with pytest.raises(UserError, match="dev.tsv, line 2: the row lacks field 4"):
+        glue_examples("rte", tmp_path, roles=("dev",))
     with pytest.raises(UserError, match="no folder CoLA"):
         glue_examples("cola", tmp_path)
 

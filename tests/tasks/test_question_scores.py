@@ -56,8 +56,7 @@ def test_one_answer(gold, predicted, exact, f1, f1_or_none):
 )
 def test_one_chinese_answer(gold, predicted, exact, f1):
     assert scores.exact_match(gold, predicted, scores.CHARACTERS) == exact
-    found = scores.f1(gold, predicted, scores.CHARACTERS)
-    assert found == pytest.approx(f1)
+    assert scores.f1(gold, predicted, scores.CHARACTERS) == pytest.approx(f1)
 
 
 @pytest.fixture
@@ -85,8 +84,7 @@ def printed(capsys, *arguments):
 
 def test_version_1(files, capsys):
     golds = {"1": ["the cat", "a dog"], "2": ["bird"], "3": ["fish"]}
-    predictions = {"1": "dog", "2": "one bird", "unknown": "x"}
-    data, predicted, _ = files(golds, predictions)
+    data, predicted, _ = files(golds, {"1": "dog", "2": "one bird", "unknown": "x"})
     out = printed(capsys, data, predicted)
     # evaluate-v1.1.py: (1 + 0 + 0) / 3 and (1 + 2 / 3 + 0) / 3.
     assert out.out == '{"exact_match": 33.333333333333336, "f1": 55.55555555555555}\n'

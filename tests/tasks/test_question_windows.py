@@ -12,9 +12,6 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import questions
 from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.questions import Question
-from albert_tf.tasks.question_answering.questions import read_paragraphs
-from albert_tf.tasks.question_answering.questions import read_question_file
 from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
@@ -23,28 +20,6 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tasks.windows import Layout
 from tools.verify.squad_windows import features_of
-
-
-def test_a_file(squad, tmp_path):
-    path = squad(
-        ("a b c", [("1", "who?", [("b", 2), ("b c", 2)]), ("2", "why?", None)]),
-        ("d", [("3", "how?", [])]),
-        version="v2.0",
-    )
-    first, second = read_paragraphs(path)
-    assert (first.context, first.title) == ("a b c", "A title")
-    assert first.questions == (
-        Question("1", "who?", (questions.Answer("b", 2), questions.Answer("b c", 2))),
-        Question("2", "why?", is_impossible=True),
-    )
-    assert second.questions == (Question("3", "how?"),)
-    # Answers of impossible questions are none.
-    path = tmp_path / "some.json"
-    answers = '"is_impossible": true, "answers": [{"text": "c", "answer_start": 0}]'
-    path.write_text(asked(QA.replace('"answers": []', answers)))
-    [paragraph] = read_paragraphs(path)
-    assert paragraph.questions == (Question("1", "q", is_impossible=True),)
-
 
 QA = '{"id": "1", "question": "q", "answers": []}'
 
@@ -57,7 +32,7 @@ def asked(rows):
     return paragraphs('{"context": "c", "qas": [' + rows + "]}")
 
 
-def test_what_is_no_squad(tmp_path):
+def test_what_is_no_squad_and_no_answer(tmp_path):
     path = tmp_path / "some.json"
     start = '[{"text": "c", "answer_start": true}]'
     not_int = "'answer_start' of an answer to the question '1' is not of type int"
@@ -77,8 +52,14 @@ def test_what_is_no_squad(tmp_path):
     }.items():
         path.write_text(text, "latin-1")
         with pytest.raises(UserError, match=message) as error:
-            list(read_paragraphs(path))
+            list(questions.read_paragraphs(path))
         assert str(path) in str(error.value)
+    # Answers of impossible questions are none.
+    answers = '"is_impossible": true, "answers": [{"text": "c", "answer_start": 0}]'
+    path.write_text(asked(QA.replace('"answers": []', answers)))
+    [paragraph] = questions.read_paragraphs(path)
+    assert paragraph.title == "T"
+    assert paragraph.questions == (questions.Question("1", "q", is_impossible=True),)
 
 
 def test_survey(squad, caplog):
@@ -86,7 +67,7 @@ def test_survey(squad, caplog):
         ("a b c", [("1", "who?", [("b", 2), ("c", 4)]), ("2", " ", None)]),
         (" \n", [("3", "how?", None)]),
     )
-    found = read_question_file(path)
+    found = questions.read_question_file(path)
     assert (len(found.paragraphs), len(found)) == (2, 3)
     assert (found.impossible, found.version) == (2, 2)
     assert questions.notice_lines(found.notices()) == [
@@ -97,11 +78,11 @@ def test_survey(squad, caplog):
     with pytest.raises(UserError, match="2 of its 3 questions have no answer; pass"):
         questions.question_file(found, 1)
     with pytest.raises(UserError, match="holds no question"):
-        read_question_file(squad(("a", [])))
+        questions.read_question_file(squad(("a", [])))
     # What is odd is said of files without answers, too.
     caplog.clear()
     path = squad((" ", [("1", "who?", [])]), ("a", [("2", "who?", [])]))
-    questions.question_file(read_question_file(path), 2, "test")
+    questions.question_file(questions.read_question_file(path), 2, "test")
     [told] = caplog.messages
     assert told == f"{path}: the paragraph has no visible text: 1 question (1)"
 
@@ -117,7 +98,7 @@ def test_answers_that_cannot_be_learned(squad):
         bad = [(str(i), "who?", answers) for i in range(7)]
         path = squad(("a b", [*bad, ("good", "who?", [("b", 2)])]))
         with pytest.raises(UserError, match=message):
-            questions.question_file(read_question_file(path), 2, "train")
+            questions.question_file(questions.read_question_file(path), 2, "train")
 
 
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):

@@ -152,8 +152,7 @@ def test_lists_are_trained_scored_ranked_and_exported(flags, tmp_path):
     history = json.loads((out / "history.json").read_text())
     best = max(entry["ndcg_at_10"] for entry in history)
     assert results(out)["ndcg_at_10"] == pytest.approx(best) and best > 0.75
-    lines = (out / "predictions.jsonl").read_text().splitlines()
-    first = json.loads(lines[0])
+    first = json.loads((out / "predictions.jsonl").read_text().splitlines()[0])
     texts = [own["text"] for own in first["results"]]
     queries = [first["query"]] * len(texts)
     reranker = Reranker(out / "model")
@@ -262,8 +261,7 @@ def test_a_reranker_reads_pairs_and_has_one_output(opened, flags, tmp_path):
     ranked = reranker.rank("which one", iter(texts))
     assert [own["index"] for own in ranked] == np.argsort(-scores).tolist()
     assert reranker.predict([], []).shape == (0,)
-    shares = Ranking.sigmoid(np.float32([-200, 0, 200]))
-    assert shares.tolist() == [0, 0.5, 1]
+    assert Ranking.sigmoid(np.float32([-200, 0, 200])).tolist() == [0, 0.5, 1]
     with pytest.raises(UserError, match="k=0: expected at least 1"):
         reranker.rank("which one", texts, k=0)
     for step, why in (

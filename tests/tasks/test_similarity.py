@@ -217,8 +217,7 @@ def test_retrieval_of_equal_texts():
     assert scores["recall_at_1"] == pytest.approx((1 / 2 + 1) / 2)
     assert scores["mrr_at_10"] == 1
     ideal = 1 + 1 / np.log2(3)
-    expected = ((1 + 1 / 2) / ideal + 1) / 2
-    assert scores["ndcg_at_10"] == pytest.approx(expected)
+    assert scores["ndcg_at_10"] == pytest.approx(((1 + 1 / 2) / ideal + 1) / 2)
 
 
 @pytest.fixture
@@ -262,23 +261,9 @@ def test_scores_are_shares_of_the_largest(write, read):
     write("test.tsv", ("anchor", "positive"), [("a", ""), ("b", "c")])
     table = read("test")
     assert (table.labels, table.text_pairs) == (None, ["", "c"])
-
-
-@pytest.mark.parametrize(
-    ("header", "row", "loss", "message"),
-    [
-        (_PAIR[:2], ("a",), "info_nce", "train.tsv, line 2: the row lacks field 2"),
-        (("text",), ("",), "simcse", "line 2: a text is empty"),
-        (_SCORED, ("a", "b", "-0.1"), "cosine", "number from 0 to 1; correct"),
-        (_SCORED, ("a", "b", "nan"), "cosent", "the score 'nan' is not"),
-        (_SCORED, ("a", "b", "x"), "cosent", "the score 'x' is not a number"),
-    ],
-)
-def test_bad_rows(write, read, header, row, loss, message):
-    write("train.tsv", header, [row])
-    with pytest.raises(UserError, match=message) as error:
-        read(loss=loss)
-    assert "\n" not in str(error.value)
+    write("train.tsv", _SCORED, [("a", "b", "-0.1")])
+    with pytest.raises(UserError, match="line 2: .* number from 0 to 1; correct"):
+        read(loss="cosine")
 
 
 @pytest.fixture

@@ -65,13 +65,9 @@ def test_it_learns_strings_and_answers_them(moods, tmp_path):
     # Keras' files keep loss and metric.
     classifier.model.save(tmp_path / "moods.keras")
     given = classifier.tokenizer(_TEXTS[:4]), np.array([0, 1, 1, 1])
-    loaded, settings = keras.models.load_model, {"verbose": 0, "return_dict": True}
-    found, expected = (
-        model.evaluate(*given, **settings)
-        for model in (loaded(tmp_path / "moods.keras"), classifier.model)
-    )
-    assert found == pytest.approx(expected)
-    assert found["accuracy"] == 0.75
+    loaded = keras.models.load_model(tmp_path / "moods.keras")
+    found = loaded.evaluate(*given, verbose=0, return_dict=True)
+    assert found == pytest.approx({name: scores[name] for name in found})
 
 
 def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
@@ -85,8 +81,7 @@ def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
     argv += ["--do_predict", "--input_text=good film"]
     (tmp_path / "o").mkdir()
     run_repeatedly(parse(ClassifierOptions, ["run_classifier.py", *argv]))
-    written = (tmp_path / "o" / "predictions.tsv").read_text()
-    assert written.startswith("glad\t")
+    assert (tmp_path / "o" / "predictions.tsv").read_text().startswith("glad\t")
     again.fit(_TEXTS[:2], [1, "glad"])  # the labels are still those
     assert asked[0]["examples"].labels.tolist() == [1, 0]
     with pytest.raises(UserError, match=r"labels\[0\]: the label 'old' is unknown"):
@@ -101,8 +96,7 @@ def test_pairs_are_remembered(pretrained, asked, tmp_path):
     classifier.save_pretrained(tmp_path)
     task = json.loads((tmp_path / "training_info.json").read_text())["task"]
     assert task["pair"] is True
-    again = albert_tf.TextClassifier(tmp_path)
-    again.fit(_TEXTS[:2], ["10", "9"], **pairs)
+    albert_tf.TextClassifier(tmp_path).fit(_TEXTS[:2], ["10", "9"], **pairs)
     assert asked[1]["max_length"] == 12
     assert classifier.predict("bad plot", "film")["label"] in ("9", "10")
     with pytest.raises(UserError, match="takes text and text_pair, but got text"):
@@ -152,8 +146,7 @@ def test_other_kinds(kind, labels, encoded, pretrained, asked, tmp_path):
     assert asked[0]["examples"].labels.tolist() == encoded
     assert len(asked[0]["metrics"]) == (kind == "multi_label")
     classifier.save_pretrained(tmp_path)
-    again = albert_tf.TextClassifier(tmp_path)
-    scores = again.evaluate(_TEXTS[:2], labels)
+    scores = albert_tf.TextClassifier(tmp_path).evaluate(_TEXTS[:2], labels)
     assert scores == classifier.evaluate(_TEXTS[:2], labels)
 
 
