@@ -102,8 +102,6 @@ def test_training_serving_and_files_read_the_same(
     further = TextClassifier(folder, labels=["bad", "good"])
     further.fit(TEXTS, ["bad", "good", "bad"], epochs=1, verbose=0)
     assert further.model.window_pooling == "mean"
-    with pytest.raises(UserError, match="few_shot reads texts of one row"):
-        TextClassifier(folder, few_shot=True)
 
 
 @pytest.mark.slow
