@@ -16,6 +16,7 @@ from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.sentences import TagFileFlags
 from albert_tf.tasks.tagging.sentences import read_tag_file
 from tools.fuzz import inputs
+from tools.fuzz.inputs import json_files
 
 _LABELS = ("bad", "good")
 _COLUMNS = tables.Columns("text", "pair", "label")
@@ -131,7 +132,7 @@ _PARAGRAPHS = [{"context": "a b c", "qas": _QUESTIONS}]
 _SQUAD = {"version": "v2.0", "data": [{"title": "t", "paragraphs": _PARAGRAPHS}]}
 
 
-@given(data=inputs.json_files(_SQUAD))
+@given(data=json_files(_SQUAD))
 def test_paragraphs_are_those_of_the_file_or_refused(folder, data):
     path = folder / "squad.json"
     path.write_bytes(data)
