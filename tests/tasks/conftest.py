@@ -202,12 +202,6 @@ def defaults(tmp_path):
     return _defaults_in(tmp_path)
 
 
-@pytest.fixture
-def command_line(defaults):
-    """Makes the command line of that task."""
-    return lambda **changes: written_flags({**defaults, **changes})
-
-
 @pytest.fixture(scope="session")
 def finished_in(tmp_path_factory):
     """The output folder of a finished run with the flags `FINISHED`."""

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from scipy.special import log_softmax
 from scipy.special import softmax
 
-from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.display import plots
 from albert_tf.errors import UserError
@@ -28,7 +27,6 @@ from albert_tf.serving import export as serving_export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification import text_task
-from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.glue import glue_task
 from albert_tf.tasks.classification.report import ClassificationReport
 from albert_tf.tasks.classification.text_task import write_errors
@@ -95,20 +93,17 @@ def test_balanced_weights_reach_the_batches(built, tmp_path):
     assert len(set(weights)) == 2
 
 
-def test_labels_columns_and_bad_rows_by_flag(command_line, tmp_path):
-    def read(**flags):
-        argv = ["run", *command_line(do_train=True, **flags)]
-        return run.read_tables(parse(ClassifierOptions, argv), None, predict=False)
-
+def test_labels_columns_and_bad_rows_by_flag(asked, tmp_path):
     path = tmp_path / "data" / "train.tsv"
     path.write_text(path.read_text() + "ugly\ta film\n")
-    task, examples = read(labels="yes, no", skip_bad_rows=True)
+    task, examples = asked(run, do_train=True, labels="yes, no", skip_bad_rows=True)
     assert (task.kind, task.labels) == ("single_label", ("yes", "no"))
     assert examples["train"].num_skipped == 1
     for role in ("train", "dev"):
         table = "label\tsentence\tother\ngood|film\ta\tb\n"
         (tmp_path / "data" / f"{role}.tsv").write_text(table)
-    task, examples = read(label_kind="multi_label", text_pair_column="other")
+    several = {"label_kind": "multi_label", "text_pair_column": "other"}
+    task, examples = asked(run, do_train=True, **several)
     assert (task.kind, task.labels) == ("multi_label", ("film", "good"))
     assert task.pair is True
     assert (examples["dev"].texts, examples["dev"].text_pairs) == (["a"], ["b"])

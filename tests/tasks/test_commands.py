@@ -25,6 +25,7 @@ from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import FINISHED
+from tests.tasks.conftest import written_flags
 
 
 def test_what_would_be_read_after_training(flags, tmp_path, monkeypatch):
@@ -242,14 +243,14 @@ def test_two_runs_do_not_write_into_one_folder(run, flags, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("graphs_optimized")  # as the workers' are
 def test_two_workers_equal_two_devices(
-    flags, command_line, workers, two_replicas, monkeypatch, tmp_path
+    flags, defaults, workers, two_replicas, monkeypatch, tmp_path
 ):
     several = {"do_train": True, "do_eval": True, "do_predict": True, "train_step": 2}
     with monkeypatch.context() as patch:
         patch.setattr(run, "strategy_from", lambda _: two_replicas)
         flags(output_dir=tmp_path / "mirrored", **several)
-    command = command_line(distribution_strategy="multi_worker", **several)
-    with workers("run_classifier.py", command) as (processes, logs):
+    asked = {**defaults, **several, "distribution_strategy": "multi_worker"}
+    with workers("run_classifier.py", written_flags(asked)) as (processes, logs):
         pass
     assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
     found, expected = (
