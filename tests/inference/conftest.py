@@ -11,13 +11,12 @@ import albert_tf
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import wordpiece
 
-PIECES = ["the", "film", "is", "good", "bad", "and", "long", "."]
-
 
 @pytest.fixture(scope="session")
 def model_dir(tiny_config, tmp_path_factory):
     directory = tmp_path_factory.mktemp("model")
-    tokenizer = WordPieceTokenizer(wordpiece(PIECES).encode(), True)
+    pieces = ["the", "film", "is", "good", "bad", "and", "long", "."]
+    tokenizer = WordPieceTokenizer(wordpiece(pieces).encode(), True)
     # The model has more rows than the vocabulary, as released ones do.
     sizes = {"vocab_size": tokenizer.vocab_size + 3, "num_hidden_layers": 2}
     model = albert_tf.AlbertForPreTraining(tiny_config(**sizes))

@@ -24,8 +24,6 @@ from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.tokenizer import OFFICIAL
 from tests.tasks.conftest import numbered_rows
 
-_TASK = create_task("regression", "t")
-
 
 class _Letters:
     """One token a letter."""
@@ -141,9 +139,9 @@ def test_windows_are_sorted_and_their_batches_shuffled():
 def test_the_cache_is_used_and_never_stale_or_damaged(tmp_path):
     def cached(texts="ab c", length=8, tokenizer=None):
         tokenizer = tokenizer or _Letters()
-        labels, rows = np.array([7, 7]), np.arange(2)
-        table = Table("t.tsv", texts.split(), None, labels, rows)
-        found = cached_tokens(_TASK, table, tokenizer, length, tmp_path)
+        table = Table("t.tsv", texts.split(), None, np.array([7, 7]), np.arange(2))
+        task = create_task("regression", "t")
+        found = cached_tokens(task, table, tokenizer, length, tmp_path)
         return found.ids.tolist(), found.labels.tolist(), tokenizer.calls
 
     first = cached()

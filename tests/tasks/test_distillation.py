@@ -59,10 +59,13 @@ def of_sides(own, teacher, temperature):
 
 
 FIELDS = {
-    "single_label": {"labels": ("a", "b", "c")},
-    "multi_label": {"labels": ("a", "b", "c")},
-    "tagging": {"labels": ("O", "B-a", "I-a")},
+    "single_label": {"labels": ("x", "y", "z")},
+    "multi_label": {"labels": ("x", "y", "z")},
+    "multiple_choice": {"max_qa_length": 4},
+    "similarity": {"loss": "cosine"},
     "similarity, squared": {"teacher_distance": "squared"},
+    "tagging": {"labels": ("O", "B-x", "I-x"), "doc_stride": 4},
+    "squad_v2": {"doc_stride": 3, "max_query_length": 2, "start_n_top": 2},
 }
 
 
@@ -196,21 +199,17 @@ def questions():
 ONE = np.array([0, 1, 0, 2, 1, 0, 1], np.int32)
 HALF = np.float32(ONE / 2)
 EXAMPLES = {
-    "single_label": ({"labels": ("x", "y", "z")}, lambda: table(ONE)),
-    "multiple_choice": ({"max_qa_length": 4}, choices),
-    "similarity": ({"loss": "cosine"}, lambda: table(HALF, _TEXTS[::-1])),
-    "tagging": ({"labels": ("O", "B-x"), "doc_stride": 4}, sentences),
-    "squad_v2": (
-        {"doc_stride": 3, "max_query_length": 2, "start_n_top": 2, "end_n_top": 1},
-        questions,
-    ),
+    "single_label": lambda: table(ONE),
+    "multiple_choice": choices,
+    "similarity": lambda: table(HALF, _TEXTS[::-1]),
+    "tagging": sentences,
+    "squad_v2": questions,
 }
 
 
 def given(kind):
     """Returns a task and its examples."""
-    fields, read = EXAMPLES[kind]
-    return create_task(kind, "t", **fields), read()
+    return task_of(kind), EXAMPLES[kind]()
 
 
 @pytest.fixture
@@ -328,4 +327,4 @@ def test_a_teacher_of_something_else_is_refused(
     refused("another vocabulary than the model, but tagg", *tagging, other)
     refused("fewer positions than --max_seq_length=13", *tagging, length=13)
     other = dataclasses.replace(task, labels=("O", "B-y"))
-    refused("predicts O, B-x, but the task t has O", directory, other, examples)
+    refused("predicts O, B-x, I-x, but the task t has O", directory, other, examples)

@@ -28,7 +28,6 @@ from tests.tasks.conftest import results
 from tools.verify.squad_windows import features_of
 
 _CONTEXT = "the film was very good and the plot was bad"
-_SIZES = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)
 
 
 @pytest.fixture(params=["albert", "roberta", "xlnet"])
@@ -125,7 +124,8 @@ def test_windows_of_xlnet_begin_with_the_text(xlnet_tokenizer):
     first = questions.Question("1", "is it good", answers)
     second = questions.Question("2", "it", (), is_impossible=True)
     paragraphs = [questions.Paragraph(_CONTEXT, (first, second))]
-    [windows] = windows_of(paragraphs, xlnet_tokenizer, _SIZES, {}, True)
+    sizes = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)
+    [windows] = windows_of(paragraphs, xlnet_tokenizer, sizes, {}, True)
     text, asked = (xlnet_tokenizer.encode(t) for t in (_CONTEXT, "is it"))
     sep, cls = xlnet_tokenizer.sep_id, xlnet_tokenizer.cls_id
     rows = features_of(windows, 10)
