@@ -9,8 +9,8 @@ import safetensors.numpy
 from albert_tf.commands import embed
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
-from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForMaskedLM
+from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import metrics
 from albert_tf.tasks.similarity import search
 from albert_tf.text_embedder import TextEmbedder
@@ -53,44 +53,55 @@ def test_files_without_texts(tmp_path, content, message):
         read_texts(str(tmp_path / "a.txt"))
 
 
+def run(**flags):
+    embed.main(["embed", *(f"--{name}={value}" for name, value in flags.items())])
+
+
 @pytest.fixture
-def run(model_dir):
-    def run_command(**flags):
-        given = {"model_dir": model_dir, **flags}.items()
-        embed.main(["embed", *(f"--{name}={value}" for name, value in given)])
-
-    return run_command
-
-
-@pytest.fixture(scope="module")
-def hidden(model_dir):
-    model, tokenizer = AlbertModel.from_pretrained(model_dir), load_tokenizer(model_dir)
-
+def hidden(pretrained):
     def of_text(text, layer=-1, max_length=None):
-        features = tokenizer(text, max_length=max_length)
-        return model(features)["hidden_states"][layer][0].numpy()
+        features = pretrained.tokenizer(text, max_length=max_length)
+        return pretrained.encoder(features)["hidden_states"][layer][0].numpy()
 
     return of_text
 
 
 @pytest.mark.slow
-def test_files(run, hidden, tmp_path):
+def test_files(pretrained, hidden, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(_TEXTS) + "\n")
+    given = {"model_dir": pretrained.folder, "input_file": texts}
     expected = [hidden(text).mean(axis=0) for text in _TEXTS]
-    run(input_file=texts, output_file=tmp_path / "v.npy", batch_size=2)
+    run(**given, output_file=tmp_path / "v.npy", batch_size=2)
     found = np.load(tmp_path / "v.npy")
-    assert (found.dtype, found.shape) == (np.float32, (3, 12))
+    assert (found.dtype, found.shape) == (np.float32, (3, len(expected[0])))
     np.testing.assert_allclose(found, expected, atol=1e-6)
     changes = {"pooling": "cls", "layer": 1, "normalize": True, "max_seq_length": 5}
-    run(input_file=texts, output_file=tmp_path / "v.jsonl", **changes)
+    run(**given, output_file=tmp_path / "v.jsonl", **changes)
     rows = [*map(json.loads, (tmp_path / "v.jsonl").read_text().splitlines())]
-    first = [hidden(text, layer=0, max_length=5)[0] for text in _TEXTS]
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    np.testing.assert_allclose(rows, first, atol=1e-6)
-    run(input_file=texts, output_file=tmp_path / "p.npy", prompt="it is ")
+    place = -1 if pretrained.tokenizer.layout.pads_left else 0
+    of_cls = [hidden(text, layer=0, max_length=5)[place] for text in _TEXTS]
+    of_cls /= np.linalg.norm(of_cls, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows, of_cls, atol=1e-6)
+    run(**given, output_file=tmp_path / "p.npy", prompt="it is ")
     expected = [hidden("it is " + text).mean(axis=0) for text in _TEXTS]
     np.testing.assert_allclose(np.load(tmp_path / "p.npy"), expected, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_encoders_and_unit_vectors_are_served_without_padding(pretrained, hidden):
+    encoded, vectors = (
+        Predictor(pretrained.folder, task=task)(_TEXTS)
+        for task in ("encoder", "embedding")
+    )
+    for text, found, vector in zip(_TEXTS, encoded, vectors, strict=True):
+        expected, mean = hidden(text), hidden(text).mean(axis=0)
+        np.testing.assert_allclose(found["sequence_output"], expected, atol=1e-5)
+        assert len(found["input_ids"]) == len(expected)
+        unit = mean / np.linalg.norm(mean)
+        np.testing.assert_allclose(vector["embedding"], unit, atol=1e-5)
+        has_pooler = not pretrained.tokenizer.layout.pads_left  # XLNet has none
+        assert ("pooled_output" in found) == has_pooler
 
 
 def test_pairs_stay_together_in_every_block(monkeypatch):
@@ -104,13 +115,12 @@ def test_pairs_stay_together_in_every_block(monkeypatch):
 
 
 @pytest.mark.slow
-def test_similarity(run, hidden, tmp_path, capsys):
+def test_similarity(pretrained, hidden, tmp_path, capsys):
     rows = [("film", "good", 1.5), ("bad", "bad", 5.0), ("is", "the film .", 0.5)]
-    table = tmp_path / "dev.tsv"
-    lines = ["index\tsentence1\tsentence2\tscore"]
-    lines += [f"{i}\t{a}\t{b}\t{score}" for i, (a, b, score) in enumerate(rows)]
-    table.write_text("\n".join(lines) + "\n")
-    run(similarity_file=table)
+    lines = [f"{i}\t{a}\t{b}\t{score}\n" for i, (a, b, score) in enumerate(rows)]
+    table = "".join(["index\tsentence1\tsentence2\tscore\n", *lines])
+    (tmp_path / "dev.tsv").write_text(table)
+    run(model_dir=pretrained.folder, similarity_file=tmp_path / "dev.tsv")
     cosines = []
     for a, b, _ in rows:
         x, y = (hidden(text).mean(axis=0) for text in (a, b))
@@ -132,19 +142,19 @@ def test_similarity(run, hidden, tmp_path, capsys):
         (_NAN, "line 2: expected a number, not 'nan'"),
     ],
 )
-def test_refused(run, flags, message, capsys, tmp_path, monkeypatch):
+def test_refused(model_dir, flags, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = tmp_path / "nan.tsv"
     table.write_text("sentence1\tsentence2\tscore\nfilm\tgood\tnan\n")
     with pytest.raises(SystemExit) as stop:
-        run(**flags)
+        run(model_dir=model_dir, **flags)
     assert stop.value.code == 1
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [table]
 
 
 @pytest.mark.slow
-def test_a_model_of_masked_words_has_no_pooler(run, model_dir, tmp_path, capsys):
+def test_a_model_of_masked_words_has_no_pooler(model_dir, tmp_path, capsys):
     folder, texts = tmp_path / "model", tmp_path / "texts.txt"
     model = AlbertForMaskedLM.from_pretrained(model_dir)
     model.save_pretrained(folder, load_tokenizer(model_dir), format="huggingface")

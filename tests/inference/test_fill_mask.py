@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf.commands import fill_mask
 from albert_tf.errors import UserError
 from albert_tf.inference.masked_words import fill_masks
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tokenization import load_tokenizer
+from tests.inference.conftest import ALONE
+from tests.inference.conftest import shares_by_permutation
 
 
 @pytest.fixture
@@ -53,6 +56,14 @@ def test_the_best_tokens_of_each_mask(run, model_dir):
     assert second.startswith("[MASK] film\n  0.")
     assert "mask 1" not in second
     assert len(run("--top_k=13", "[MASK]").splitlines()) == 14
+    # A served text has guesses for its own masks alone.
+    predictor = albert_tf.Predictor(model_dir, task="masked_lm")
+    texts = ["the [MASK] is [MASK] .", "[MASK] film"]
+    found = [answer["masks"] for answer in predictor(texts)]
+    assert [*map(len, found)] == [2, 1]
+    best = expected[2].argmax()
+    assert (found[0][0][0]["token_id"], found[0][0][0]["token"]) == (best, pieces[best])
+    assert predictor.arrays(texts)["token_ids"][1, 1].tolist() == [0] * 5
     with pytest.raises(UserError, match="top_k=0: expected 1 to 13"):
         fill_masks(None, load_tokenizer(model_dir), ["[MASK]"], top_k=0)
 
@@ -72,6 +83,31 @@ def test_a_file_of_pairs(run, model_dir, tmp_path):
     assert best["token"] == pieces[best["token_id"]]
     assert best["probability"] == pytest.approx(expected[5].max(), abs=1e-6)
     assert [len(mask) for mask in second["masks"]] == [5, 5]
+
+
+@pytest.mark.slow
+def test_xlnet_is_asked_by_permutation(xlnet_dir, xlnet_tokenizer, tmp_path):
+    texts, answers = tmp_path / "texts.txt", tmp_path / "guesses.jsonl"
+    texts.write_text("<mask> is very good\nit was a bad <mask> and <mask>\n")
+    flags = [f"--input_file={texts}", f"--output_file={answers}", "--top_k=3"]
+    fill_mask.main(["fill_mask", f"--model_dir={xlnet_dir}", *flags])
+    predictor = albert_tf.Predictor(xlnet_dir)
+    model = albert_tf.XLNetLMHeadModel.from_pretrained(xlnet_dir, **ALONE)
+    lines = texts.read_text().splitlines(), answers.read_text().splitlines()
+    for text, line in zip(*lines, strict=True):
+        row = xlnet_tokenizer(text, special_tokens_in_text=True)
+        places = np.flatnonzero(row["input_ids"][0] == xlnet_tokenizer.mask_id)
+        expected = shares_by_permutation(model, row, places)
+        served = predictor(text.replace("<mask>", "[MASK]"))["masks"]
+        for found in (json.loads(line)["masks"], served):
+            for guesses, own in zip(found, expected, strict=True):
+                best = np.argsort(-own)[: len(guesses)].tolist()
+                assert [guess["token_id"] for guess in guesses] == best
+                given = [guess["probability"] for guess in guesses]
+                np.testing.assert_allclose(given, own[best], atol=1e-6)
+    pretrained = albert_tf.XLNetLMHeadModel.from_pretrained(xlnet_dir)
+    with pytest.raises(UserError, match=r"bi_data and would read half .* bi_data=Fals"):
+        albert_tf.Predictor(pretrained, xlnet_tokenizer)
 
 
 @pytest.mark.parametrize(

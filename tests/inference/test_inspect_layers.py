@@ -9,8 +9,6 @@ from tools import inspect_layers
 
 pytestmark = pytest.mark.pictures
 
-_PNG = b"\x89PNG"
-
 
 def run(model_dir, output_dir, *arguments):
     flags = [f"--model_dir={model_dir}", f"--output_dir={output_dir}"]
@@ -18,17 +16,18 @@ def run(model_dir, output_dir, *arguments):
 
 
 @pytest.mark.slow
-def test_changes_of_tokens_and_pictures(model_dir, tmp_path):
-    run(model_dir, tmp_path, "the film is good .", "bad")
+def test_changes_of_tokens_and_pictures(pretrained, tmp_path):
+    run(pretrained.folder, tmp_path, "the film is good .", "bad")
     names = ["attention_1.png", "attention_2.png", "layers.png"]
     assert sorted(path.name for path in tmp_path.glob("*.png")) == names
-    assert all((tmp_path / name).read_bytes().startswith(_PNG) for name in names)
+    assert all((tmp_path / name).read_bytes()[:4] == b"\x89PNG" for name in names)
     rows = np.loadtxt(tmp_path / "layers.tsv", skiprows=1)
-    model, tokenizer = AlbertModel.from_pretrained(model_dir), load_tokenizer(model_dir)
     steps = []
     for text in ("the film is good .", "bad"):  # one by one: no padding
-        outputs = model(tokenizer(text))
-        first = model.embedding_mapping(outputs["embedding_output"])
+        outputs = pretrained.encoder(pretrained.tokenizer(text))
+        first = outputs["embedding_output"]
+        if isinstance(pretrained.encoder, AlbertModel):
+            first = pretrained.encoder.embedding_mapping(first)
         states = np.stack([first, *outputs["hidden_states"]])[:, 0]  # [L + 1, T, H]
         steps += [(states[:-1, t], states[1:, t]) for t in range(states.shape[1])]
     before, after = np.array(steps, np.float64).swapaxes(0, 1)  # [tokens, L, H]
@@ -40,7 +39,8 @@ def test_changes_of_tokens_and_pictures(model_dir, tmp_path):
     np.testing.assert_allclose(rows[:, 2], angles, atol=1e-3)
     # The attention of a file's texts would be too many pictures.
     (tmp_path / "texts.txt").write_text("bad\n")
-    run(model_dir, tmp_path / "file", f"--input_file={tmp_path / 'texts.txt'}")
+    texts = f"--input_file={tmp_path / 'texts.txt'}"
+    run(pretrained.folder, tmp_path / "file", texts)
     assert [path.name for path in (tmp_path / "file").glob("*.png")] == ["layers.png"]
 
 

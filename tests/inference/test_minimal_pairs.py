@@ -22,19 +22,14 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from albert_tf.xlnet.model import XLNetLMHeadModel
+from tests.inference.conftest import shares_by_permutation
 from tests.vocabularies import tie_pieces
-
-TEXTS = ["the film is good .", "the film", "bad film is .", ""]
-PIECES = [
-    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
-    *("un", "##like", "##ly", "film", "the"),
-]
+from tests.vocabularies import wordpiece
 
 
 @pytest.fixture(scope="module")
 def loaded(model_dir):
-    model = AlbertForMaskedLM.from_pretrained(model_dir)
-    return model, load_tokenizer(model_dir)
+    return AlbertForMaskedLM.from_pretrained(model_dir), load_tokenizer(model_dir)
 
 
 def slow_scores(model, tokenizer, texts, also_hidden=lambda ids, place: ()):
@@ -52,15 +47,9 @@ def slow_scores(model, tokenizer, texts, also_hidden=lambda ids, place: ()):
     return scores
 
 
-def test_scores_equal_one_call_for_each_token(loaded):
-    found = pseudo_log_likelihoods(*loaded, TEXTS, batch_size=2)
-    np.testing.assert_allclose(found, slow_scores(*loaded, TEXTS), rtol=1e-5)
-    assert found[3] == 0
-    assert found[0] < found[1] < 0
-
-
 def words():
-    return WordPieceTokenizer("\n".join(PIECES).encode(), True)
+    pieces = ["un", "##like", "##ly", "film", "the"]
+    return WordPieceTokenizer(wordpiece(pieces).encode(), True)
 
 
 @pytest.mark.slow
@@ -72,9 +61,7 @@ def words():
     ],
     ids=["WordPiece", "SentencePiece"],
 )
-def test_whole_words_hide_the_rest_of_the_word(
-    tiny_config, tokenizer, texts, continues
-):
+def test_scores_equal_one_call_for_each_token(tiny_config, tokenizer, texts, continues):
     keras.utils.set_random_seed(1)  # with some weights the rest hardly matters
     sizes = {"vocab_size": tokenizer.vocab_size, "num_hidden_layers": 1}
     model = AlbertForMaskedLM(tiny_config(**sizes))
@@ -85,11 +72,14 @@ def test_whole_words_hide_the_rest_of_the_word(
         ends = (i for i in later if not continues(pieces[i]))
         return range(place + 1, next(ends, len(ids) - 1))
 
-    found = pseudo_log_likelihoods(model, tokenizer, texts, whole_words=True)
-    expected = slow_scores(model, tokenizer, texts, rest)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    plain = pseudo_log_likelihoods(model, tokenizer, texts)
-    assert np.abs(found - plain).min() > 1e-4
+    given = model, tokenizer, [*texts, ""]
+    plain = pseudo_log_likelihoods(*given, batch_size=2)
+    np.testing.assert_allclose(plain, slow_scores(*given), rtol=1e-5)
+    # Whole words hide the rest of the word, too.
+    found = pseudo_log_likelihoods(*given, whole_words=True)
+    np.testing.assert_allclose(found, slow_scores(*given, rest), rtol=1e-5)
+    assert np.abs(found - plain)[:2].min() > 1e-4
+    assert (found < 0).tolist() == [True, True, False]
 
 
 @pytest.mark.slow
@@ -97,23 +87,19 @@ def test_xlnet_is_asked_by_permutation(xlnet_config, xlnet_tokenizer):
     model = XLNetLMHeadModel(xlnet_config(initializer_range=0.5))
     text = "the film was bad"
     row = xlnet_tokenizer(text)
-    ids, expected = row["input_ids"], 0.0
-    tokens = ids.shape[1]
-    for place in range(tokens - 2):
-        hidden = np.zeros((1, tokens, tokens))
-        hidden[:, :, place] = 1  # no token sees the word that is asked for
-        asked = {"perm_mask": hidden, "target_positions": np.array([[place]])}
-        logits = model({**row, **asked})["logits"][0, 0]
-        expected += float(tf.nn.log_softmax(logits)[ids[0, place]])
+    shares = [
+        shares_by_permutation(model, row, [place])[0, index]
+        for place, index in enumerate(row["input_ids"][0, :-2])
+    ]
     found = pseudo_log_likelihoods(model, xlnet_tokenizer, [text])
-    np.testing.assert_allclose(found, [expected], rtol=1e-5)
+    np.testing.assert_allclose(found, [np.log(shares).sum()], rtol=1e-5)
 
 
 @pytest.mark.slow
 def test_a_discriminator_is_asked_once(tiny_config, tmp_path):
     tokenizer = words()
-    config = tiny_config(vocab_size=len(PIECES), num_hidden_layers=1)
-    model = AlbertForReplacedTokens(config)
+    sizes = {"vocab_size": tokenizer.vocab_size, "num_hidden_layers": 1}
+    model = AlbertForReplacedTokens(tiny_config(**sizes))
     texts = ["the unlikely film", "film", ""]
     found = pseudo_log_likelihoods(model, tokenizer, texts, batch_size=2)
     for text, score in zip(texts, found, strict=True):
@@ -125,12 +111,10 @@ def test_a_discriminator_is_asked_once(tiny_config, tmp_path):
 
 
 @pytest.mark.slow
-def test_texts_that_cannot_be_scored(loaded, tiny_config):
+def test_texts_that_cannot_be_scored(loaded):
     model, tokenizer = loaded
-    positions = model.config.max_position_embeddings
-    texts = ["film", "film " * positions]
-    with pytest.raises(UserError, match=f"Text 2 has {positions + 2} tokens.*shorten"):
-        pseudo_log_likelihoods(model, tokenizer, texts)
+    with pytest.raises(UserError, match="Text 2 has 18 tokens.*shorten"):
+        pseudo_log_likelihoods(model, tokenizer, ["film", "film " * 16])
     model = AlbertForMaskedLM(model.config)
     model.set_weights([weight * np.nan for weight in model.get_weights()])
     with pytest.raises(UserError, match="answers NaN to input 1"):
@@ -148,8 +132,8 @@ def folder(tmp_path):
     folder.mkdir()
     groups = {"UID": "passive", "linguistics_term": "s-selection"}
     rows = [
-        pair("the film", "film the", **groups, field="syntax/semantics"),
-        pair("is good", "good is", **groups, field="syntax/semantics"),
+        pair(good, bad, **groups, field="syntax/semantics")
+        for good, bad in (("the film", "film the"), ("is good", "good is"))
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
@@ -158,7 +142,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_pairs_of_a_folder(folder, tmp_path):
+def test_accuracies_are_means_of_sets(folder, tmp_path):
     pairs = read_pairs(folder)
     found = [(p["good"], p["bad"]) for p in pairs]
     expected = [("the film", "film the"), ("is good", "good is"), (". bad", "bad .")]
@@ -170,11 +154,7 @@ def test_pairs_of_a_folder(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="holds no table"):
         read_pairs(tmp_path / "empty")
-
-
-def test_accuracies_are_means_of_sets(folder):
-    found = accuracies(read_pairs(folder), [-1.0, -2.0, -3.0], [-1.5, -2.0, -4.0])
-    assert found == {
+    assert accuracies(pairs, [-1.0, -2.0, -3.0], [-1.5, -2.0, -4.0]) == {
         "overall": 0.75,
         "UID": {"own": 1.0, "passive": 0.5},  # a tie is wrong
         "linguistics_term": {"argument_structure": 0.5},

@@ -1,22 +1,25 @@
 """A complete tiny fine-tuning task, run by flags."""
 
+import functools
 import json
 import random
 import shutil
-import types
 
 import numpy as np
 import pytest
 
 from albert_tf import bundle
 from albert_tf.cli.command_line import parse
+from albert_tf.config import AlbertConfig
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tasks import training
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import wordpiece
 from tools.verify.recordings import RecordedWindows
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
@@ -68,67 +71,83 @@ def flags(command, defaults):
     return command(ClassifierOptions, **defaults)
 
 
-class Built(Exception):
-    """Holds the parts of a `Trainer`; nothing is trained."""
+@pytest.fixture
+def asked(flags, monkeypatch):
+    """Returns the task and the tables that flags would train, score or apply."""
+
+    def found(run, **changes):
+        given = []
+        monkeypatch.setattr(run, "run_task", lambda *own: given.append(own) or {})
+        flags(**changes)
+        [(_, task, examples, *_)] = given
+        return task, examples
+
+    return found
+
+
+@pytest.fixture
+def saved_task(defaults, tmp_path):
+    """Saves a random model of a task, with the sizes of `defaults`; its folder."""
+
+    def save(task, **info):
+        config = AlbertConfig.from_json_file(defaults["albert_config_file"])
+        model = task.model_class(config, **task.model_arguments())
+        tokenizer = load_tokenizer(defaults["vocab_file"])
+        info["task"] = task.to_dict()
+        model.save_pretrained(tmp_path / "tuned", tokenizer, info)
+        return tmp_path / "tuned"
+
+    return save
 
 
 @pytest.fixture
 def built(flags, monkeypatch):
-    """Makes the model, the optimizer, the options and the batches, and their width."""
+    """Makes a `Trainer` that has its `batches`, and their `width`; trains nothing."""
 
     def stop(trainer, stages, *arguments):
-        raise Built(trainer, stages[0].dataset)
+        raise KeyboardInterrupt(trainer, stages[0].dataset)
 
     monkeypatch.setattr(training.Trainer, "train", stop)
 
     def build(**changes):
-        with pytest.raises(Built) as found:
+        with pytest.raises(KeyboardInterrupt) as found:
             flags(do_train=True, **changes)
-        trainer, dataset = found.value.args
-        return types.SimpleNamespace(
-            model=trainer.model,
-            optimizer=trainer.optimizer,
-            options=trainer.options,
-            batches=dataset,
-            width=dataset.element_spec["input_ids"].shape[1],
-        )
+        trainer, trainer.batches = found.value.args
+        trainer.width = trainer.batches.element_spec["input_ids"].shape[1]
+        return trainer
 
     return build
 
 
-@pytest.fixture(scope="session")
-def tiny_model_in(vocabulary, tiny_config):
-    """Makes the flags of a tiny model, trained from scratch, whose files lie there."""
+_SIZES = {
+    "embedding_size": 8,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 32,
+    "initializer_range": 0.1,
+}
 
-    def make(folder, pieces, **changes):
-        vocab, config = folder / "vocab.txt", folder / "tiny.json"
-        vocab.write_text(vocabulary(pieces), "utf-8")
-        sizes = {
-            "embedding_size": 8,
-            "hidden_size": 16,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "max_position_embeddings": 32,
-            "initializer_range": 0.1,
-        }
-        values = {"vocab_size": 5 + len(pieces), **sizes, **changes}
-        tiny_config(**values).to_json_file(config)
-        return {
-            "output_dir": folder / "out",
-            "from_scratch": True,
-            "albert_config_file": config,
-            "vocab_file": vocab,
-            "use_xla": False,
-        }
 
-    return make
+def _tiny_model(folder, pieces, **changes):
+    vocab, config = folder / "vocab.txt", folder / "tiny.json"
+    vocab.write_text(wordpiece(pieces), "utf-8")
+    values = {"vocab_size": 5 + len(pieces), **_SIZES, **changes}
+    AlbertConfig(**values).to_json_file(config)
+    return {
+        "output_dir": folder / "out",
+        "from_scratch": True,
+        "albert_config_file": config,
+        "vocab_file": vocab,
+        "use_xla": False,
+    }
 
 
 @pytest.fixture
-def tiny_model(tmp_path, tiny_model_in):
+def tiny_model(tmp_path):
     """Makes the flags of a tiny model that is trained from scratch."""
-    return lambda pieces, **changes: tiny_model_in(tmp_path, pieces, **changes)
+    return functools.partial(_tiny_model, tmp_path)
 
 
 @pytest.fixture
@@ -160,46 +179,34 @@ def continues_exactly():
     return check
 
 
-@pytest.fixture(scope="session")
-def defaults_in(tiny_model_in):
-    """Makes the flags of a complete tiny task in a folder, and its tables."""
-
-    def made(folder):
-        data = folder / "data"
-        data.mkdir()
-        for name, rows in (("train", 64), ("dev", 20), ("test", 20)):
-            _write_table(data / f"{name}.tsv", rows, seed=rows + len(name))
-        return {
-            "task_name": "custom",
-            "data_dir": data,
-            **tiny_model_in(folder, _PIECES, initializer_range=0.02),
-            "max_seq_length": 16,
-            "train_batch_size": 16,
-            "train_step": 60,
-            "save_checkpoints_steps": 30,
-            "learning_rate": 5e-3,
-        }
-
-    return made
+def _defaults_in(folder):
+    data = folder / "data"
+    data.mkdir()
+    for name, rows in (("train", 64), ("dev", 20), ("test", 20)):
+        _write_table(data / f"{name}.tsv", rows, seed=rows + len(name))
+    return {
+        "task_name": "custom",
+        "data_dir": data,
+        **_tiny_model(folder, _PIECES, initializer_range=0.02),
+        "max_seq_length": 16,
+        "train_batch_size": 16,
+        "train_step": 60,
+        "save_checkpoints_steps": 30,
+        "learning_rate": 5e-3,
+    }
 
 
 @pytest.fixture
-def defaults(tmp_path, defaults_in):
-    """The flags of a complete tiny task."""
-    return defaults_in(tmp_path)
-
-
-@pytest.fixture
-def command_line(defaults):
-    """Makes the command line of that task."""
-    return lambda **changes: written_flags({**defaults, **changes})
+def defaults(tmp_path):
+    """The flags of a complete tiny task, and its tables."""
+    return _defaults_in(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def finished_in(tmp_path_factory, defaults_in):
+def finished_in(tmp_path_factory):
     """The output folder of a finished run with the flags `FINISHED`."""
     folder = tmp_path_factory.mktemp("finished")
-    argv = ["run", *written_flags({**defaults_in(folder), **FINISHED})]
+    argv = ["run", *written_flags({**_defaults_in(folder), **FINISHED})]
     run_repeatedly(parse(ClassifierOptions, argv))
     return folder / "out"
 
@@ -223,10 +230,10 @@ def _write_table(path, rows, seed):
 
 
 @pytest.fixture(scope="session")
-def letters(vocabulary):
+def letters():
     """A WordPiece tokenizer whose pieces are words of one letter, or beginnings."""
     alphabet = "abcdefghijklmnopqrstuvwxyz0123456789.?唐僧师父悟空的是谁"
-    return WordPieceTokenizer(vocabulary([*alphabet, "##s", "##ish"]).encode())
+    return WordPieceTokenizer(wordpiece([*alphabet, "##s", "##ish"]).encode())
 
 
 @pytest.fixture

@@ -9,24 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
+from albert_tf.tasks import tables
 from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tables import Columns
-from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.sentences import TagFileFlags
 from albert_tf.tasks.tagging.sentences import read_tag_file
-from tools.fuzz.inputs import JSON
-from tools.fuzz.inputs import TEXTS
-from tools.fuzz.inputs import damaged
+from tools.fuzz import inputs
 from tools.fuzz.inputs import json_files
 
 _LABELS = ("bad", "good")
-_COLUMNS = Columns("text", "pair", "label")
-_GOOD_TEXTS = TEXTS.map("x{}".format) | st.just('"')
-_ROWS = st.lists(
-    st.tuples(_GOOD_TEXTS, _GOOD_TEXTS, st.sampled_from(_LABELS)), min_size=1
-)
+_COLUMNS = tables.Columns("text", "pair", "label")
+_GOOD_TEXTS = inputs.TEXTS.map("x{}".format) | st.just('"')
+_ROW = st.tuples(_GOOD_TEXTS, _GOOD_TEXTS, st.sampled_from(_LABELS))
+_ROWS = st.lists(_ROW, min_size=1)
 _NOISE = st.sampled_from(
     [*'",\t\n\r{}[]:x\0', '"', "\n", "\r\n", "text", "pair", "label", "good", "bad"]
     + ["text,pair,label\n", "text\tpair\tlabel\n", "x,y,good\n", "x\ty\tbad\n"]
@@ -45,7 +41,7 @@ def folder(tmp_path_factory):
 
 
 def read(path, kind="single_label", **options):
-    return read_table(path, _COLUMNS, _PARSERS[kind], **options)
+    return tables.read_table(path, _COLUMNS, _PARSERS[kind], **options)
 
 
 def written(suffix, rows):
@@ -86,9 +82,9 @@ def files(draw):
         return text.encode("utf-8", "surrogateescape"), suffix
     rows = [("good", "x", "y"), ("bad", 'a "z"', "b")]
     if suffix == ".jsonl":
-        rows += draw(st.lists(st.tuples(JSON, JSON, JSON), max_size=3))
+        rows += draw(st.lists(st.tuples(*[inputs.JSON] * 3), max_size=3))
     data = written(suffix, rows).encode()
-    return draw(damaged(data) | st.just(data)), suffix
+    return draw(inputs.damaged(data) | st.just(data)), suffix
 
 
 @pytest.mark.slow

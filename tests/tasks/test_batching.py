@@ -10,14 +10,12 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
+from albert_tf.tasks import fitting
 from albert_tf.tasks import prediction
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.examples import Table
-from albert_tf.tasks.fitting import TaskAccuracy
-from albert_tf.tasks.fitting import TaskLoss
-from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import cached_tokens
@@ -25,8 +23,6 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.tokenizer import OFFICIAL
 from tests.tasks.conftest import numbered_rows
-
-_TASK = create_task("regression", "t")
 
 
 class _Letters:
@@ -36,8 +32,7 @@ class _Letters:
     layout = usual_layout = CLS_FIRST
     rules = OFFICIAL
 
-    def __init__(self):
-        self.calls = 0
+    calls = 0
 
     def encode_flat(self, texts):
         self.calls += 1
@@ -141,24 +136,12 @@ def test_windows_are_sorted_and_their_batches_shuffled():
     assert found[0] != found[1]
 
 
-def test_position_is_restored_from_a_checkpoint(tmp_path):
-    examples = numbered_rows(np.random.default_rng(0).integers(3, 60, 50))
-    iterator = iter(training_dataset(examples, 4, 64, seed=1))
-    for _ in range(17):
-        next(iterator)
-    path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "position"))
-    expected = [next(iterator)["labels"].numpy().tolist() for _ in range(30)]
-    fresh = iter(training_dataset(examples, 4, 64, seed=1))
-    tf.train.Checkpoint(iterator=fresh).restore(path)
-    assert [next(fresh)["labels"].numpy().tolist() for _ in range(30)] == expected
-
-
 def test_the_cache_is_used_and_never_stale_or_damaged(tmp_path):
     def cached(texts="ab c", length=8, tokenizer=None):
         tokenizer = tokenizer or _Letters()
-        labels, rows = np.array([7, 7]), np.arange(2)
-        table = Table("t.tsv", texts.split(), None, labels, rows)
-        found = cached_tokens(_TASK, table, tokenizer, length, tmp_path)
+        table = Table("t.tsv", texts.split(), None, np.array([7, 7]), np.arange(2))
+        task = create_task("regression", "t")
+        found = cached_tokens(task, table, tokenizer, length, tmp_path)
         return found.ids.tolist(), found.labels.tolist(), tokenizer.calls
 
     first = cached()
@@ -235,7 +218,7 @@ def _labels(batches):
 def _fitted(**changes):
     model = Noted()
     settings = {"max_length": 8, "epochs": 2, "batch_size": 4, "learning_rate": 1e-2}
-    fit(model, numbered_rows([3] * 38), "mse", **{**settings, **changes})
+    fitting.fit(model, numbered_rows([3] * 38), "mse", **{**settings, **changes})
     return model
 
 
@@ -265,10 +248,10 @@ def test_losses_and_metrics_are_kept_with_their_task(kind):
     task = create_task(kind, "t", **names)
     outputs = np.float32([[1, -1], [2, 3]])[:, : task.num_outputs]
     labels = np.float32([[1, 0], [1, 0]]) if names else np.float32([2, 4])
-    own = TaskLoss(task)
-    again = TaskLoss.from_config(own.get_config())
-    assert float(again(labels, outputs)) == float(own(labels, outputs))
-    assert float(own(labels, outputs)) == pytest.approx(task.mean_loss(labels, outputs))
+    loss = fitting.TaskLoss.from_config(fitting.TaskLoss(task).get_config())
+    expected = task.mean_loss(labels, outputs)
+    assert float(loss(labels, outputs)) == pytest.approx(expected)
     if task.has_accuracy:
-        metric = TaskAccuracy.from_config(TaskAccuracy(task).get_config())
+        config = fitting.TaskAccuracy(task).get_config()
+        metric = fitting.TaskAccuracy.from_config(config)
         assert float(metric(tf.constant(labels), outputs)) == 0.5

@@ -1,4 +1,4 @@
-"""run_classifier: what flags build, the start, losses, results, from flags to files."""
+"""run_classifier: what flags build, losses, early answers, from flags to files."""
 
 import collections
 import dataclasses
@@ -11,24 +11,29 @@ import pytest
 import sklearn.metrics
 import tensorflow as tf
 from matplotlib.figure import Figure
+from scipy.special import log_softmax
+from scipy.special import softmax
 
-from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.display import plots
 from albert_tf.errors import UserError
+from albert_tf.exit_rule import ExitRule
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.flags import EarlyExitFlags
+from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.optimizers.adam import LAMB
 from albert_tf.serving import export as serving_export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification import text_task
-from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.glue import glue_task
 from albert_tf.tasks.classification.report import ClassificationReport
 from albert_tf.tasks.classification.text_task import write_errors
 from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.examples import Table
+from albert_tf.tasks.prediction import early_scores
+from albert_tf.tasks.prediction import exit_layers
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
@@ -62,10 +67,8 @@ def test_what_flags_build(built, tmp_path):
     assert (options.use_xla, options.seed) == (True, 1)
     assert options.num_train_steps == 7
     assert (options.keep_checkpoint_max, options.patience) == (2, 3)
-    assert (options.best_metric, options.lower_is_better) == (
-        "calibration_error",
-        True,
-    )
+    best = options.best_metric, options.lower_is_better
+    assert best == ("calibration_error", True)
     assert len(list((tmp_path / "cached").glob("*.npz"))) == 2
     first, second = (own.classifier.output_weights for own in (plain.model, model))
     assert np.abs(first.numpy() - second.numpy()).max() > 1e-3
@@ -90,20 +93,17 @@ def test_balanced_weights_reach_the_batches(built, tmp_path):
     assert len(set(weights)) == 2
 
 
-def test_labels_columns_and_bad_rows_by_flag(command_line, tmp_path):
-    def read(**flags):
-        argv = ["run", *command_line(do_train=True, **flags)]
-        return run.read_tables(parse(ClassifierOptions, argv), None, predict=False)
-
+def test_labels_columns_and_bad_rows_by_flag(asked, tmp_path):
     path = tmp_path / "data" / "train.tsv"
     path.write_text(path.read_text() + "ugly\ta film\n")
-    task, examples = read(labels="yes, no", skip_bad_rows=True)
+    task, examples = asked(run, do_train=True, labels="yes, no", skip_bad_rows=True)
     assert (task.kind, task.labels) == ("single_label", ("yes", "no"))
     assert examples["train"].num_skipped == 1
     for role in ("train", "dev"):
         table = "label\tsentence\tother\ngood|film\ta\tb\n"
         (tmp_path / "data" / f"{role}.tsv").write_text(table)
-    task, examples = read(label_kind="multi_label", text_pair_column="other")
+    several = {"label_kind": "multi_label", "text_pair_column": "other"}
+    task, examples = asked(run, do_train=True, **several)
     assert (task.kind, task.labels) == ("multi_label", ("film", "good"))
     assert task.pair is True
     assert (examples["dev"].texts, examples["dev"].text_pairs) == (["a"], ["b"])
@@ -155,27 +155,12 @@ def test_layers_may_be_others_than_the_checkpoints(started, tmp_path):
         start(tmp_path / "two", init_layers="mean")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"init_layers": "mean"}, "--from_scratch needs .* no .* or --init_layers"),
-        ({"vocab_file": None}, "Name the vocabulary"),
-        ({"train_batch_size": 15, "gradient_accumulation_steps": 2}, "batch size 15"),
-    ],
-)
-def test_mistakes_are_one_clear_error(flags, tmp_path, changes, message):
-    with pytest.raises(UserError, match=message):
-        flags(**{"do_train": True, **changes})
-    assert not {"checkpoints", "model"} & {p.name for p in tmp_path.glob("out/*")}
-
-
 def test_a_vocabulary_that_does_not_fit_is_an_error(flags, started, tmp_path):
     config, tokenizer, start = started
     known = (tmp_path / "vocab.txt").read_text().split()
     other, reordered = tmp_path / "other.txt", tmp_path / "reordered.txt"
     other.write_text("\n".join([*known, "more"]) + "\n")
-    message = "vocabulary has 18 pieces, but the model has 17"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match="has 18 pieces, but the model has 17"):
         flags(do_train=True, vocab_file=other)
     reordered.write_text("\n".join([*known[:5], *reversed(known[5:])]) + "\n")
     AlbertModel(config).save_pretrained(tmp_path / "pretrained", tokenizer)
@@ -226,8 +211,7 @@ def test_losses_equal_those_of_the_evaluation_and_padded_rows_do_not_count(kind)
     if kind != "regression":
         right, rows = metrics["accuracy"]
         assert right / rows == expected["accuracy"]
-    weights = tf.constant([1.0, 1.0, 0.0])
-    found = _losses(kind, [0, 1, 2], example_weights=weights)[:2]
+    found = _losses(kind, [0, 1, 2], example_weights=tf.constant([1.0, 1.0, 0.0]))[:2]
     loss, metrics, _ = _losses(kind, [0, 1])
     assert found == (pytest.approx(loss), metrics)
 
@@ -298,9 +282,8 @@ def test_each_label_of_several_has_scores_of_its_own(tmp_path):
     report = json.loads((tmp_path / "dev_class_scores.json").read_text())
     expected = sklearn.metrics.multilabel_confusion_matrix(labels, logits > 0)
     np.testing.assert_array_equal(report["confusion"], expected)
-    columns = sklearn.metrics.precision_recall_fscore_support(
-        labels, logits > 0, average=None, zero_division=0
-    )
+    scores = sklearn.metrics.precision_recall_fscore_support
+    columns = scores(labels, logits > 0, average=None, zero_division=0)
     names = ("precision", "recall", "f1", "support")
     for name, column in zip(names, columns, strict=True):
         found = [report["classes"][label][name] for label in "abcd"]
@@ -376,22 +359,17 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     assert scores["eval_accuracy"] == scores["test_accuracy"] == 1.0
     assert scores["majority_accuracy"] < 0.8 and scores["last_step"] == 120
     assert len((out / "test_results.tsv").read_text().splitlines()) == 21
-    submission = (out / "submit_results.tsv").read_text().splitlines()
-    table = (out.parent / "data" / "test.tsv").read_text().splitlines()
-    expected = [f"{i}\t{row.split()[0]}" for i, row in enumerate(table[1:])]
-    assert submission == ["index\tprediction", *expected]
+    assert len((out / "submit_results.tsv").read_text().splitlines()) == 21
     assert (out / "dev_errors.tsv").read_text().count("\n") == 1
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert "labels" not in info["task"]  # they are in head.json
     assert info["versions"]["tensorflow"] == tf.__version__
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     assert model.labels == ("no", "yes")
-
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
     flags(**asked)  # finished: nothing to train
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert results(out) == scores
-
     capsys.readouterr()
     lines = out.parent / "lines.txt"
     lines.write_text("the film was good\nit is bad\n")
@@ -400,7 +378,6 @@ def test_train_evaluate_predict_and_run_again(flags, capsys, monkeypatch):
     assert first.startswith("yes\t0.9") and first.endswith("\tthe film was good")
     assert second.startswith("no\t0.9")
     assert (out / "predictions.tsv").read_text().count("\n") == 2
-
     exported = []
     monkeypatch.setattr(serving_export, "export", exported.append)
     flags(export_dir=out.parent / "served")
@@ -450,18 +427,9 @@ def test_several_runs_report_median_and_spread(flags, monkeypatch):
         flags(**changes)
 
 
-def _saved(tmp_path, task):
-    """Saves a random model of a task; returns its folder."""
-    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    model = task.model_class(config, **task.model_arguments())
-    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
-    model.save_pretrained(tmp_path / "tuned", tokenizer, {"task": task.to_dict()})
-    return tmp_path / "tuned"
-
-
 @pytest.mark.slow
-def test_a_pair_of_texts_is_predicted_and_no_single_text(flags, tmp_path):
-    start = _saved(tmp_path, create_task("regression", "custom", pair=True))
+def test_a_pair_of_texts_is_predicted_and_no_single_text(flags, saved_task):
+    start = saved_task(create_task("regression", "custom", pair=True))
     pair = {"input_text": "good film", "input_text_pair": "bad"}
     out = flags(do_predict=True, init_checkpoint=start, **pair)
     number, *found = (out / "predictions.tsv").read_text().strip().split("\t")
@@ -477,36 +445,25 @@ def test_a_pair_of_texts_is_predicted_and_no_single_text(flags, tmp_path):
             own.check_fits("tuned", asked)
 
 
-def tables_read(monkeypatch, flags, **changes):
-    """The task, and the tables, that the command would train with or apply."""
-    found = []
-    monkeypatch.setattr(run, "run_task", lambda *given: found.append(given) or {})
-    flags(**changes)
-    (_, task, examples, *_), *_ = found
-    return task, examples
-
-
-def test_an_evaluation_scores_the_test_table_too(flags, monkeypatch, tmp_path):
-    _, examples = tables_read(monkeypatch, flags, do_train=True, do_eval=True)
+def test_an_evaluation_scores_the_test_table_too(asked, tmp_path):
+    _, examples = asked(run, do_train=True, do_eval=True)
     assert list(examples) == ["train", "dev", "test"]
-    path = tmp_path / "data" / "test.tsv"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(["sentence", *(row.split("\t")[1] for row in lines[1:])]))
-    _, examples = tables_read(monkeypatch, flags, do_train=True, do_eval=True)
+    (tmp_path / "data" / "test.tsv").write_text("sentence\ngood film\n")
+    _, examples = asked(run, do_train=True, do_eval=True)
     assert list(examples) == ["train", "dev"]
-    _, examples = tables_read(monkeypatch, flags, do_train=True, do_predict=True)
+    _, examples = asked(run, do_train=True, do_predict=True)
     assert (list(examples), examples["test"].labels) == (["train", "dev", "test"], None)
 
 
 @pytest.mark.slow
 def test_a_model_is_applied_where_there_is_no_training_table(
-    flags, monkeypatch, tmp_path
+    flags, asked, saved_task, tmp_path
 ):
     task = create_task("multi_label", "custom", labels=("b", "a"))
     data = tmp_path / "new"
     data.mkdir()
     (data / "test.csv").write_text("sentence\ngood film\nbad\n")
-    changes = {"data_dir": data, "init_checkpoint": _saved(tmp_path, task)}
+    changes = {"data_dir": data, "init_checkpoint": saved_task(task)}
     with pytest.raises(UserError, match="has no dev.tsv"):
         flags(do_predict=True, do_eval=True, **changes)
     (data / "dev.csv").write_text("sentence,label\ngood,a\nbad,a|b\n")
@@ -516,25 +473,23 @@ def test_a_model_is_applied_where_there_is_no_training_table(
     assert "f1" in results(out)
     flags(do_predict=True, input_text="good", **{**changes, "data_dir": None})
     [own] = Predictor(changes["init_checkpoint"])(["good"])
-    written = (out / "predictions.tsv").read_text()
-    assert written == "|".join(own["labels"]) + "\tgood\n"
+    assert (out / "predictions.tsv").read_text() == "|".join(own["labels"]) + "\tgood\n"
     with pytest.raises(UserError, match="single texts, but .* --text_pair_column"):
         flags(do_eval=True, text_pair_column="sentence", **changes)
-    told, examples = tables_read(monkeypatch, flags, do_eval=True, **changes)
+    told, examples = asked(run, do_eval=True, **changes)
     assert told.labels == ("b", "a")
     assert examples["dev"].labels.tolist() == [[0, 1], [1, 1]]
 
 
 @pytest.mark.slow
-def test_the_diagnostic_set(flags, tmp_path):
+def test_the_diagnostic_set(flags, saved_task, tmp_path):
     folder, task = tmp_path / "AX", glue_task("ax")
     folder.mkdir()
-    pair = "\n".join(["sentence1\tsentence2", *["good\tfilm"] * 3]) + "\n"
-    (folder / "diagnostic.tsv").write_text(pair)
+    (folder / "diagnostic.tsv").write_text("sentence1\tsentence2\n" + "a\tfilm\n" * 3)
     asked = {"task_name": "ax", "data_dir": tmp_path}
     with pytest.raises(UserError, match="has no training set"):
         flags(do_train=True, **asked)
-    asked |= {"init_checkpoint": _saved(tmp_path, task), "do_eval": True}
+    asked |= {"init_checkpoint": saved_task(task), "do_eval": True}
     with pytest.raises(UserError, match="no table with labels .* diagnostic-full.tsv"):
         flags(**asked)
     rows = [f"good\tfilm\t{label}" for label in task.labels]
@@ -546,3 +501,96 @@ def test_the_diagnostic_set(flags, tmp_path):
     index, predicted = zip(*(line.split("\t") for line in lines), strict=True)
     assert index == ("index", "0", "1", "2")
     assert {*predicted[1:]} <= {*task.labels}
+
+
+_LABELS = _LABELS_OF_LOSSES["single_label"]
+_OUTPUTS = np.random.default_rng(5).normal(size=(4, 3, 3)).astype(np.float32)
+
+
+def _with_exits(**flags):
+    exits, labels = EarlyExitFlags(early_exit=True, **flags), ("a", "b", "c")
+    return create_task("single_label", "t", labels=labels, early_exit=exits)
+
+
+def _cross_entropy(logits, shares):
+    return -(shares * log_softmax(logits, axis=1)).sum(-1).mean()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_the_loss_weighs_layers_by_depth(share):
+    objective = _with_exits(early_exit_distillation=share).objective()
+    ones = tf.ones([4, 2], tf.int32)
+    batch = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ones)
+    batch["labels"] = tf.constant(_LABELS)
+    # A row of padding does not count.
+    batch[EXAMPLE_WEIGHTS] = tf.constant([1.0, 1.0, 0.0, 1.0])
+    outputs, labels = (np.delete(values, 2, axis=0) for values in (_OUTPUTS, _LABELS))
+
+    def model(features, training, dropout_seed, all_layers):
+        assert all_layers
+        return tf.constant(_OUTPUTS)
+
+    losses, metrics = objective(model, batch, training=True, dropout_seed=None)
+    teacher, expected = softmax(outputs[:, 2], axis=1), 0
+    entropy = _cross_entropy(outputs[:, 2], teacher)
+    for layer in range(3):
+        own = _cross_entropy(outputs[:, layer], np.eye(3)[labels])
+        own += share * (_cross_entropy(outputs[:, layer], teacher) - entropy)
+        expected += own * (layer + 1) / 6
+    assert float(losses["classification"] / 3) == pytest.approx(expected, rel=1e-5)
+    right, rows = metrics["accuracy"]
+    assert float(right / rows) == np.mean(outputs[:, 2].argmax(-1) == labels)
+
+
+def test_the_last_head_learns_from_labels_alone():
+    """However much the earlier ones learn of it."""
+    found = []
+    for share in (0.0, 1.0):
+        term = _with_exits(early_exit_distillation=share).objective().terms[0]
+        logits = tf.constant(_OUTPUTS)
+        batch = {"labels": tf.constant(_LABELS), "input_ids": tf.ones([4, 2])}
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss, _ = term.sums(logits, batch)
+        found.append(tape.gradient(loss, logits).numpy())
+    np.testing.assert_allclose(found[0][:, -1], found[1][:, -1], atol=1e-7)
+    assert np.abs(found[0] - found[1])[:, :-1].min() > 1e-4
+
+
+def test_early_answers_have_scores_of_their_own():
+    tokens = TokenizedExamples(None, None, None, None, _LABELS)
+    rule = ExitRule("probability", 0.5)
+    layers = exit_layers(_OUTPUTS, rule, "single_label")
+    sure = softmax(_OUTPUTS, axis=2).max(-1) > 0.5
+    expected = [next((i for i in range(2) if row[i]), 2) + 1 for row in sure]
+    assert layers.tolist() == expected and len(set(expected)) > 1
+    prepared = Prepared(None, tokens)
+    scores = early_scores(_with_exits(), prepared, _OUTPUTS, rule, "single_label")
+    early = _OUTPUTS[np.arange(4), layers - 1]
+    assert scores["exit_accuracy"] == np.mean(early.argmax(-1) == _LABELS)
+    assert scores["exit_layer"] == np.mean(expected)
+    # The task of a model says nothing of its heads.
+    assert "early_exit" not in _with_exits().to_dict()
+    arguments = _with_exits(exit_heads="shared", exit_threshold=2.0).model_arguments()
+    assert arguments["exit_heads"] == "shared"
+    assert arguments["exit_rule"] == ExitRule("patience", 2)
+
+
+@pytest.mark.slow
+def test_a_model_with_exits_is_trained_scored_and_loaded(flags, tmp_path):
+    path = tmp_path / "tiny.json"
+    values = {**json.loads(path.read_text()), "num_hidden_layers": 4}
+    path.write_text(json.dumps(values))
+    exits = {"early_exit": True, "exit_heads": "per_layer", "exit_threshold": 1}
+    out = flags(do_train=True, **exits)
+    history = json.loads((out / "history.json").read_text())
+    assert history[-1]["exit_layer"] <= 4
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    assert model.exit_heads == "per_layer"
+    assert model.exit_rule == ExitRule("patience", 1)
+    # Without --do_train the model says how it leaves.
+    flags(do_eval=True)
+    scores = results(out)
+    assert scores["eval_accuracy"] == 1.0
+    assert scores["exit_accuracy"] > 0.8
+    assert 2 <= scores["exit_layer"] < 4

@@ -4,18 +4,14 @@ import importlib
 import pathlib
 import random
 import re
-import shutil
 import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.cli.command_line import parse
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.run import run_repeatedly
 from albert_tf.tasks.task import Task
 from tests.tasks.conftest import results
 
@@ -37,16 +33,10 @@ def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
         texts = ["good " * chance.randint(1, 8) for _ in range(rows)]
         lines = ["sentence", *(text.strip() for text in texts)]
         (tmp_path / "data" / f"{name}.tsv").write_text("\n".join(lines) + "\n")
-    asked = {
-        "do_train": True,
-        "do_eval": True,
-        "do_predict": True,
-        "train_step": 20,
-        "learning_rate": 2e-3,
-        "save_checkpoints_steps": 20,
-    }
+    asked = {"do_train": True, "do_eval": True, "do_predict": True}
+    steps = {"train_step": 20, "learning_rate": 2e-3, "save_checkpoints_steps": 20}
     served = tmp_path / "served"
-    out = flags(label_kind="text_length", export_dir=served, **asked)
+    out = flags(label_kind="text_length", export_dir=served, **asked, **steps)
     assert np.isfinite(results(out)["eval_loss"])
     assert (out / "dev_errors.tsv").exists()
     predicted = np.loadtxt(out / "lengths.txt")
@@ -85,14 +75,3 @@ def test_documented_examples_run(
     row = names["tables"]["dev"].texts.index("good film")
     expected = tf.nn.softmax(names["logits"][row])
     np.testing.assert_allclose(answers["probabilities"][0], expected, atol=1e-5)
-    shutil.copy("tables/dev.tsv", "tables/test.tsv")
-    argv = ["run_classifier.py", "--task_name=custom", "--data_dir=tables"]
-    argv += ["--init_checkpoint=fine_tuned", "--output_dir=out"]
-    options = parse(ClassifierOptions, [*argv, "--do_eval", "--do_predict"])
-    scores = run_repeatedly(options)
-    assert scores["eval_accuracy"] == scores["test_accuracy"]
-    assert scores["eval_accuracy"] == pytest.approx(names["accuracy"])
-    assert "global_step" not in scores
-    lines = pathlib.Path("out/test_results.tsv").read_text().splitlines()
-    shares = [float(value) for value in lines[1 + row].split("\t")[1:]]
-    np.testing.assert_allclose(shares, expected, atol=1e-5)

@@ -14,10 +14,7 @@ from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.multiple_choice.questions import Question as Choice
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
-from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.questions import Answer
-from albert_tf.tasks.question_answering.questions import Paragraph
-from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering import questions
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
@@ -25,15 +22,12 @@ from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import sentence_of_words
 from albert_tf.tasks.tokenized_examples import from_features
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
-from albert_tf.tokenization.in_graph.features import TextFeatures
-from albert_tf.tokenization.in_graph.features import mark_of
+from albert_tf.tokenization.in_graph import features
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import results
 from tools.verify.squad_windows import features_of
 
 _CONTEXT = "the film was very good and the plot was bad"
-_SIZES = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)
 
 
 @pytest.fixture(params=["albert", "roberta", "xlnet"])
@@ -51,7 +45,8 @@ def test_pairs(tokenizer, length):
     texts, pairs = ["the film sat on the mat", "a"], ["the plot was bad", ""]
     rows = tokenizer(texts, pairs, max_length=length, padding=False)
     expected = tokenizer(texts, pairs, max_length=length)
-    found = TextFeatures(tokenizer, length)(tf.constant(texts), tf.constant(pairs))
+    strings = tf.constant(texts), tf.constant(pairs)
+    found = features.TextFeatures(tokenizer, length)(*strings)
     made = tokenize_texts(texts, pairs, tokenizer, length)
     for examples in (made, from_features(rows, tokenizer)):
         assert examples.layout == tokenizer.layout
@@ -93,14 +88,13 @@ def test_words_and_masks_of_roberta(family_tokenizer):
     roberta, words = family_tokenizer("roberta"), ["the", "cat", "didn't"]
     sentence = sentence_of_words("1", words, None, None)
     expected = [0, *(i for word in words for i in roberta.encode(f" {word}")), 2]
-    rows = tokenize_sentences([sentence], roberta, 30, 10)
-    assert rows.ids.tolist() == expected
+    assert tokenize_sentences([sentence], roberta, 30, 10).ids.tolist() == expected
     found = RowFeatures(roberta, 30, 10)(tf.constant(["the cat didn't"]))
     assert found["input_ids"][0].numpy().tolist() == expected
-    assert mark_of(roberta) == "<mask>"
+    assert features.mark_of(roberta) == "<mask>"
     texts = ["the cat <mask> on the <mask>", "a <mask>"]
     expected = roberta(texts)
-    found = MaskedTextFeatures(roberta, 30)(tf.constant(texts))
+    found = features.MaskedTextFeatures(roberta, 30)(tf.constant(texts))
     np.testing.assert_array_equal(found["input_ids"], expected["input_ids"])
     places = np.flatnonzero(expected["input_ids"][0] == roberta.mask_id)
     assert found["masked_lm_positions"][0].numpy().tolist() == places.tolist()
@@ -117,8 +111,8 @@ def test_sentences_of_xlnet_in_windows(xlnet_tokenizer):
     [batch] = evaluation_dataset(rows, 2, 6)
     expected = [[0, 0, 0, 0, 0, 2], [0, 0, 0, 2, 3, 3]]
     assert batch["segment_ids"].numpy().tolist() == expected
-    features = RowFeatures(xlnet_tokenizer, 6, 3)
-    found, *_, first = features.windows(tf.constant([sentence.text]))
+    graph = RowFeatures(xlnet_tokenizer, 6, 3)
+    found, *_, first = graph.windows(tf.constant([sentence.text]))
     for name, array in found.items():
         np.testing.assert_array_equal(array, batch[name], name)
     expected = [[0, 1, 2, 3, -1, -1], [-1, 4, -1, -1, -1, -1]]
@@ -126,16 +120,15 @@ def test_sentences_of_xlnet_in_windows(xlnet_tokenizer):
 
 
 def test_windows_of_xlnet_begin_with_the_text(xlnet_tokenizer):
-    answers = (Answer("the plot", _CONTEXT.index("the plot")),)
-    questions = (
-        Question("1", "is it good", answers),
-        Question("2", "it", (), is_impossible=True),
-    )
-    paragraphs = [Paragraph(_CONTEXT, questions)]
-    [windows] = windows_of(paragraphs, xlnet_tokenizer, _SIZES, {}, True)
+    answers = (questions.Answer("the plot", _CONTEXT.index("the plot")),)
+    first = questions.Question("1", "is it good", answers)
+    second = questions.Question("2", "it", (), is_impossible=True)
+    paragraphs = [questions.Paragraph(_CONTEXT, (first, second))]
+    sizes = WindowSizes(max_seq_length=10, doc_stride=3, max_query_length=2)
+    [windows] = windows_of(paragraphs, xlnet_tokenizer, sizes, {}, True)
     text, asked = (xlnet_tokenizer.encode(t) for t in (_CONTEXT, "is it"))
     sep, cls = xlnet_tokenizer.sep_id, xlnet_tokenizer.cls_id
-    features, places = features_of(windows, 10), np.arange(10)
+    rows = features_of(windows, 10)
     assert windows.layout == CLS_LAST.padded_after
     assert len(text) == 10 and windows.question_index.tolist() == [0, 0, 0, 1, 1, 1]
     spans = xlnet_tokenizer.encode_with_offsets(_CONTEXT)[1]
@@ -143,7 +136,7 @@ def test_windows_of_xlnet_begin_with_the_text(xlnet_tokenizer):
         part = text[first : first + 5]
         row = [*part, sep, *asked, sep, cls]
         length = len(row)
-        found = {name: array[window].tolist() for name, array in features.items()}
+        found = {name: array[window].tolist() for name, array in rows.items()}
         assert found["input_ids"][:length] == row
         segments = [0] * (len(part) + 1) + [1] * 3 + [2] + [3] * (10 - length)
         assert found["segment_ids"] == segments
@@ -157,18 +150,6 @@ def test_windows_of_xlnet_begin_with_the_text(xlnet_tokenizer):
     ends = windows.lengths[without] - 1
     expected = np.stack([ends, ends, np.ones(4)], axis=1)
     np.testing.assert_array_equal(windows.answers[without], expected)
-    # And in a graph.
-    strings = tf.constant(["is it good", "it"]), tf.constant([_CONTEXT] * 2)
-    graph = WindowFeatures(xlnet_tokenizer, _SIZES)
-    found, layout, starts, ends = graph.windows(*strings)
-    for name, array in found.items():
-        np.testing.assert_array_equal(array, features[name], name)
-    np.testing.assert_array_equal(layout.cls_positions, windows.lengths - 1)
-    np.testing.assert_array_equal(layout.is_text, places < windows.text_ends[:, None])
-    spans = windows.padded(windows.spans, 10)
-    np.testing.assert_array_equal(tf.stack([starts, ends], -1), spans)
-    best = windows.padded(windows.is_max_context, 10)
-    np.testing.assert_array_equal(layout.max_context(), best)
 
 
 @pytest.mark.slow

@@ -92,33 +92,14 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
     assert table.rows.tolist() == [1, 2, 3]
 
 
-def test_a_wrong_header_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
+def test_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
     (tmp_path / "RTE").mkdir()
-    for text, message in (
-        ("a b\nx y\n", "dev.tsv has no column 'sentence1'"),
-        (f"{_NLI} label\n0 a b\n", "dev.tsv, line 2: the row lacks field 4"),
-    ):
-        (tmp_path / "RTE" / "dev.tsv").write_text(text.replace(" ", "\t"))
-        with pytest.raises(UserError, match=message):
-            glue_examples("rte", tmp_path, roles=("dev",))
+    row = f"{_NLI} label\n0 a b\n".replace(" ", "\t")
+    (tmp_path / "RTE" / "dev.tsv").write_text(row)
+    with pytest.raises(UserError, match="dev.tsv, line 2: the row lacks field 4"):
+        glue_examples("rte", tmp_path, roles=("dev",))
     with pytest.raises(UserError, match="no folder CoLA"):
         glue_examples("cola", tmp_path)
-
-
-def test_released_files_are_read_whole(shared):
-    """Their rows of dev and of test."""
-    sizes = {
-        "cola": (1043, 1063),
-        "mrpc": (408, 1725),
-        "rte": (277, 3000),
-        "sst-2": (872, 1821),
-    }
-    for name, rows in sizes.items():
-        _, tables = glue_examples(name, shared("data/glue"), roles=("dev", "test"))
-        dev, test = tables.values()
-        assert (len(dev), len(test)) == rows
-        assert set(dev.labels.tolist()) == {0, 1}
-        assert test.labels is None
 
 
 def test_each_task_has_the_metrics_of_the_leaderboard():

@@ -58,8 +58,7 @@ def test_the_calibration_error_is_the_mean_gap_of_the_bins():
     probabilities = np.array([[0.99, 0.01], [0.97, 0.03], [0.95, 0.05], [0.3, 0.7]])
     # The first three share a bin: 2 of 3 are right. The last has one of its own.
     expected = abs(0.99 + 0.97 + 0.95 - 2) / 4 + (1 - 0.7) / 4
-    found = metrics.calibration_error(labels, probabilities)
-    assert found == pytest.approx(expected)
+    assert metrics.calibration_error(labels, probabilities) == pytest.approx(expected)
     several = np.array([[1], [0]]), np.array([[1.0], [0.0]])
     assert metrics.calibration_error(*several) == 0
 

@@ -1,4 +1,4 @@
-"""Windows of questions and paragraphs, in Python and in a graph, and their cache."""
+"""Files in SQuAD's layout, read strictly; their windows in Python and in a graph."""
 
 import dataclasses
 import json
@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import row_layout
 from albert_tf.errors import UserError
-from albert_tf.row_layout import CLS_FIRST
-from albert_tf.row_layout import CLS_LAST
+from albert_tf.tasks.question_answering import questions
 from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.questions import Answer
-from albert_tf.tasks.question_answering.questions import Paragraph
-from albert_tf.tasks.question_answering.questions import Question
-from albert_tf.tasks.question_answering.questions import QuestionFile
-from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.serving import Answering
-from albert_tf.tasks.question_answering.windows import SPECIAL
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -27,13 +21,91 @@ from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tasks.windows import Layout
 from tools.verify.squad_windows import features_of
 
+QA = '{"id": "1", "question": "q", "answers": []}'
+
+
+def paragraphs(text):
+    return '{"data": [{"title": "T", "paragraphs": [' + text + "]}]}"
+
+
+def asked(rows):
+    return paragraphs('{"context": "c", "qas": [' + rows + "]}")
+
+
+def test_what_is_no_squad_and_no_answer(tmp_path):
+    path = tmp_path / "some.json"
+    start = '[{"text": "c", "answer_start": true}]'
+    not_int = "'answer_start' of an answer to the question '1' is not of type int"
+    for text, message in {
+        '{"data": "é"}': "is not UTF-8",
+        "[1, 2]": "row 1: expected a question, got 1; correct the row",
+        "1": "must hold one JSON object",
+        '{"data": []} x': "is not valid JSON: Extra data",
+        '{"data": [1], "data": []}': "it sets 'data' twice",
+        '{"data": [1]}': "an article is not an object",
+        '{"data": [{"title": "T"}]}': "the article 'T' has no 'paragraphs'",
+        paragraphs('{"context": 3}'): "'context' of .* is not of type str",
+        asked(QA + ", " + QA): "two questions have the id '1'",
+        asked('{"id": "7"}'): "the question '7' has no 'question'",
+        asked(QA.replace("[]", start)): not_int,
+        paragraphs(r'{"context": "\ud800"}'): "'context' .* holds half of a surr",
+    }.items():
+        path.write_text(text, "latin-1")
+        with pytest.raises(UserError, match=message) as error:
+            list(questions.read_paragraphs(path))
+        assert str(path) in str(error.value)
+    # Answers of impossible questions are none.
+    answers = '"is_impossible": true, "answers": [{"text": "c", "answer_start": 0}]'
+    path.write_text(asked(QA.replace('"answers": []', answers)))
+    [paragraph] = questions.read_paragraphs(path)
+    assert paragraph.title == "T"
+    assert paragraph.questions == (questions.Question("1", "q", is_impossible=True),)
+
+
+def test_survey(squad, caplog):
+    path = squad(
+        ("a b c", [("1", "who?", [("b", 2), ("c", 4)]), ("2", " ", None)]),
+        (" \n", [("3", "how?", None)]),
+    )
+    found = questions.read_question_file(path)
+    assert (len(found.paragraphs), len(found)) == (2, 3)
+    assert (found.impossible, found.version) == (2, 2)
+    assert questions.notice_lines(found.notices()) == [
+        "the question has no visible text: 1 question (2)",
+        "the paragraph has no visible text: 1 question (3)",
+    ]
+    questions.question_file(found, 2, "train")
+    with pytest.raises(UserError, match="2 of its 3 questions have no answer; pass"):
+        questions.question_file(found, 1)
+    with pytest.raises(UserError, match="holds no question"):
+        questions.read_question_file(squad(("a", [])))
+    # What is odd is said of files without answers, too.
+    caplog.clear()
+    path = squad((" ", [("1", "who?", [])]), ("a", [("2", "who?", [])]))
+    questions.question_file(questions.read_question_file(path), 2, "test")
+    [told] = caplog.messages
+    assert told == f"{path}: the paragraph has no visible text: 1 question (1)"
+
+
+def test_answers_that_cannot_be_learned(squad):
+    places = r"in 7 questions of 8 \(0, 1, 2, 3, 4 and 2 more\); correct answer_start"
+    for answers, message in (
+        ([("b", 1)], rf"not where its answer_start says {places}, or leave them out"),
+        ([("a", -3)], "not where its answer_start says"),
+        ([], "there is no answer, and is_impossible is not set in 7 questions"),
+        ([(" ", 1)], "an answer has no visible text in 7 questions"),
+    ):
+        bad = [(str(i), "who?", answers) for i in range(7)]
+        path = squad(("a b", [*bad, ("good", "who?", [("b", 2)])]))
+        with pytest.raises(UserError, match=message):
+            questions.question_file(questions.read_question_file(path), 2, "train")
+
 
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):
     """The windows of a small file, all at once."""
     notices = {} if notices is None else notices
-    [found] = windows_of(
-        read_paragraphs(path), tokenizer, sizes or WindowSizes(), notices, is_training
-    )
+    given = questions.read_paragraphs(path), tokenizer, sizes or WindowSizes(), notices
+    [found] = windows_of(*given, is_training)
     return found
 
 
@@ -76,8 +148,9 @@ def test_windows_by_hand(letters, squad):
 )
 def test_best_context(width, stride):
     rng = np.random.default_rng(stride)
-    question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 3 * width + 4, 30)
-    layout = Layout(CLS_FIRST, question + SPECIAL, paragraph, width, stride)
+    taken, paragraph = rng.integers(0, 5, 30), rng.integers(0, 3 * width + 4, 30)
+    taken += windows_module.SPECIAL
+    layout = Layout(row_layout.CLS_FIRST, taken, paragraph, width, stride)
     rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
     begins = np.cumsum(layout.tokens) - layout.tokens
     tokens = np.arange(len(rows)) - begins[rows] + layout.first[rows]
@@ -105,7 +178,8 @@ def test_chunks_are_the_whole(letters, squad, monkeypatch):
     path, sizes = squad(*paragraphs), WindowSizes(8, 2, 2)
     whole = made(path, letters, sizes, is_training=True)
     monkeypatch.setattr(windows_module, "_PARAGRAPHS", 2)
-    parts = list(windows_of(read_paragraphs(path), letters, sizes, {}, True))
+    paragraphs = questions.read_paragraphs(path)
+    parts = list(windows_of(paragraphs, letters, sizes, {}, True))
     assert len(parts) == 3
     joined = Windows.joined(parts)
     for field in dataclasses.fields(Windows):
@@ -116,13 +190,13 @@ def test_chunks_are_the_whole(letters, squad, monkeypatch):
 
 
 def test_nothing_is_dropped_in_silence(letters, squad):
-    questions = [
+    asked = [
         ("long", "x y z", [("b", 2)]),
         ("wide", "x y", [("a b c d e", 0)]),
         ("misplaced", "x", [("b", 3)]),
         ("no question", "", [("c", 4)]),
     ]
-    path = squad(("", [("empty", "x", None)]), ("a b c d e f g", questions))
+    path = squad(("", [("empty", "x", None)]), ("a b c d e f g", asked))
     notices = {}
     found = made(path, letters, WindowSizes(9, 3, 2), True, notices)
     kept = [question.id for question in found.questions]
@@ -160,7 +234,8 @@ def test_where_an_answer_is_learned(context, answer, span, moved, letters, squad
     assert found.spans[found.starts[0] + found.answers[0, 0]].tolist() == span
     assert notices.get(windows_module.MOVED, []) == moved
     # A token of nothing is in no answer.
-    spans, answer = np.array([[0, 1], [2, 2], [4, 5]]), Answer("\u200b" * 3, 1)
+    spans = np.array([[0, 1], [2, 2], [4, 5]])
+    answer = questions.Answer("\u200b" * 3, 1)
     found = windows_module.first_and_last("a\u200b\u200b\u200bb", spans, answer)
     assert found == windows_module.NONE
 
@@ -207,14 +282,16 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("stride", [3, 40])
-def test_windows_in_a_graph(stride, letters):
+@pytest.mark.parametrize("vocabulary_of", ["letters", "xlnet_tokenizer"])
+def test_windows_in_a_graph(stride, vocabulary_of, request):
+    tokenizer = request.getfixturevalue(vocabulary_of)
     sizes = WindowSizes(12, stride, 4)
     paragraphs = [
-        Paragraph(context, (Question(str(i), question),))
+        questions.Paragraph(context, (questions.Question(str(i), question),))
         for i, (question, context) in enumerate(PAIRS)
     ]
-    windows = Windows.joined(list(windows_of(paragraphs, letters, sizes, {})))
-    features = WindowFeatures(letters, sizes, 14)
+    windows = Windows.joined(list(windows_of(paragraphs, tokenizer, sizes, {})))
+    features = WindowFeatures(tokenizer, sizes, 14)
     strings = map(tf.constant, zip(*PAIRS, strict=True))
     found, layout, starts, ends = features.windows(*strings)
     expected = features_of(windows, 14)
@@ -225,8 +302,9 @@ def test_windows_in_a_graph(stride, letters):
     np.testing.assert_array_equal(layout.max_context(), best)
     spans = windows.padded(windows.spans, 14)
     np.testing.assert_array_equal(tf.stack([starts, ends], -1), spans)
-    inside = (expected["p_mask"] == 0) & (np.arange(14) > 0)
-    np.testing.assert_array_equal(layout.is_text, inside)
+    is_cls = np.arange(14) == np.array(layout.cls_positions)[:, None]
+    assert (expected["input_ids"][is_cls] == tokenizer.cls_id).all()
+    np.testing.assert_array_equal(layout.is_text, (expected["p_mask"] == 0) & ~is_cls)
 
 
 def test_no_answer_score_of_version_1(letters):
@@ -243,9 +321,11 @@ def test_no_answer_score_of_version_1(letters):
 
 
 def test_cached_rows_never_meet_other_settings_or_layouts(letters, tmp_path):
-    paragraph = Paragraph("a b c d e f g h i j k", (Question("1", "who is it"),))
-    examples = QuestionFile("questions", (paragraph,))
-    fields, after = {"doc_stride": 2, "max_query_length": 4}, letters.laid_out(CLS_LAST)
+    asked = (questions.Question("1", "who is it"),)
+    paragraph = questions.Paragraph("a b c d e f g h i j k", asked)
+    examples = questions.QuestionFile("questions", (paragraph,))
+    fields = {"doc_stride": 2, "max_query_length": 4}
+    after = letters.laid_out(row_layout.CLS_LAST)
     settings = [{}, {"doc_stride": 3}, {"max_query_length": 2}]
     for own, tokenizer in [*((own, letters) for own in settings), ({}, after)] * 2:
         task = create_task("squad_v1", "squad", **{**fields, **own})

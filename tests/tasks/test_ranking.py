@@ -13,12 +13,11 @@ from albert_tf import Predictor
 from albert_tf import Reranker
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.tasks.ranking import lists
 from albert_tf.tasks.ranking import metrics
 from albert_tf.tasks.ranking.flags import RankingOptions
 from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.lists import RankedList
-from albert_tf.tasks.ranking.lists import divided
-from albert_tf.tasks.ranking.lists import read_lists
 from albert_tf.tasks.ranking.task import Ranking
 from tests.tasks.conftest import results
 
@@ -84,11 +83,10 @@ def test_margin_and_a_teacher_that_is_followed_but_for_its_mean():
     losses = [max(0, 1 - scores[i] + scores[j]) for i, j in _better(_GRADES[0])]
     np.testing.assert_allclose(_loss("margin"), [np.mean(losses), 0], atol=1e-6)
     teacher = np.where(_GRADES > NO_GRADE, _SCORES + 5, -1e9).astype(np.float32)
+    own = tf.constant(_SCORES)[..., None]
     for more, expected in ((0, 0), (3, [2, 0])):  # from the mean: 2, -1, -1
         teacher[0, 0] += more
-        found = task.distances(
-            tf.constant(_SCORES)[..., None], tf.constant(teacher), 1.0
-        )
+        found = task.distances(own, tf.constant(teacher), 1.0)
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -154,8 +152,7 @@ def test_lists_are_trained_scored_ranked_and_exported(flags, tmp_path):
     history = json.loads((out / "history.json").read_text())
     best = max(entry["ndcg_at_10"] for entry in history)
     assert results(out)["ndcg_at_10"] == pytest.approx(best) and best > 0.75
-    lines = (out / "predictions.jsonl").read_text().splitlines()
-    first = json.loads(lines[0])
+    first = json.loads((out / "predictions.jsonl").read_text().splitlines()[0])
     texts = [own["text"] for own in first["results"]]
     queries = [first["query"]] * len(texts)
     reranker = Reranker(out / "model")
@@ -204,7 +201,7 @@ def test_a_cross_encoder_scores_and_ranks_as_in_its_library(cross_encoder, tmp_p
 
 def _read(path, role="train", **changes):
     argv = ["rank", "--output_dir=out", *(f"--{k}={v}" for k, v in changes.items())]
-    return read_lists(path, role, parse(RankingOptions, argv))
+    return lists.read_lists(path, role, parse(RankingOptions, argv))
 
 
 def test_tables_of_pairs_and_negatives_become_lists(tmp_path):
@@ -237,24 +234,22 @@ def test_grades_of_a_table(tmp_path):
 @pytest.mark.parametrize("grades", [(1.0,) + 15 * (0.0,), 15 * (2.0,) + (1.0,)])
 def test_long_training_lists_are_divided_by_grade(grades):
     own = RankedList("q", tuple("abcde"), (0.0, 3.0, 0.0, 2.0, 1.0))
-    parts = [*divided(own, 3)]
+    parts = [*lists.divided(own, 3)]
     assert [part.texts for part in parts] == [("b", "e", "c"), ("d", "a")]
     assert parts[0].grades == (3.0, 1.0, 0.0)
     # A rare grade is in each part.
-    parts = [*divided(RankedList("q", tuple("abcdefghijklmnop"), grades), 8)]
+    parts = [*lists.divided(RankedList("q", tuple("abcdefghijklmnop"), grades), 8)]
     assert [len({*part.texts}) for part in parts] == [6, 6, 6]
     assert all(len({*part.grades}) == 2 for part in parts)
     assert {text for part in parts for text in part.texts} == {*"abcdefghijklmnop"}
 
 
-def test_a_reranker_reads_pairs_and_has_one_output(
-    saved_model, opened, flags, tmp_path
-):
-    with pytest.raises(UserError, match="has 3 outputs; a reranker has one"):
-        Reranker(saved_model("pairs"))
-    with pytest.raises(UserError, match="has learned from single texts, but a"):
-        Reranker(saved_model("regression"))
+def test_a_reranker_reads_pairs_and_has_one_output(opened, flags, tmp_path):
     made = opened("regression")
+    with pytest.raises(UserError, match="has 3 outputs; a reranker has one"):
+        Reranker(opened("pairs").folder)
+    with pytest.raises(UserError, match="has learned from single texts, but a"):
+        Reranker(made.folder)
     task = {"kind": "regression", "name": "custom", "pair": True}
     info = {"task": {**task, "long_texts": "head_tail"}, "max_seq_length": 12}
     made.model.save_pretrained(tmp_path / "pairs", made.tokenizer, info)
@@ -266,8 +261,7 @@ def test_a_reranker_reads_pairs_and_has_one_output(
     ranked = reranker.rank("which one", iter(texts))
     assert [own["index"] for own in ranked] == np.argsort(-scores).tolist()
     assert reranker.predict([], []).shape == (0,)
-    shares = Ranking.sigmoid(np.float32([-200, 0, 200]))
-    assert shares.tolist() == [0, 0.5, 1]
+    assert Ranking.sigmoid(np.float32([-200, 0, 200])).tolist() == [0, 0.5, 1]
     with pytest.raises(UserError, match="k=0: expected at least 1"):
         reranker.rank("which one", texts, k=0)
     for step, why in (

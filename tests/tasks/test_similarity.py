@@ -11,7 +11,6 @@ import tensorflow as tf
 import albert_tf
 from albert_tf import text_embedder
 from albert_tf.cli.command_line import parse
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.serving.predictor import Predictor
@@ -164,11 +163,13 @@ def test_cosent_cosine_and_losses_of_dimensions():
 def test_what_a_model_cannot_learn_is_refused(tiny_config):
     simcse = Similarity(name="t", loss="simcse")
     simcse.check_model(tiny_config(hidden_dropout_prob=0.1))
-    with pytest.raises(UserError, match="loss=simcse compares two vectors .* none"):
-        simcse.check_model(tiny_config())
     Similarity(name="t", dimensions=(4, 12)).check_model(tiny_config())
-    with pytest.raises(UserError, match="dimensions=13: the model's vectors have 12"):
-        Similarity(name="t", dimensions=(4, 13)).check_model(tiny_config())
+    for task, message in (
+        (simcse, "loss=simcse compares two vectors .* none"),
+        (Similarity(name="t", dimensions=(4, 13)), "=13: the model's vectors have 12"),
+    ):
+        with pytest.raises(UserError, match=message):
+            task.check_model(tiny_config())
     with pytest.raises(ValueError, match="dimensions is .* expected integers"):
         Similarity(name="t", dimensions=(4, 0))
 
@@ -191,8 +192,6 @@ def test_nearest_is_exact_in_any_blocks(monkeypatch):
         np.testing.assert_allclose(found, np.take_along_axis(cosines, order, 1), 1e-5)
         np.testing.assert_array_equal(places, order)
     assert search.nearest(queries, [corpus[:3]], 7)[1].shape == (5, 3)
-    with pytest.raises(UserError, match="k=0: expected at least 1"):
-        search.check_k(0)
 
 
 @pytest.mark.parametrize(("others", "recall"), [(10, 1), (11, 11 / 12)])
@@ -216,8 +215,7 @@ def test_retrieval_of_equal_texts():
     assert scores["recall_at_1"] == pytest.approx((1 / 2 + 1) / 2)
     assert scores["mrr_at_10"] == 1
     ideal = 1 + 1 / np.log2(3)
-    expected = ((1 + 1 / 2) / ideal + 1) / 2
-    assert scores["ndcg_at_10"] == pytest.approx(expected)
+    assert scores["ndcg_at_10"] == pytest.approx(((1 + 1 / 2) / ideal + 1) / 2)
 
 
 @pytest.fixture
@@ -253,9 +251,7 @@ def test_scores_are_shares_of_the_largest(write, read):
     # InfoNCE learns from the pairs, whatever their scores; a dev set keeps them.
     assert read(loss="info_nce").labels.ndim == 2
     assert read("dev", max_score=5).labels.ndim == 1
-
-
-def test_single_texts_and_a_test_table_without_scores(write, read):
+    # Single texts, and a test table without scores.
     write("train.tsv", ("text",), [("a",), ("b",), ("a",)])
     table = read(loss="simcse")
     assert table.text_pairs is None
@@ -263,23 +259,9 @@ def test_single_texts_and_a_test_table_without_scores(write, read):
     write("test.tsv", ("anchor", "positive"), [("a", ""), ("b", "c")])
     table = read("test")
     assert (table.labels, table.text_pairs) == (None, ["", "c"])
-
-
-@pytest.mark.parametrize(
-    ("header", "row", "loss", "message"),
-    [
-        (_PAIR[:2], ("a",), "info_nce", "train.tsv, line 2: the row lacks field 2"),
-        (("text",), ("",), "simcse", "line 2: a text is empty"),
-        (_SCORED, ("a", "b", "-0.1"), "cosine", "number from 0 to 1; correct"),
-        (_SCORED, ("a", "b", "nan"), "cosent", "the score 'nan' is not"),
-        (_SCORED, ("a", "b", "x"), "cosent", "the score 'x' is not a number"),
-    ],
-)
-def test_bad_rows(write, read, header, row, loss, message):
-    write("train.tsv", header, [row])
-    with pytest.raises(UserError, match=message) as error:
-        read(loss=loss)
-    assert "\n" not in str(error.value)
+    write("train.tsv", _SCORED, [("a", "b", "-0.1")])
+    with pytest.raises(UserError, match="line 2: .* number from 0 to 1; correct"):
+        read(loss="cosine")
 
 
 @pytest.fixture
@@ -317,17 +299,13 @@ def test_pairs_are_trained_scored_applied_and_exported(triplets, flags, tmp_path
     np.testing.assert_allclose([a["embedding"] for a in answers], first, atol=1e-5)
 
 
+_BY_CLS = Similarity(name="custom", pooling="cls", normalize=False)
+
+
 @pytest.fixture
-def vectors(command_line, tmp_path):
-    """Saves a model of vectors that pools [CLS]; returns its folder."""
-    options = parse(SimilarityOptions, ["run", *command_line()])
-    config = AlbertConfig.from_json_file(options.albert_config_file)
-    task = Similarity(name="custom", pooling="cls", normalize=False)
-    model = AlbertForTextEmbedding(config, "cls", normalize=False)
-    tokenizer = load_tokenizer(options.vocab_file)
-    info = {"task": task.to_dict(), "max_seq_length": 8}
-    model.save_pretrained(tmp_path / "vectors", tokenizer, info)
-    return tmp_path / "vectors"
+def vectors(saved_task):
+    """The folder of a model of vectors that pools [CLS]."""
+    return saved_task(_BY_CLS, max_seq_length=8)
 
 
 def test_an_embedder_takes_length_and_pooling_of_training(vectors, monkeypatch):
@@ -341,8 +319,7 @@ def test_an_embedder_takes_length_and_pooling_of_training(vectors, monkeypatch):
     embedder.fit([("the sun", "sun")])
     [(_, tokens, loss, *settings)] = asked
     assert settings == [8, 1, 32, 2e-5, None, 0]
-    expected = Similarity(name="custom", pooling="cls", normalize=False)
-    assert loss.get_config()["task"] == expected.to_dict()
+    assert loss.get_config()["task"] == _BY_CLS.to_dict()
     assert tokens.labels.tolist() == [[0, 1]]
 
 
@@ -366,38 +343,24 @@ def test_texts_alone_are_learned_and_texts_in_windows_applied(triplets, write, f
     np.testing.assert_allclose(similarities(out), np.sum(first * second, 1), atol=1e-4)
 
 
-@pytest.fixture
-def asked(flags, monkeypatch):
-    """Returns the task and the tables that flags would train, score or apply."""
-
-    def found(**changes):
-        given = []
-        monkeypatch.setattr(run, "run_task", lambda *own: given.append(own) or {})
-        flags(**changes)
-        [(_, task, examples, *_)] = given
-        return task, examples
-
-    return found
-
-
 def test_flags_make_the_task(triplets, asked, vectors):
-    task, examples = asked(do_train=True)
+    task, examples = asked(run, do_train=True)
     assert list(examples) == ["train", "dev"]
     # The dev set has no scores, whatever the test set has.
     fields = {"loss": "info_nce", "temperature": 0.05, "scored": False}
     assert task == Similarity(name="custom", **fields)
-    assert asked(do_train=True, do_predict=True)[0] == task
+    assert asked(run, do_train=True, do_predict=True)[0] == task
     changes = {"temperature": 0.5, "symmetric": True, "dimensions": "4,16"}
-    task, _ = asked(do_train=True, **changes, normalize=False)
+    task, _ = asked(run, do_train=True, **changes, normalize=False)
     assert (task.temperature, task.symmetric, task.dimensions) == (0.5, True, (4, 16))
     assert (task.pooling, task.normalize) == ("mean", False)
     # A run starts with the pooling of its model.
     start = {"init_checkpoint": vectors, "from_scratch": None}
-    task, _ = asked(do_train=True, **start)
+    task, _ = asked(run, do_train=True, **start)
     assert (task.pooling, task.normalize) == ("cls", False)
-    task, _ = asked(do_train=True, **start, pooling="mean", normalize=True)
+    task, _ = asked(run, do_train=True, **start, pooling="mean", normalize=True)
     assert (task.pooling, task.normalize) == ("mean", True)
-    task, examples = asked(do_predict=True, **start, dimensions="4")
+    task, examples = asked(run, do_predict=True, **start, dimensions="4")
     assert (task.pooling, task.dimensions, list(examples)) == ("cls", (), ["test"])
 
 
@@ -405,19 +368,16 @@ def test_sts_b_as_glue_publishes_it(write, asked, tmp_path):
     for name, rows in (("train", scored(16, 0)), ("dev", scored(8, 1))):
         rows = [[str(i), a, b, str(5 * float(s))] for i, (a, b, s) in enumerate(rows)]
         write(f"STS-B/{name}.tsv", ("index", *_SCORED), rows)
-    run = {"task_name": "sts-b", "data_dir": tmp_path / "data", "do_train": True}
-    task, examples = asked(**run, loss="cosine")
+    own = {"task_name": "sts-b", "data_dir": tmp_path / "data", "do_train": True}
+    task, examples = asked(run, **own, loss="cosine")
     expected = [float(score) for *_, score in scored(16, 0)]
     assert (task.scored, examples["train"].labels.tolist()) == (True, expected)
-    _, examples = asked(**run, loss="simcse", albert_dropout_prob=0.1)
+    _, examples = asked(run, **own, loss="simcse", albert_dropout_prob=0.1)
     train = examples["train"]
     assert sorted(train.texts) == sorted({t for row in scored(16, 0) for t in row[:2]})
     assert train.text_pairs is None
     with pytest.raises(UserError, match="has scores, of which --loss=info_nce makes"):
-        asked(**run)
-    message = "train.tsv: the score 5.0 is not a number from 0 to 4"
-    with pytest.raises(UserError, match=message):
-        asked(**run, loss="cosent", max_score=4.0)
+        asked(run, **own)
 
 
 @pytest.mark.slow

@@ -14,33 +14,34 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
 from albert_tf.io.table_rows import read_rows
+from albert_tf.tasks import examples
 from albert_tf.tasks.classification.custom import custom_examples
-from albert_tf.tasks.classification.labels import label_array
-from albert_tf.tasks.classification.labels import label_names
-from albert_tf.tasks.examples import Table
-from albert_tf.tasks.examples import files_by_role
-from albert_tf.tasks.examples import of_role
-from albert_tf.tasks.multiple_choice import questions
+from albert_tf.tasks.multiple_choice import questions as choices
+from albert_tf.tasks.question_answering import questions
 from albert_tf.tasks.question_answering.questions import Answer
-from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
-from albert_tf.tasks.question_answering.questions import QuestionFile
-from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.similarity.reading import table_of
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tagging.sentences import TagFile
-from albert_tf.tasks.task import Task
-from albert_tf.tasks.tokenized_examples import tokenize_texts
 from data_pipeline.text import corpus
 
 _SENTENCES = Columns("sentence", None, "label")
 
 
-def _file(path, text):
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+def _file(path, content):
+    """Writes text, bytes, or rows, in the form that the name tells."""
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pa.Table.from_pylist(content), path)
+        return path
+    if path.suffix == ".json" and not isinstance(content, str):
+        content = json.dumps(content, indent=2)
+    if isinstance(content, list):
+        content = "".join(json.dumps(row) + "\n" for row in content)
+    data = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 
 
@@ -93,8 +94,7 @@ def test_a_row_with_more_fields_than_columns_is_bad(tmp_path):
         ("a.tsv", "x\tgood\t\tok\n\nx\tgood\t\tdull\tslow\n", Columns(3, None, 1)),
     ):
         path = _file(tmp_path / name, text)
-        message = f"{name}, line 3: the row has . fields, but"
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match=f"{name}, line 3: the row has . fields, b"):
             _read(path, columns)
         table = _read(path, columns, skip_bad_rows=True)
         assert (table.texts, table.num_skipped) == (["ok"], 1)
@@ -143,16 +143,6 @@ def test_a_file_that_is_no_table_has_no_bad_rows(tmp_path):
                 _read(path, skip_bad_rows=skip_bad_rows)
 
 
-def test_chinese_reviews_are_read_and_tokenized(shared, chinese):
-    name, columns = "ChnSentiCorp_htl_all", Columns("review", None, "label")
-    path = shared(f"data/classification_zh/{name}") / f"{name}.csv"
-    table = _read(path, columns, labels=("0", "1"), skip_bad_rows=True)
-    assert (len(table), table.num_skipped) == (7765, 1)
-    assert np.bincount(table.labels).tolist() == [2443, 5322]
-    examples = tokenize_texts(table.texts[:200], None, chinese, 128)
-    assert np.mean(examples.ids == chinese.unk_id) < 0.01
-
-
 _COLUMNS = Columns("text", None, "label")
 _ACUTE = unicodedata.normalize("NFD", "é")
 
@@ -160,14 +150,10 @@ _ACUTE = unicodedata.normalize("NFD", "é")
 def write(path, labels):
     """Writes a table of texts "a" with such labels."""
     rows = [{"text": "a", "label": label} for label in labels]
-    if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".csv":
+    if path.suffix == ".csv":
         cells = (str(label).replace('"', '""') for label in labels)
-        text = "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
-        path.write_text(text, "utf-8")
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        rows = "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
+    _file(path, rows)
 
 
 @pytest.fixture
@@ -316,7 +302,7 @@ def test_columns_have_one_spelling(tmp_path):
     given = Columns("t\u00e9xt", None, "label"), "single_label", ("1", "2")
     for suffix, text in (
         (".tsv", f"t{_ACUTE}xt\tlabel\nx\t1\ny\t2\n"),
-        (".jsonl", json.dumps({f"t{_ACUTE}xt": "x", "label": "1"}) + "\n"),
+        (".jsonl", [{f"t{_ACUTE}xt": "x", "label": "1"}]),
     ):
         path = _file(tmp_path / f"test{suffix}", text)
         _, tables = custom_examples(tmp_path, *given, required=())
@@ -351,7 +337,7 @@ def test_hidden_labels_of_a_test_table_are_none(tmp_path):
     rows.append({"label": None, "text": ""})
     for name, text in (
         ("test.tsv", "label\ttext\n-1 \tx\n \ty\n-1\t\n"),
-        ("test.jsonl", "".join(json.dumps(row) + "\n" for row in rows)),
+        ("test.jsonl", rows),
     ):
         path = _file(tmp_path / name, text)
         table = custom_examples(tmp_path, _COLUMNS, "multi_label")[1]["test"]
@@ -401,7 +387,7 @@ def _chosen(*names):
 def test_what_label_studio_exports(tmp_path):
     def examples(rows, roles=("train",)):
         for role in roles:
-            _file(tmp_path / f"{role}.json", json.dumps(rows, indent=2))
+            _file(tmp_path / f"{role}.json", rows)
         return custom_examples(tmp_path, _COLUMNS, "multi_label", required=())
 
     for rows in (
@@ -419,61 +405,45 @@ def test_what_label_studio_exports(tmp_path):
     assert examples([two])
 
 
-def test_labels_in_python():
-    kind = Task.kinds["multi_label"]
-    task = create_task("multi_label", "custom", labels=("calm", "joy"))
-    values = [["joy"], "['joy', 'calm']", '["calm"]', "joy|calm"]
-    assert label_names(kind, values) == ("calm", "joy")
-    assert label_array(task, values).tolist() == [[0, 1], [1, 1], [1, 0], [1, 1]]
-    assert label_names(kind, ["1.0", "1", "10", "2"]) == ("1", "2", "10")
-    message = "labels are vectors of 0 and 1; give the names"
-    with pytest.raises(UserError, match=message):
-        label_names(kind, [[0, 1], [1, 0]])
-    message = r"labels\[0\]: the label .* is not a list that can be read"
-    with pytest.raises(UserError, match=message):
-        label_names(kind, ["['a' 'b']"])
-
-
-_CHOICE = questions.Question("1", "a b", "what?", ("x", "y"), 1, "high")
+_CHOICE = choices.Question("1", "a b", "what?", ("x", "y"), 1, "high")
 _SENTENCE = Sentence("1", "a b", ((0, 1), (2, 3)), (("PER", 0, 1),))
 _ASKED = Question("1", "who?", (Answer("b", 2),))
-_IDS = np.array([1, 0], np.int32)
+_PARAGRAPH = questions.Paragraph("a b", (_ASKED,), "t")
+_TABLE = ["a", "b"], ["c", "d"], np.array([1, 0], np.int32), np.arange(2)
 
 
 @pytest.mark.parametrize(
-    ("examples", "digest"),
+    ("own", "digest"),
     [
-        (Table("t", ["a", "b"], ["c", "d"], _IDS, np.arange(2)), "be060cf37387dc7e"),
-        (questions.ChoiceFile("c", (_CHOICE,)), "aa8ac413b67b2167"),
+        (examples.Table("t", *_TABLE), "be060cf37387dc7e"),
+        (choices.ChoiceFile("c", (_CHOICE,)), "aa8ac413b67b2167"),
         (TagFile("s", (_SENTENCE,), "tokens"), "08d766fb3e022fdc"),
-        (QuestionFile("q", (Paragraph("a b", (_ASKED,), "t"),)), "78a98c930f3f0f97"),
+        (questions.QuestionFile("q", (_PARAGRAPH,)), "78a98c930f3f0f97"),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_digests_are_those_that_earlier_runs_store(examples, digest):
-    assert examples.digest().startswith(digest)
-    assert examples.inputs_digest() != examples.digest()
-    assert examples.is_labelled and len(examples) > 0
-    assert of_role({"a": examples}, "dev") == {"a": examples}
-    assert of_role({"a": examples}, "test") == {}
+def test_digests_are_those_that_earlier_runs_store(own, digest):
+    assert own.digest().startswith(digest)
+    assert own.inputs_digest() != own.digest()
+    assert own.is_labelled and len(own) > 0
+    assert examples.of_role({"a": own}, "dev") == {"a": own}
+    assert examples.of_role({"a": own}, "test") == {}
 
 
 def test_files_of_a_folder(tmp_path):
     for name in ("train.TSV", "dev.csv", "test.txt", "other.tsv"):
         (tmp_path / name).touch()
-    suffixes = (".tsv", ".csv")
-    found = files_by_role(tmp_path, suffixes, ("train",))
-    assert [*found.items()] == [
-        ("train", tmp_path / "train.TSV"),
-        ("dev", tmp_path / "dev.csv"),
-    ]
-    with pytest.raises(UserError, match=r"has no test.tsv or test.csv; name the fold"):
-        files_by_role(tmp_path, suffixes, ("test",))
-    with pytest.raises(UserError, match=r"has no test.csv; name the folder of the tes"):
-        files_by_role(tmp_path, suffixes, ("test",), (".csv",))
+    given = tmp_path, (".tsv", ".csv")
+    found = examples.files_by_role(*given, ("train",))
+    expected = [("train", tmp_path / "train.TSV"), ("dev", tmp_path / "dev.csv")]
+    assert [*found.items()] == expected
+    with pytest.raises(UserError, match="has no test.tsv or test.csv; name the fold"):
+        examples.files_by_role(*given, ("test",))
+    with pytest.raises(UserError, match="has no test.csv; name the folder of the tes"):
+        examples.files_by_role(*given, ("test",), (".csv",))
     (tmp_path / "train.csv").touch()
-    with pytest.raises(UserError, match=r"has train.TSV and train.csv; keep one of"):
-        files_by_role(tmp_path, suffixes, ())
+    with pytest.raises(UserError, match="has train.TSV and train.csv; keep one of"):
+        examples.files_by_role(*given, ())
 
 
 _PACK = {
@@ -507,8 +477,7 @@ def test_packed_tables_and_corpora(tmp_path, ending):
     for damaged in (pack(data)[:-4], b"plain"):
         lines.write_bytes(damaged)
         for reader in (lambda: read_texts(lines), documents):
-            message = f"{lines.name} cannot be read: .*; mend"
-            with pytest.raises(UserError, match=message):
+            with pytest.raises(UserError, match="txt.* cannot be read: .*; mend"):
                 reader()
 
 
@@ -530,15 +499,16 @@ def test_json_lists(tmp_path, monkeypatch, indent, block):
 
 def test_json_lists_that_are_none_or_hold_bad_rows(tmp_path):
     path = tmp_path / "a.json"
-    none = {'[{"a": 1}': 1, '[{"a": 1} {"a": 2}]': 1, '[{"a": 1},': 2, "[": 1}
-    messages = {
-        text: f"a.json, row {row} is not valid JSON; expected a li"
-        for text, row in none.items()
-    }
-    messages['[{"a": 1}]\n[{"a": 2}]'] = "a.json has more behind its list; expected"
-    for text, message in messages.items():
+    no_list = "is not valid JSON; expected a li"
+    for text, message in {
+        '[{"a": 1}': f"row 1 {no_list}",
+        '[{"a": 1} {"a": 2}]': f"row 1 {no_list}",
+        '[{"a": 1},': f"row 2 {no_list}",
+        "[": f"row 1 {no_list}",
+        '[{"a": 1}]\n[{"a": 2}]': "has more behind its list; expected",
+    }.items():
         path.write_text(text)
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match=f"a.json,? {message}"):
             [*read_rows(path)]
     path.write_text('[{"a": 1}, 2, {"a": 1, "a": 2}]')
     (_, good), (where, bad), (_, twice) = read_rows(path)
@@ -553,24 +523,11 @@ def _row(number, context, texts, starts):
     return {**row, "answers": answers}
 
 
-def _rows_of_json(path, rows):
-    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
-
-
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".parquet", ".jsonl.gz"])
 def test_rows_of_squad(tmp_path, suffix):
     rows = [_row("1", "a b", ["b", "a"], [2, 0]), _row("2", "a b", [], [])]
     rows.append(_row("3", "c", ["c"], [0]))
-    path = tmp_path / f"train{suffix}"
-    if suffix == ".parquet":
-        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
-    elif suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        _rows_of_json(path, rows)
-    first, second = read_paragraphs(path)
+    first, second = questions.read_paragraphs(_file(tmp_path / f"train{suffix}", rows))
     assert (first.title, first.context, second.context) == ("T", "a b", "c")
     assert first.questions == (
         Question("1", "q1", (Answer("b", 2), Answer("a", 0))),
@@ -583,4 +540,4 @@ def test_rows_of_squad(tmp_path, suffix):
         ([1], "line 1: expected a question, got the line is not a JSON object"),
     ):
         with pytest.raises(UserError, match=message):
-            [*read_paragraphs(_rows_of_json(tmp_path / "a.jsonl", [row]))]
+            [*questions.read_paragraphs(_file(tmp_path / "a.jsonl", [row]))]

@@ -1,4 +1,4 @@
-"""Tagging of words: schemes, rows, decoders, and run_tagging from flags to files."""
+"""Tagging of words: files, schemes, rows, decoders, run_tagging to its files."""
 
 import itertools
 import json
@@ -11,15 +11,18 @@ import pytest
 import seqeval.metrics
 
 from albert_tf.errors import UserError
+from albert_tf.tasks import metrics
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.metrics import entity_scores
-from albert_tf.tasks.metrics import tag_scores
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging import run
 from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.flags import TaggingOptions
+from albert_tf.tasks.tagging.results import write_error_page
+from albert_tf.tasks.tagging.results import write_predictions
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.sentences import TagFile
+from albert_tf.tasks.tagging.sentences import TagFileFlags
+from albert_tf.tasks.tagging.sentences import read_tag_file
 from albert_tf.tasks.tagging.sentences import sentence_of_words
 from albert_tf.tasks.tagging.sentences import word_bounds
 from albert_tf.tasks.task import Prepared
@@ -27,6 +30,225 @@ from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import results
+
+_CONLL = "-DOCSTART- -X- O O\n\nEU NNP B-NP {0}-ORG\nLtd NNP I-NP I-ORG\n. . O O\n"
+_CONLL += "\n\n北 X X O\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes text, bytes or a list of JSON's lines."""
+
+    def write(name, text):
+        if isinstance(text, list):
+            text = "".join(json.dumps(one) + "\n" for one in text)
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def read(path, role="dev", skip_bad_rows=False, **flags):
+    return read_tag_file(path, TagFileFlags(**flags), role, skip_bad_rows)
+
+
+@pytest.fixture
+def read_objects(write):
+    return lambda *objects, **more: read(write("a.jsonl", [*objects]), **more)
+
+
+def test_any_columns(write):
+    for letter, scheme in (("B", "iob2"), ("I", "iob1")):
+        file = read(write("a.conll", _CONLL.format(letter)))
+        assert (file.form, file.scheme, file.types()) == ("conll", scheme, ["ORG"])
+        first, second = file.sentences
+        assert (first.text, first.words) == ("EU Ltd .", ["EU", "Ltd", "."])
+        assert first.entities == (("ORG", 0, 6),)
+        assert (second.text, second.entities) == ("北", ())
+    text = "0\tB-LOC\tNew York\tx\r\n1\tO\t's\tx\r\n"
+    file = read(write("a.txt", text), word_column=2, tag_column=1)
+    assert file.sentences[0].words == ["New York", "'s"]
+    assert file.sentences[0].entities == (("LOC", 0, 8),)
+    bioes = read(write("b.bioes", "S-A a\nO b\n"), word_column=-1, tag_column=-2)
+    assert bioes.scheme == "bioes"
+    for text, scheme, words in (
+        ("a\nb\n\nc", None, [["a", "b"], ["c"]]),
+        ("a\nb\n", "plain", [["a", "b"]]),
+        ("a DT\nb NN\n", None, [["a", "b"]]),
+    ):
+        untagged = read(write("c.txt", text), role="test", scheme=scheme).sentences
+        assert [own.words for own in untagged] == words
+        assert {own.entities for own in untagged} == {None}
+
+
+def test_white_space_is_no_part_of_columns_tags_and_types(write, read_objects):
+    for end in (" ", "\t", " \t ", "\u3000", "\r"):
+        text = f"EU \tB-ORG{end}\nrejects\t O{end}\n{end}\nIBM\tB-ORG\nrose\tO"
+        file = read(write("a.conll", text))
+        assert file.types() == ["ORG"]
+        assert [s.words for s in file.sentences] == [["EU", "rejects"], ["IBM", "rose"]]
+    tags = {"tokens": ["a", "b", "c"], "tags": ["B-X ", " I- X", "O\u200b"]}
+    assert read_objects(tags).sentences[0].entities == (("X", 0, 3),)
+    spans = {"text": "a b", "spans": [_span(0, 1, "X "), _span(2, 3, " X")]}
+    assert read_objects(spans).types() == ["X"]
+    accents = {"tokens": ["a", "b"], "tags": ["B-Cafe\u0301", "B-Caf\u00e9"]}
+    assert read_objects(accents).types() == ["Café"]
+
+
+def test_jsonl(read_objects):
+    tokens = read_objects({"tokens": ["a", "b"], "tags": ["B-X", "I-X"], "id": 7})
+    assert (tokens.form, tokens.scheme) == ("tokens", "iob2")
+    assert tokens.sentences[0].entities == (("X", 0, 3),)
+    text = "(Ada) met 北京, Ada's."
+    file = read_objects({"text": text, "spans": [_span(10, 12), _span(1, 4)]})
+    assert (file.form, file.scheme) == ("spans", None)
+    [sentence] = file.sentences
+    assert sentence.words == ["(", "Ada", ")", "met", "北", "京", ",", "Ada's", "."]
+    assert sentence.entities == (("N", 1, 4), ("N", 10, 12))
+    assert sentence.in_words(sentence.entities) == [("N", 1, 2), ("N", 4, 6)]
+    # Spaces at the ends do not count; within a word, the whole word is meant.
+    wider = read_objects({"text": text, "spans": [_span(5, 10), _span(14, 17)]})
+    [sentence] = wider.sentences
+    assert sentence.entities == (("N", 6, 9), ("N", 14, 17))
+    assert sentence.in_words([("N", 13, 17)]) == [("N", 7, 8)]
+
+
+def _span(start, end, label="N"):
+    return {"start": start, "end": end, "label": label}
+
+
+_TAGGED = '{"tokens": ["a"], "tags": ["B-%s"]}\n'
+
+
+def test_bad_lines(write):
+    tokens, text = {"tokens": ["a"], "tags": ["O"]}, {"text": "a b"}
+    for row, message in (
+        ("a B-\n", "line 1: the tag 'B-' is neither"),
+        ("a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
+        ("\n\n", "a.txt holds no sentence that can be used"),
+        (b"\xff O\n", "a.txt is not UTF-8"),
+        (_TAGGED.encode() % b"\x80A", "line 1: the line is not UTF-8"),
+        ([{"tokens": ["a", " "], "tags": ["O", "O"]}], "' ' is not a word: a text"),
+        ([{**tokens, "tags": [3]}], "the tag 3 is not a text, such as B-PER"),
+        ([{"tokens": ["a"]}], "tags is None, expected a list"),
+        ([{"text": 3, "spans": []}], "text is 3, expected a JSON string"),
+        ([{**text, "spans": [_span(1, 2)]}], "span '' .N. contains no whole w"),
+        ([{**text, "spans": [_span(0, 1, "")]}], "a span has an empty label"),
+        ([{**text, "spans": [{"start": 0}]}], "is not an object with start and"),
+        ([{"text": "a-b", "spans": [_span(0, 1), _span(2, 3)]}], "'b' .N. shares a w"),
+        ([{**tokens, "tags": ["B-\0"]}], "a label holds a NUL byte"),
+        ([{**tokens, "tags": ["B-\ud800"]}], "half of a surrogate pair"),
+        ([{**tokens, "\udc9f": 1}], "line is not UTF-8"),
+        ([[1]], "the line is not a JSON object"),
+    ):
+        is_json = isinstance(row, list) or row[:1] == b"{"
+        with pytest.raises(UserError, match=message):
+            read(write("a.jsonl" if is_json else "a.txt", row))
+    # Halves that are escaped make a whole.
+    assert read(write("b.jsonl", _TAGGED % "\\ud83d\\ude00")).types() == ["\U0001f600"]
+
+
+def test_a_scheme_that_is_given(write):
+    path = write("a.txt", "a I-A\n\nb B-B\nc O\n\nd B-A\n")
+    file = read(path, scheme="iob2", skip_bad_rows=True)
+    assert (len(file), file.num_skipped, file.scheme) == (2, 1, "iob2")
+    assert file.lines == ("", "b B-B", "c O", "", "d B-A")
+    assert [s.source for s in file.sentences] == [(1, 2), (4,)]
+
+
+def test_predictions_have_the_form_of_the_file(write, read_objects, tmp_path):
+    path = tmp_path / "predictions"
+
+    def written(file, *entities, scheme="iob2"):
+        found = [[(*entity, 0.5) for entity in own] for own in entities]
+        write_predictions(path, file, found, scheme)
+        return path.read_text()
+
+    file = read(write("a.conll", _CONLL.format("I")))
+    assert written(file, [("PER", 0, 2), ("PER", 3, 6)], [], scheme="iob1") == (
+        "-DOCSTART- -X- O O\n\nEU NNP B-NP I-ORG I-PER\nLtd NNP I-NP I-ORG B-PER\n"
+        ". . O O O\n\n\n北 X X O O\n"
+    )
+    tabs = read(write("a.tsv", "New York\tO\n"))
+    assert written(tabs, [("LOC", 0, 8)], scheme="bioes") == "New York\tO\tS-LOC\n"
+    tokens = {"tokens": ["北", "京"], "id": 7}
+    found = written(read_objects(tokens, role="test"), [("LOC", 0, 3)])
+    assert json.loads(found) == {**tokens, "tags": ["B-LOC", "I-LOC"]}
+    spans = {"text": "北京", "spans": []}
+    found = json.loads(written(read_objects(spans), [("LOC", 0, 2)]))
+    assert found == {**spans, "spans": [{**_span(0, 2, "LOC"), "score": 0.5}]}
+    # The scheme is that of the file, not of the model.
+    task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
+    for tags, expected in (("B-A E-A S-A", "S-A"), ("I-A I-A I-A", "I-A")):
+        file = read(write("a.conll", "".join(f"w {tag}\n" for tag in tags.split())))
+        prepared = types.SimpleNamespace(examples=file)
+        task.write_predicted(tmp_path, "", prepared, (0, 0, [[("A", 2, 3, 0.5)]]))
+        lines = (tmp_path / "predictions.conll").read_text().splitlines()
+        assert [line.split()[-1] for line in lines] == ["O", expected, "O"]
+
+
+def test_a_page_of_mistakes(write, tmp_path):
+    file = read(write("a.txt", "<b> B-PER\nmet O\n\nAda B-PER\n"))
+    found = [[("LOC", 0, 3, 0.5)], [("PER", 0, 3, 0.5)]]
+    write_error_page(tmp_path / "errors.html", "a task", file.sentences, found)
+    page = (tmp_path / "errors.html").read_text()
+    assert "1 of 2 sentences are not wholly right" in page
+    of_both = [f"<bdi>&lt;b&gt; ({kind})" for kind in ("PER", "LOC")]
+    assert "Expected: {}</bdi><br>Answered: {}".format(*of_both) in page
+    assert '<mark class="gold predicted">&lt;b&gt;</mark> met' in page
+
+
+_CONLLU = """# text = Vámonos al mar
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\tVERB\tv\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tp\t_\t1\tobj\t_\t_
+2.1\tir\tir\tVERB\tv\t_\t_\t_\t_\t_
+3\tNew York\tNew York\tPROPN\tx\t_\t1\tobl\t_\tTag=B-LOC
+
+# newpar
+1\t#\t#\tSYM\ts\t_\t0\troot\t_\t_
+"""
+
+
+def test_conllu(write, tmp_path):
+    path = write("a.conllu", _CONLLU)
+    file = read(path, scheme="plain")
+    assert [s.words for s in file.sentences] == [["Vamos", "nos", "New York"], ["#"]]
+    assert file.types() == ["PRON", "PROPN", "SYM", "VERB"]
+    assert read(path, scheme="plain", tag_column=4).types() == ["p", "s", "v", "x"]
+    with pytest.raises(UserError, match="line 3: the tag 'VERB' .*--scheme=plain"):
+        read(path)
+    found = [[(*e, 1.0) for e in s.entities] for s in file.sentences]
+    write_predictions(tmp_path / "out", file, found, "plain")
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[:2] == _CONLLU.splitlines()[:2]
+    assert lines[2] == "1\tVamos\tir\tVERB\tv\t_\t0\troot\t_\t_\tVERB"
+    path = write("b.conllu", _CONLLU.replace("\tVERB", "\t_").replace("\tSYM", "\t_"))
+    assert read(path, "test", scheme="plain").sentences[0].entities is None
+    with pytest.raises(UserError, match="line 3: the word 'Vamos' has no tag"):
+        read(path, scheme="plain")
+
+
+def test_spans_of_doccano_label_studio_and_others(write):
+    offsets = {"id": 1, "start_offset": 0, "end_offset": 2, "label": "ORG"}
+    chosen = {"start": 0, "end": 2, "text": "EU", "labels": ["ORG"]}
+    result = {"type": "labels", "value": chosen}
+    text = {"text": "EU rejects"}
+    for row in (
+        {**text, "label": [[0, 2, "ORG"]]},
+        {**text, "labels": [[0, 2, "ORG"]]},
+        {**text, "entities": [offsets]},
+        {**text, "label": [{"start": 0, "end": 2, "labels": ["ORG"]}]},
+        {"tokens": ["EU", "rejects"], "ner_tags": ["B-ORG", "O"]},
+        {"data": text, "annotations": [{"result": [result]}]},
+    ):
+        (sentence,) = read(write("a.json", json.dumps([row]))).sentences
+        assert sentence.entities == (("ORG", 0, 2),)
+    nobody = {"data": {"text": "EU"}, "annotations": []}
+    path = write("test.json", json.dumps([nobody]))
+    assert read(path, "test").sentences[0].entities is None
+
 
 _PERSONS = ["ada", "alan", "grace", "kurt"]
 _PLACES = ["paris", "oslo", "new york", "北 京"]
@@ -63,25 +285,23 @@ def _phrase(chance):
 @pytest.fixture
 def write_conll(tmp_path):
     """Writes sentences to a file of the folder `data`, with two columns between."""
+    (tmp_path / "data").mkdir()
 
     def write(name, sentences, with_tags=True):
         lines = ["-DOCSTART- -X- -X- O", ""]
         for sentence in sentences:
             lines += [f"{w} X X {t}" if with_tags else w for w, t in sentence] + [""]
-        path = tmp_path / "data" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(lines) + "\n", "utf-8")
-        return path
+        (tmp_path / "data" / name).write_text("\n".join(lines) + "\n", "utf-8")
 
     return write
 
 
 @pytest.fixture
-def data_dir(write_conll):
+def data_dir(write_conll, tmp_path):
     """The folder of three files."""
     for seed, (role, count) in enumerate((("train", 96), ("dev", 24), ("test", 12))):
-        path = write_conll(f"{role}.conll", make_sentences(count, seed))
-    return path.parent
+        write_conll(f"{role}.conll", make_sentences(count, seed))
+    return tmp_path / "data"
 
 
 @pytest.fixture
@@ -101,28 +321,8 @@ def flags(data_dir, tiny_model, command):
     )
 
 
-# What conlleval.pl counts, with an entity's first word and the one after its last.
-_COUNTED = {
-    # IOB1, IOB2 and BIOES.
-    "I-A I-A B-A O I-B": [("A", 0, 2), ("A", 2, 3), ("B", 4, 5)],
-    "B-A I-A B-A O B-B": [("A", 0, 2), ("A", 2, 3), ("B", 4, 5)],
-    "B-A E-A S-A O S-B": [("A", 0, 2), ("A", 2, 3), ("B", 4, 5)],
-    # Illegal ones: another type, an end without a beginning, no end.
-    "B-A I-B I-B": [("A", 0, 1), ("B", 1, 3)],
-    "O E-A I-A O": [("A", 1, 2), ("A", 2, 3)],
-    "B-A I-A S-A E-A": [("A", 0, 2), ("A", 2, 3), ("A", 3, 4)],
-    "E-A E-A B-A": [("A", 0, 1), ("A", 1, 2), ("A", 2, 3)],
-    "O O": [],
-    "": [],
-}
-
-
-def test_entities_of_tags():
-    found = {tags: schemes.entities_of(tags.split()) for tags in _COUNTED}
-    assert found == _COUNTED
-
-
 def test_scores_are_those_of_seqeval():
+    """Of tags at random, most of which no scheme allows."""
     random = np.random.default_rng(0)
     for scheme in schemes.ENTITY_SCHEMES:
         tags = schemes.all_tags(["A", "B-C"], scheme)
@@ -133,16 +333,14 @@ def test_scores_are_those_of_seqeval():
         for one, other in zip(gold[::2], found[::2], strict=True):
             other[: len(one) // 2] = one[: len(one) // 2]
         of_both = (map(schemes.entities_of, own) for own in (gold, found))
-        scores = entity_scores(*of_both, types=["C"])
+        scores = metrics.entity_scores(*of_both, types=["C"])
         assert scores["C_f1"] == 0
-        report = seqeval.metrics.classification_report(
-            gold, found, output_dict=True, zero_division=0
-        )
+        settings = {"output_dict": True, "zero_division": 0}
+        report = seqeval.metrics.classification_report(gold, found, **settings)
         for name, prefix in (("micro avg", ""), ("A", "A_"), ("B-C", "B-C_")):
-            own = report[name]
-            expected = [own["precision"], own["recall"], own["f1-score"]]
-            names = ("precision", "recall", "f1")
-            assert [scores[prefix + n] for n in names] == pytest.approx(expected)
+            *expected, _ = report[name].values()
+            ours = [scores[prefix + own] for own in ("precision", "recall", "f1")]
+            assert ours == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("scheme", schemes.ENTITY_SCHEMES)
@@ -161,13 +359,10 @@ def test_tags_mean_the_entities_that_they_are_of(scheme):
     assert " ".join(tags) == expected[scheme]
     whole = {"iob1": "I-A I-A", "iob2": "B-A I-A", "bioes": "B-A E-A"}
     assert " ".join(schemes.tags_of([("A", 0, 2)], 2, scheme)) == whole[scheme]
-
-
-def test_tags_that_fit_no_scheme():
+    # The first that fits, or none.
+    assert schemes.find_scheme([("here", ["B-A", "O"])]) == "iob2"
     with pytest.raises(ValueError, match=r"^bioes does not allow O after B-A \(x\)$"):
         schemes.find_scheme([("x", ["S-A", "B-A"])])
-    first = schemes.find_scheme([("here", ["B-A", "O"])])  # that fits
-    assert first == "iob2"
 
 
 @pytest.mark.parametrize("scheme", schemes.ENTITY_SCHEMES)
@@ -212,8 +407,8 @@ def test_plain_tags_are_each_of_their_word():
     expected = ["A", "B", "B", "C", "A", "new", None, "A"]
     found = ["A", "B", "A", "A", "A", "B", "D", "B"]
     golden = {"accuracy": 3 / 7, "macro_f1": 0.24285714285714285}
-    assert tag_scores(expected, found) == pytest.approx(golden, abs=1e-12)
-    assert tag_scores([None], ["A"]) == {"accuracy": 0.0, "macro_f1": 0.0}
+    assert metrics.tag_scores(expected, found) == pytest.approx(golden, abs=1e-12)
+    assert metrics.tag_scores([None], ["A"]) == {"accuracy": 0.0, "macro_f1": 0.0}
 
 
 _LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
@@ -279,9 +474,9 @@ def test_labels_are_those_of_first_pieces(words, tmp_path):
     assert sorted(batch["labels"].numpy().sum(axis=1).tolist()) == [-7, 2, 2]
     assert not batch["segment_ids"].numpy().any()
     logits = np.zeros((3, 8, 5), np.float32)
-    total, metrics = task.objective().terms[0].sums(logits, batch)
+    total, sums = task.objective().terms[0].sums(logits, batch)
     assert float(total) == pytest.approx(9 * np.log(5), rel=1e-6)
-    assert [float(value) for value in metrics["accuracy"]] == [4, 9]
+    assert [float(value) for value in sums["accuracy"]] == [4, 9]
 
 
 def test_what_training_info_may_not_say():
@@ -311,43 +506,38 @@ def test_learned_applied_and_found_again(flags, write_conll, tmp_path):
     gold, found = zip(*columns(out / "predictions.conll"), strict=True)
     assert len(gold) == 12
     of_both = (map(schemes.entities_of, own) for own in (gold, found))
-    for name, value in entity_scores(*of_both).items():
+    for name, value in metrics.entity_scores(*of_both).items():
         assert scores[f"test_{name}"] == pytest.approx(value), name
-    wrong = sum(a != b for a, b in zip(gold, found, strict=True))
-    page = (out / "test_errors.html").read_text()
-    assert f"{wrong} of 12 sentences are not wholly right" in page
+    assert (out / "test_errors.html").exists()
     head = json.loads((out / "model" / "head.json").read_text())
     assert head["labels"] == list(_LABELS)
     # Windows are those of training, and a file without tags is not scored.
     write_conll("test.conll", make_sentences(12, 2), with_tags=False)
     other, model = tmp_path / "other", {**APPLIED, "init_checkpoint": out / "model"}
     flags(do_predict=True, output_dir=other, doc_stride=1, max_seq_length=9, **model)
-    lines, expected = (
-        (folder / "predictions.conll").read_text().splitlines()[2:]
-        for folder in (other, out)
-    )
-    expected = [line.split()[4:] for line in expected]
-    assert [line.split()[1:] for line in lines] == expected
+    lines = (other / "predictions.conll").read_text().splitlines()[2:]
+    predicted = [line.split()[1] for line in lines if line]
+    assert predicted == [tag for sentence in found for tag in sentence]
     assert not (other / "eval_results.txt").exists()
 
 
 def options(data_dir, **changes):
-    values = {"data_dir": str(data_dir), "output_dir": "out", "do_train": True}
+    values = {"data_dir": data_dir, "output_dir": "out", "do_train": True}
     return TaggingOptions(**{**values, **changes}).completed()
 
 
-def read(data_dir, tuned=None, **changes):
+def read_dir(data_dir, tuned=None, **changes):
     """The task and the files of a command with flags."""
     return run._read_folder(options(data_dir, **changes), tuned)
 
 
 def test_flags_are_settings_of_the_task(data_dir, flags, saved_model):
-    task, examples = read(data_dir, doc_stride=5, dropout_prob=0.25, do_eval=True)
+    task, examples = read_dir(data_dir, doc_stride=5, dropout_prob=0.25, do_eval=True)
     assert (task.labels, task.scheme, task.decoder) == (_LABELS, "iob2", "greedy")
     assert (task.doc_stride, task.metrics) == (5, ("f1",))
     assert task.model_arguments()["classifier_dropout_prob"] == 0.25
     assert [*map(len, examples.values())] == [96, 24] and "dev" in examples
-    assert read(data_dir, decoder="legal")[0].decoder == "legal"
+    assert read_dir(data_dir, decoder="legal")[0].decoder == "legal"
     changes = {**APPLIED, "init_checkpoint": saved_model("classification")}
     with pytest.raises(UserError, match="was fine-tuned for single_label; apply it"):
         flags(do_eval=True, **changes)
@@ -357,12 +547,10 @@ def test_plain_tags_need_a_flag_in_training_alone(data_dir, write_conll):
     sentence = [("ada", "NAME"), ("met", "VERB"), (".", "MARK")]
     for role in ("train", "dev"):
         write_conll(f"{role}.conll", [sentence])
-    with pytest.raises(UserError, match="is neither O nor .*=plain takes parts"):
-        read(data_dir)
-    task, _ = read(data_dir, scheme="plain")
+    task, _ = read_dir(data_dir, scheme="plain")
     assert task.labels == ("MARK", "NAME", "VERB")
     assert (task.scheme, task.metrics) == ("plain", ("accuracy", "macro_f1"))
-    applied, examples = read(data_dir, task, do_train=False, do_eval=True)
+    applied, examples = read_dir(data_dir, task, do_train=False, do_eval=True)
     assert applied is task and examples["dev"].types() == ["MARK", "NAME", "VERB"]
     opened = types.SimpleNamespace(path="model")
     with pytest.raises(UserError, match="--scheme=iob2 does not fit model.* are plain"):
@@ -370,7 +558,7 @@ def test_plain_tags_need_a_flag_in_training_alone(data_dir, write_conll):
 
 
 def test_the_model_decides_how_it_decodes_unless_a_flag_does(data_dir):
-    task, _ = read(data_dir, decoder="legal", doc_stride=5)
+    task, _ = read_dir(data_dir, decoder="legal", doc_stride=5)
     opened, found = types.SimpleNamespace(path="model"), {}
     for decoder in (None, "greedy", "legal"):
         flags = options(data_dir, do_train=False, decoder=decoder, doc_stride=7)
@@ -411,12 +599,11 @@ def test_what_no_model_can_tag_is_told_and_missed(data_dir, words, caplog):
             {"text": "ada-like met", "spans": [{"start": 0, "end": 3, "label": "PER"}]},
             {"text": "in Oslo.", "spans": [{"start": 3, "end": 7, "label": label}]},
         ]
-        lines = "".join(json.dumps(one) + "\n" for one in objects)
-        (data_dir / f"{role}.jsonl").write_text(lines)
+        (data_dir / f"{role}.json").write_text(json.dumps(objects))
     with caplog.at_level(logging.WARNING):
-        task, examples = read(data_dir)
+        task, examples = read_dir(data_dir)
     assert "that begin or end within a word: 1; the model learns" in caplog.text
-    assert "dev.jsonl: the model has no tag for GPE; it misses" in caplog.text
+    assert "dev.json: the model has no tag for GPE; it misses" in caplog.text
     tokens = task.tokenize(examples["dev"], words, 12)
     prepared = Prepared(examples["dev"], tokens)
     outputs = np.zeros((2, int(tokens.lengths.max()), 5), np.float32)

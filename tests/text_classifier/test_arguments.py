@@ -1,43 +1,36 @@
 """Data, labels and weights that a classifier takes, and those that it refuses."""
 
-import dataclasses
+import pickle
 
 import numpy as np
 import pytest
+import sklearn.exceptions
+from sklearn import base
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.batching import features_and_labels
-from albert_tf.tasks.classification.labels import balanced_weights
-from albert_tf.tasks.classification.labels import given_names
-from albert_tf.tasks.classification.labels import label_array
-from albert_tf.tasks.classification.labels import label_names
-from albert_tf.tasks.classification.labels import list_of_labels
+from albert_tf.tasks import batching
+from albert_tf.tasks.classification import labels
 from albert_tf.tasks.classification.labels import training_and_held_out
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from tests.tasks.conftest import numbered_rows
 
 _ONE = create_task("single_label", "t", labels=("glad", "sad"))
 _SEVERAL = create_task("multi_label", "t", labels=("x", "y", "z"))
 
 
-def names_found(values):
-    return label_names(TextTask.kinds["single_label"], values)
+def names_of(kind):
+    return lambda values: labels.label_names(TextTask.kinds[kind], values)
 
 
-def of_one(values):
-    return label_array(_ONE, values)
+def ids_of(task):
+    return lambda values: labels.label_array(task, values)
 
 
-def of_several(values):
-    return label_array(_SEVERAL, values)
-
-
-def of_numbers(values):
-    return label_array(create_task("regression", "t"), values)
+names_found, sets_found = names_of("single_label"), names_of("multi_label")
 
 
 @pytest.mark.parametrize(
@@ -47,16 +40,18 @@ def of_numbers(values):
         (names_found, [0.5, 1.0], r"labels\[0\]: expected the name of a label"),
         (names_found, ["x", "y\0"], r"labels\[1\]: a label holds a NUL byte"),
         (names_found, ["x", "\ud83d"], r"labels\[1\]: a label is not UTF-8"),
-        (list_of_labels, "xy", "labels must be a list, got 'xy'"),
-        (list_of_labels, {"x", "y"}, "labels must be a list, got a set, which"),
-        (given_names, ["x", " x"], "labels repeats 'x'; give each label once"),
-        (given_names, ["x", "\u3000"], "labels has an empty name; give each"),
-        (given_names, ["x", None], r"labels\[1\]: expected the name of a label or its"),
-        (given_names, ["x", "a\tb"], r"labels\[1\]: the label 'a\\tb' holds a tab"),
-        (of_one, [2], r"labels\[0\]: there is no label 2"),
-        (of_one, [0, -1], r"\[1\]: there is no label -1"),
-        (of_several, [[0, 1, 0]], r"labels\[0\]: give .* once, not \[0, 1, 0\]"),
-        (of_numbers, ["x"], r"labels\[0\]: .*not a number"),
+        (sets_found, [[0, 1], [1, 0]], "labels are vectors of 0 and 1; give the names"),
+        (sets_found, ["['a' 'b']"], r"\[0\]: the label .* is not a list that can be r"),
+        (labels.list_of_labels, "xy", "labels must be a list, got 'xy'"),
+        (labels.list_of_labels, {"x"}, "labels must be a list, got a set, which"),
+        (labels.given_names, ["x", " x"], "labels repeats 'x'; give each label once"),
+        (labels.given_names, ["x", "\u3000"], "labels has an empty name; give each"),
+        (labels.given_names, ["x", None], r"\[1\]: expected the name of a label or"),
+        (labels.given_names, ["x", "a\tb"], r"\[1\]: the label 'a\\tb' holds a tab"),
+        (ids_of(_ONE), [2], r"labels\[0\]: there is no label 2"),
+        (ids_of(_ONE), [0, -1], r"\[1\]: there is no label -1"),
+        (ids_of(_SEVERAL), [[0, 1, 0]], r"\[0\]: give .* once, not \[0, 1, 0\]"),
+        (ids_of(create_task("regression", "t")), ["x"], r"labels\[0\]: .*not a number"),
     ],
 )
 def test_labels_that_are_none(read, values, message):
@@ -65,15 +60,18 @@ def test_labels_that_are_none(read, values, message):
 
 
 def test_names_and_numbers_of_labels():
-    assert of_one(["sad", 0, np.int64(1), "glad"]).tolist() == [1, 0, 1, 0]
+    assert ids_of(_ONE)(["sad", 0, np.int64(1), "glad"]).tolist() == [1, 0, 1, 0]
     assert names_found([10, 9]) == ("9", "10")
-    assert given_names(iter([" b", 1])) == ("b", "1")
+    values = [["x"], "['x', 'y']", '["y"]', "x|y"]
+    assert sets_found(values) == ("x", "y")
+    found = ids_of(_SEVERAL)(values).tolist()
+    assert found == [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 1, 0]]
+    assert sets_found(["1.0", "1", "10", "2"]) == ("1", "2", "10")
+    assert labels.given_names(iter([" b", 1])) == ("b", "1")
 
 
 def examples(count=8):
-    numbers = np.arange(count)
-    ones = np.ones(count, np.int32)
-    return TokenizedExamples(ones, numbers, ones, ones, np.int32(numbers % 2))
+    return numbered_rows([1] * count, np.arange(count, dtype=np.int32) % 2)
 
 
 def test_weights_of_texts_and_labels():
@@ -84,17 +82,18 @@ def test_weights_of_texts_and_labels():
     learned, held_out = training_and_held_out(_ONE, examples(4), 0.5, **both)
     assert learned.weights.tolist() == [0, 6]
     assert held_out.weights.tolist() == [3, 4]  # whatever their labels
-    [batch] = evaluation_dataset(learned, 4, 8).map(features_and_labels)
+    batches = batching.evaluation_dataset(learned, 4, 8)
+    [batch] = batches.map(batching.features_and_labels)
     assert batch[2].numpy().tolist() == [0, 6]
 
 
 def test_balanced_weights_are_those_of_scikit_learn():
-    labels = np.int32([0, 0, 0, 0, 1, 0, 1, 1])
-    data = dataclasses.replace(examples(8), labels=labels)
+    ids = np.int32([0, 0, 0, 0, 1, 0, 1, 1])
+    data = numbered_rows([1] * 8, ids)
     learned, _ = training_and_held_out(_ONE, data, 0.25, class_weight="balanced")
-    expected = compute_sample_weight("balanced", labels[:6])
+    expected = compute_sample_weight("balanced", ids[:6])
     np.testing.assert_allclose(learned.weights, expected)
-    assert balanced_weights(_ONE, np.int32([1, 1])).tolist() == [1, 1]
+    assert labels.balanced_weights(_ONE, np.int32([1, 1])).tolist() == [1, 1]
 
 
 def test_the_end_is_held_out():
@@ -149,3 +148,23 @@ def test_nothing_is_predicted_before_the_fit(pretrained):
         classifier.predict("good")
     with pytest.raises(TypeError, match="multiple values .*'max_length'"):
         classifier.fit(["a", "b"], ["x", "y"], max_length=8)
+
+
+def test_arguments_are_parameters(pretrained):
+    names = ["glad", "sad"]
+    sizes = {"max_length": 12, "hidden_dropout_prob": 0.2}
+    classifier = albert_tf.TextClassifier(pretrained, names, **sizes)
+    parameters = classifier.get_params()
+    assert parameters["labels"] is names
+    assert parameters["hidden_dropout_prob"] == 0.2
+    again = base.clone(classifier)
+    copy = pickle.loads(pickle.dumps(again))
+    assert again.get_params() == copy.get_params() == parameters
+    assert again.set_params() is again
+    assert again.set_params(max_length=8).get_params()["max_length"] == 8
+    assert again._max_length == 8
+    with pytest.raises(UserError, match="takes no max_len; did you mean max_length"):
+        again.set_params(max_len=8)
+    assert base.is_classifier(classifier) and not hasattr(classifier, "classes_")
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        check_is_fitted(classifier)

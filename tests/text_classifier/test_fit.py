@@ -1,4 +1,4 @@
-"""Fine-tuning on strings."""
+"""Fine-tuning on strings, as an estimator of scikit-learn's kind; its report."""
 
 import json
 import os
@@ -8,6 +8,9 @@ import random
 import keras
 import numpy as np
 import pytest
+import sklearn.metrics
+from sklearn import base
+from sklearn.model_selection import cross_val_score
 
 import albert_tf
 from albert_tf import text_classifier
@@ -18,20 +21,19 @@ from albert_tf.tasks.commands.run import run_repeatedly
 
 pytestmark = pytest.mark.slow
 _TEXTS = ["good film", "bad plot"] * 8
-_SETTINGS = {"epochs": 15, "batch_size": 4, "learning_rate": 1e-2, "verbose": 0}
+_SETTINGS = {"epochs": 15, "batch_size": 4, "learning_rate": 2e-3, "verbose": 0}
+
+
+def _classifier(pretrained, **arguments):
+    return albert_tf.TextClassifier(pretrained, max_length=12, **arguments)
 
 
 @pytest.fixture(scope="module")
 def moods(pretrained):
     """A classifier that has learned moods, and Keras' history of it."""
-    classifier = albert_tf.TextClassifier(pretrained, max_length=12)
-    assert classifier.model is None
-    history = classifier.fit(
-        _TEXTS,
-        ["glad", "sad"] * 8,
-        validation_data=(_TEXTS[:2], ["glad", "sad"]),
-        **_SETTINGS,
-    )
+    classifier, labels = _classifier(pretrained), ["glad", "sad"]
+    held_out = {"validation_data": (_TEXTS[:2], labels)}
+    history = classifier.fit(_TEXTS, labels * 8, **held_out, **_SETTINGS)
     return classifier, history.history
 
 
@@ -47,7 +49,7 @@ def asked(monkeypatch):
     return found
 
 
-def test_it_learns_strings_and_answers_them(moods):
+def test_it_learns_strings_and_answers_them(moods, tmp_path):
     classifier, history = moods
     assert history["accuracy"][-1] == history["val_accuracy"][-1] == 1.0
     assert history["loss"][-1] < history["loss"][0] - 0.2
@@ -55,15 +57,17 @@ def test_it_learns_strings_and_answers_them(moods):
     assert classifier.predict(["bad plot", "good"])[0]["label"] == "sad"
     scores = classifier.evaluate(_TEXTS[:4], ["glad", "sad", "sad", "sad"])
     assert scores["accuracy"] == 0.75
-    logits = classifier.model(classifier.tokenizer("good film"))[0].numpy()
-    shares = np.exp(logits) / np.exp(logits).sum()
-    found = classifier.predict("good film")["probabilities"]
-    np.testing.assert_allclose([found["glad"], found["sad"]], shares, atol=1e-5)
     # A copy cuts texts where the model has learned them, as the original does.
     again, text = pickle.loads(pickle.dumps(classifier)), "good film " * 9 + "bad plot"
     assert again.predict(text) == classifier.predict(text)
     infos = [json.dumps(own.model.task_info()) for own in (again, classifier)]
     assert infos[0] == infos[1]
+    # Keras' files keep loss and metric.
+    classifier.model.save(tmp_path / "moods.keras")
+    given = classifier.tokenizer(_TEXTS[:4]), np.array([0, 1, 1, 1])
+    loaded = keras.models.load_model(tmp_path / "moods.keras")
+    found = loaded.evaluate(*given, verbose=0, return_dict=True)
+    assert found == pytest.approx({name: scores[name] for name in found})
 
 
 def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
@@ -77,8 +81,7 @@ def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
     argv += ["--do_predict", "--input_text=good film"]
     (tmp_path / "o").mkdir()
     run_repeatedly(parse(ClassifierOptions, ["run_classifier.py", *argv]))
-    written = (tmp_path / "o" / "predictions.tsv").read_text()
-    assert written.startswith("glad\t")
+    assert (tmp_path / "o" / "predictions.tsv").read_text().startswith("glad\t")
     again.fit(_TEXTS[:2], [1, "glad"])  # the labels are still those
     assert asked[0]["examples"].labels.tolist() == [1, 0]
     with pytest.raises(UserError, match=r"labels\[0\]: the label 'old' is unknown"):
@@ -86,15 +89,14 @@ def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
 
 
 def test_pairs_are_remembered(pretrained, asked, tmp_path):
-    classifier = albert_tf.TextClassifier(pretrained, max_length=12)
-    classifier.fit(_TEXTS[:2], [10, 9], text_pairs=["it is", "film"])
+    classifier, pairs = _classifier(pretrained), {"text_pairs": ["it is", "film"]}
+    classifier.fit(_TEXTS[:2], [10, 9], **pairs)
     assert classifier.model.labels == ("9", "10")
     assert asked[0]["examples"].labels.tolist() == [1, 0]
     classifier.save_pretrained(tmp_path)
     task = json.loads((tmp_path / "training_info.json").read_text())["task"]
     assert task["pair"] is True
-    again = albert_tf.TextClassifier(tmp_path)
-    again.fit(_TEXTS[:2], ["10", "9"], text_pairs=["it is", "film"])
+    albert_tf.TextClassifier(tmp_path).fit(_TEXTS[:2], ["10", "9"], **pairs)
     assert asked[1]["max_length"] == 12
     assert classifier.predict("bad plot", "film")["label"] in ("9", "10")
     with pytest.raises(UserError, match="takes text and text_pair, but got text"):
@@ -139,20 +141,18 @@ def test_learning_on_says_what_was_learned_from(pretrained, tmp_path):
     ],
 )
 def test_other_kinds(kind, labels, encoded, pretrained, asked, tmp_path):
-    classifier = albert_tf.TextClassifier(pretrained, label_kind=kind, max_length=12)
+    classifier = _classifier(pretrained, label_kind=kind)
     classifier.fit(_TEXTS[:2], labels)
     assert asked[0]["examples"].labels.tolist() == encoded
     assert len(asked[0]["metrics"]) == (kind == "multi_label")
     classifier.save_pretrained(tmp_path)
-    again = albert_tf.TextClassifier(tmp_path)
-    scores = again.evaluate(_TEXTS[:2], labels)
+    scores = albert_tf.TextClassifier(tmp_path).evaluate(_TEXTS[:2], labels)
     assert scores == classifier.evaluate(_TEXTS[:2], labels)
 
 
 def test_labels_by_number_and_settings(pretrained, asked):
-    classifier = albert_tf.TextClassifier(
-        pretrained, labels=["no", "yes"], hidden_dropout_prob=0.25
-    )
+    changes = {"labels": ["no", "yes"], "hidden_dropout_prob": 0.25}
+    classifier = albert_tf.TextClassifier(pretrained, **changes)
     optimizer = keras.optimizers.SGD(0.0)
     classifier.fit(_TEXTS, np.array([1, 0] * 8), optimizer=optimizer, batch_size=3)
     [fitted] = asked
@@ -168,7 +168,7 @@ def test_labels_by_number_and_settings(pretrained, asked):
 def test_iterators_are_read_once_and_wholly(pretrained, asked):
     labels, answers = ["glad", "sad"] * 8, []
     for read in (list, iter, np.array):
-        classifier = albert_tf.TextClassifier(pretrained, max_length=12)
+        classifier = _classifier(pretrained)
         given = read(_TEXTS), read(labels)
         held_out = read(_TEXTS[:4]), read(labels[:4]), read(_TEXTS[4:8])
         classifier.fit(*given, text_pairs=read(_TEXTS), validation_data=held_out)
@@ -195,7 +195,6 @@ def test_the_seed_decides_the_head(pretrained, asked):
 def test_a_fork_says_that_it_cannot_answer(moods):
     """TensorFlow's threads are gone there, and a call would wait for them."""
     classifier, _ = moods
-    classifier.predict("good film")
     calls = [
         lambda: classifier.predict("good film"),
         lambda: classifier.evaluate(["good film"], ["glad"]),
@@ -219,14 +218,94 @@ def test_a_fork_says_that_it_cannot_answer(moods):
     assert all(f"was forked from {os.getpid()}, where Tens" in line for line in lines)
 
 
-def test_keras_files_keep_loss_and_metric(moods, tmp_path):
-    classifier, _ = moods
-    path = tmp_path / "moods.keras"
-    classifier.model.save(path)
-    loaded = keras.models.load_model(path)
-    features = classifier.tokenizer(_TEXTS[:4])
-    labels = np.array([0, 1, 1, 1])
-    scores = loaded.evaluate(features, labels, verbose=0, return_dict=True)
-    expected = classifier.model.evaluate(features, labels, verbose=0, return_dict=True)
-    assert scores == pytest.approx(expected)
-    assert scores["accuracy"] == 0.75
+_REVIEWS = ["a good film", "the plot was bad", "it is not good", "very bad .", "and it"]
+_LABELS = ["yes", "no", "no", "yes", "yes"]
+
+
+@pytest.fixture
+def tuned(saved_model):
+    """Opens a fine-tuned model of a kind."""
+    return lambda kind: albert_tf.TextClassifier.from_pretrained(saved_model(kind))
+
+
+def test_probabilities_score_and_report(tuned, tmp_path):
+    classifier = tuned("classification")
+    assert classifier.classes_.tolist() == ["no", "yes"]
+    answers = classifier.predict(_REVIEWS)
+    shares = classifier.predict_proba(np.array(_REVIEWS, object))
+    expected = [[*answer["probabilities"].values()] for answer in answers]
+    np.testing.assert_allclose(shares, expected, atol=1e-6)
+    found = [answer["label"] for answer in answers]
+    accuracy = sklearn.metrics.accuracy_score(_LABELS, found)
+    assert classifier.score(_REVIEWS, _LABELS) == pytest.approx(accuracy)
+    report = classifier.report(_REVIEWS, _LABELS)
+    assert report.accuracy == pytest.approx(accuracy)
+    confusion = sklearn.metrics.confusion_matrix(_LABELS, found)
+    np.testing.assert_array_equal(report.confusion, confusion)
+    scores = sklearn.metrics.precision_recall_fscore_support
+    columns = scores(_LABELS, found, zero_division=0)
+    for label, values in zip(("no", "yes"), zip(*columns, strict=True), strict=True):
+        assert [*report.classes[label].values()] == pytest.approx(list(values))
+    lines = str(report).splitlines()
+    assert lines[0].split() == ["precision", "recall", "f1", "support"]
+    assert [line.split()[0] for line in lines[1:4]] == ["no", "yes", "mean"]
+    mean = np.mean(columns[2])
+    assert lines[3].split()[3:] == [f"{mean:.3f}", "5"]
+    assert lines[-1] == f"accuracy {accuracy:.3f}"
+    for name in ("r.txt", "r.json", "r.html"):
+        report.save(tmp_path / name)
+    assert (tmp_path / "r.txt").read_text() == f"{report}\n"
+    assert json.loads((tmp_path / "r.json").read_text()) == report.to_dict()
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<table>") == 2 and report._repr_html_() in page
+    cells = "".join(f"<td><bdi>{own}</bdi></td>" for own in ("no", *confusion[0]))
+    assert cells in page
+    for name, message in (
+        ("r.pdf", "r.pdf: expected a name that ends in .txt, "),
+        ("r.png", "r.png: pictures need matplotlib: pip install 'albert-tf.plots.'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            report.save(tmp_path / name)
+
+
+def test_several_labels(tuned, tmp_path):
+    classifier = tuned("multi_label")
+    labels = [["好"], ["坏", "plain"], [], ["plain"], ["好", "坏"]]
+    found = [answer["labels"] for answer in classifier.predict(_REVIEWS)]
+    names = classifier.classes_.tolist()
+    truth, predicted = (
+        np.array([[name in row for name in names] for row in rows])
+        for rows in (labels, found)
+    )
+    expected = sklearn.metrics.accuracy_score(truth, predicted)
+    assert classifier.score(_REVIEWS, labels) == pytest.approx(expected)
+    report = classifier.report(_REVIEWS, labels)
+    confusion = sklearn.metrics.multilabel_confusion_matrix(truth, predicted)
+    np.testing.assert_array_equal(report.confusion, confusion)
+    with pytest.raises(UserError, match="r.png: several labels per text have no pic"):
+        report.save(tmp_path / "r.png")
+    assert report._repr_html_().count("<table>") == 1
+
+
+def test_numbers(tuned):
+    classifier = tuned("regression")
+    values = [1.0, 0.5, -1.0, 2.0, 0.0]
+    found = [answer["score"] for answer in classifier.predict(_REVIEWS)]
+    expected = sklearn.metrics.r2_score(values, found)
+    assert classifier.score(_REVIEWS, values) == pytest.approx(expected, rel=1e-4)
+    assert base.is_regressor(classifier) and not hasattr(classifier, "classes_")
+    for method in (classifier.predict_proba, lambda t: classifier.report(t, values)):
+        with pytest.raises(UserError, match="is for labels, but the model predicts nu"):
+            method(_REVIEWS)
+
+
+def test_cross_validation(pretrained):
+    texts, labels = ["good film", "bad plot"] * 4, np.array([1, 0] * 4)
+    classifier = albert_tf.TextClassifier(pretrained, max_length=12)
+    settings = {"epochs": 8, "batch_size": 2, "learning_rate": 2e-3, "verbose": 0}
+    evaluation = {"cv": 2, "params": settings, "error_score": "raise"}
+    scores = cross_val_score(classifier, texts, labels, **evaluation)
+    assert scores.tolist() == [1.0, 1.0]
+    assert classifier.model is None  # copies have learned
+    with pytest.raises(UserError, match="call fit first"):
+        classifier.predict_proba(texts)
