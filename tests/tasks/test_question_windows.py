@@ -39,6 +39,7 @@ def test_what_is_no_squad_and_no_answer(tmp_path):
     for text, message in {
         '{"data": "é"}': "is not UTF-8",
         "[1, 2]": "row 1: expected a question, got 1; correct the row",
+        r'["\u0085"]': r"expected a question, got '\\x85'; correct",
         "1": "must hold one JSON object",
         '{"data": []} x': "is not valid JSON: Extra data",
         '{"data": [1], "data": []}': "it sets 'data' twice",

@@ -287,7 +287,8 @@ def read_squad(path):
         else ((f"{path}, row {n}", row) for n, row in enumerate(values, 1))
     ):
         if not isinstance(row, dict):
-            problem = f"expected a question, got {row!s:.80}"
+            found = str(row) if isinstance(row, ValueError) else repr(row)
+            problem = f"expected a question, got {found:.80}"
             raise UserError(f"{where}: {problem}; correct the row, or leave it out.")
         title, context = row.get("title") or "", row.get("context")
         if not articles or articles[-1]["title"] != title:
