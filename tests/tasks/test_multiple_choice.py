@@ -26,6 +26,7 @@ from albert_tf.tasks.multiple_choice.task import baseline_scores
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import cached_tokens
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import results
@@ -281,6 +282,19 @@ def test_the_text_gives_way_and_then_the_beginning_of_the_question(words):
     assert tokens.lengths.tolist() == [[10, 10, 0], [9, 0, 0], [9, 9, 9]]
     assert tokens.first_lengths.tolist() == [[5, 5, 0], [4, 0, 0], [7, 7, 7]]
     assert tokens.sizes.tolist() == [2 * 11 + 10, 11 + 9, 3 * 11 + 9]
+
+
+def test_cached_rows_never_meet_another_length_of_questions(
+    write_jsonl, words, tmp_path
+):
+    asked = {**_QUESTION, "question": "what shines ?", "options": ["sun", "mud"]}
+    parts = questions.jsonl_parts(write_jsonl("dev.jsonl", [asked]).parent, "dev")
+    examples = read(parts, is_labelled=False)
+    for longest in (4, 2):
+        task = create_task("multiple_choice", "race", max_qa_length=longest)
+        found = cached_tokens(task, examples, words, 12, tmp_path / "cached")
+        made = task.tokenize(examples, words, 12)
+        np.testing.assert_array_equal(found.ids, made.ids)
 
 
 @pytest.mark.parametrize("layout", ["all_txt", "one_file_an_article"])
