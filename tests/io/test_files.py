@@ -26,13 +26,10 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from data_pipeline.text import input_files
 
 
-@pytest.fixture(params=["disk", "bucket"])
-def folder(request, tmp_path):
-    """A folder, for TensorFlow's bucket in memory too."""
-    return str(tmp_path) if request.param == "disk" else f"ram://{tmp_path.name}"
-
-
-def test_files_are_written_whole_and_read(folder):
+@pytest.mark.parametrize("kind", ["disk", "bucket"])
+def test_files_are_written_whole_and_read(kind, tmp_path):
+    """In TensorFlow's bucket in memory, too."""
+    folder = str(tmp_path) if kind == "disk" else f"ram://{tmp_path.name}"
     path = f"{folder}/a/b.txt"
     assert not storage.exists(path)
     for contents in ("old", "new"):
@@ -45,6 +42,21 @@ def test_files_are_written_whole_and_read(folder):
     assert storage.exists(path) and not storage.is_folder(path)
     assert storage.is_folder(f"{folder}/a")
     assert storage.names_in(f"{folder}/a") == ["b.txt"]
+    # A folder takes the place of another.
+    for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):
+        write_atomically(f"{folder}/{name}", name)
+    storage.replace_folder(f"{folder}/best-2.tmp", f"{folder}/best-1")
+    assert storage.matching(folder, "best-*") == [f"{folder}/best-1"]
+    assert storage.names_in(f"{folder}/best-1") == ["a"]
+    assert storage.read_bytes(f"{folder}/best-1/a") == b"best-2.tmp/a"
+    for _ in range(2):
+        storage.remove_folder(f"{folder}/best-1")
+        assert not storage.exists(f"{folder}/best-1")
+    # Brackets in its name are no pattern.
+    for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
+        write_atomically(f"{folder}/{name}", name)
+    assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
+    assert storage.matching(f"{folder}/missing", "*") == []
 
 
 def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
@@ -58,25 +70,6 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     assert error.value.filename == str(tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
-
-
-def test_a_folder_takes_the_place_of_another(folder):
-    for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):
-        write_atomically(f"{folder}/{name}", name)
-    storage.replace_folder(f"{folder}/best-2.tmp", f"{folder}/best-1")
-    assert storage.matching(folder, "best-*") == [f"{folder}/best-1"]
-    assert storage.names_in(f"{folder}/best-1") == ["a"]
-    assert storage.read_bytes(f"{folder}/best-1/a") == b"best-2.tmp/a"
-    for _ in range(2):
-        storage.remove_folder(f"{folder}/best-1")
-        assert not storage.exists(f"{folder}/best-1")
-
-
-def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
-    for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
-        write_atomically(f"{folder}/{name}", name)
-    assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
-    assert storage.matching(f"{folder}/missing", "*") == []
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,10 +209,7 @@ def test_a_recipe_is_found_by_its_name(project, tmp_path, monkeypatch):
     assert options.train_batch_size == 4096
     config = AlbertConfig.from_json_file(options.albert_config_file)
     assert config.hidden_size == 768
-
-
-def test_a_file_of_ones_own_comes_before_a_recipe(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    # A file of one's own comes before it.
     for name in ("elsewhere/none", "../setup", "", "gs://a/b.json"):
         assert find_recipe(name) == name
     for name in ("glue/rte.json", "pretraining/bso"):

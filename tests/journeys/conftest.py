@@ -76,6 +76,6 @@ class Newcomer:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def newcomer(environment, project, tmp_path_factory):
-    return Newcomer(tmp_path_factory.mktemp("newcomer"), environment, project)
+@pytest.fixture
+def newcomer(environment, project, tmp_path):
+    return Newcomer(tmp_path, environment, project)

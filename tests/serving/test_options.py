@@ -1,25 +1,29 @@
 """Options of the export: other padding, variables, types; nearly the same answers."""
 
-import contextlib
-import io
-import json
 import os
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
-from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.served import Served
+from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.tasks.tables import Columns
 from tests.serving.answers import TEXTS
 from tests.serving.answers import assert_same
+from tests.serving.answers import at_night
+from tests.serving.answers import described
+from tests.serving.answers import example
+from tests.serving.answers import exported
 from tests.serving.answers import labelled_file
+from tests.serving.answers import shares
 from tests.serving.answers import signature
 
 _TOKENS = np.array([[2, 7, 11, 9, 3, 0], [2, 5, 6, 3, 12, 3]], "int32")
@@ -30,16 +34,21 @@ _FEATURES = {
 }
 
 
+def answering(folder, **options):
+    """Makes a function from texts to arrays, of a module that is built as an export's.
+
+    It is not written and read again.
+    """
+    signature = build_module([bundle.open(folder)], **options)[0].text_signature()
+    return lambda texts: outputs_of(signature, {"text": [*map(str.encode, texts)]}, 24)
+
+
 def real_tokens(answers):
     """Outputs along the tokens, without what stands in the place of padding."""
     if "sequence_output" not in answers:
         return answers
     mask = answers["input_mask"][:, :, None]
     return {**answers, "sequence_output": answers["sequence_output"] * mask}
-
-
-def at_night(*values):
-    return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 @pytest.mark.slow
@@ -54,15 +63,15 @@ def at_night(*values):
         at_night("latency", "pretraining", "auto"),
     ],
 )
-def test_optimized_answers_are_the_same(answering, optimize_for, kind, task):
+def test_optimized_answers_are_the_same(saved_model, optimize_for, kind, task):
     texts = TEXTS
     if task == "masked_lm":
         texts = [text.replace("film", "[MASK]") for text in TEXTS]
-    optimized = answering(kind, task=task, optimize_for=optimize_for)
-    expected = answering(kind, task=task)
+    folder = saved_model(kind)
+    optimized = answering(folder, task=task, optimize_for=optimize_for)
+    expected = answering(folder, task=task)
     for some in (texts, texts[:1], texts[1:2]):
-        found = real_tokens(optimized(some, batch_size=24))
-        assert_same(found, real_tokens(expected(some, batch_size=24)))
+        assert_same(real_tokens(optimized(some)), real_tokens(expected(some)))
 
 
 @pytest.mark.slow
@@ -77,11 +86,13 @@ def test_only_latency_compiles(export_of, classifier):
 
 
 @pytest.mark.slow
-def test_throughput_leaves_padding_out(answering):
+def test_throughput_leaves_padding_out(saved_model):
     """Columns that are padding in all rows of a group are not computed."""
     texts = ["good"] * GROUP + ["very good film " * 9] * GROUP
-    answers = answering("pretraining", task="auto", optimize_for="throughput")(texts)
-    usual = answering("pretraining", task="auto")(texts)
+    usual, answers = (
+        answering(saved_model("pretraining"), optimize_for=aim)(texts)
+        for aim in (None, "throughput")
+    )
     assert np.abs(usual["sequence_output"][:GROUP, 3:]).min() > 0
     assert np.abs(answers["sequence_output"][:GROUP, 3:]).max() == 0
 
@@ -106,6 +117,59 @@ def test_throughput_with_any_mask(saved_model):
         np.testing.assert_allclose(found[first:], expected[first:], rtol=0, atol=1e-5)
 
 
+_UNEQUAL = ["good film", "the plot was bad and not very good", "it"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimize_for", [at_night(None), *OPTIMIZATIONS])
+def test_xlnets_padding_before_the_tokens_does_not_show(opened, optimize_for):
+    served = opened("classification", "xlnet")
+    rows = [served.tokenizer(text) for text in _UNEQUAL]
+    assert all((row["input_mask"] == 1).all() for row in rows)
+    logits = np.concatenate([served.model(row) for row in rows])
+    probabilities = tf.nn.softmax(logits).numpy()
+    files = bundle.open(served.folder)
+    module, _, facts = build_module([files], optimize_for=optimize_for)
+    assert facts["row_layout"] == "cls_last"
+    signatures = module.signatures()
+
+    def check(answers, places=slice(None)):
+        found = answers["probabilities"].numpy()
+        np.testing.assert_allclose(found, probabilities[places], atol=1e-5)
+
+    # More than are computed together, so that some have less padding than others.
+    many = tf.constant([*_UNEQUAL, *_UNEQUAL[-1:] * GROUP])
+    check(signatures["serving_default"](many), [0, 1, *[2] * (GROUP + 1)])
+    check(signatures["serving_default"](tf.constant(_UNEQUAL[:1])), slice(1))
+    tokens = {name: tf.constant(v) for name, v in served.tokenizer(_UNEQUAL).items()}
+    check(signatures["tokens"](**tokens))
+    # Examples have no padding of their own; the server adds it.
+    serialized = [example(**{n: v[0].tolist() for n, v in r.items()}) for r in rows]
+    check(signatures["examples"](tf.constant(serialized)))
+    wrong = {**tokens, "segment_ids": tokens["segment_ids"] + 2}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be from 0 to 4"):
+        signatures["tokens"](**wrong)
+    turned = {name: values[:, ::-1] for name, values in tokens.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="pad rows on the left"):
+        signatures["tokens"](**turned)
+
+
+@pytest.mark.slow
+def test_the_model_decides_the_layout(opened, vocabulary, tmp_path):
+    """An XLNet that was pretrained with a vocabulary of ALBERT's special pieces."""
+    (tmp_path / "vocab.txt").write_text(vocabulary(["good", "film", "bad"]))
+    tokenizer = albert_tf.load_tokenizer(tmp_path / "vocab.txt")
+    model = opened("classification", "xlnet").model
+    assert tokenizer("good")["input_ids"][0, 0] == tokenizer.cls_id
+    model.save_pretrained(tmp_path / "kept", tokenizer, model.saved_task_info)
+    row = albert_tf.load_tokenizer(tmp_path / "kept")("good film")
+    assert row["input_ids"][0, -1] == tokenizer.cls_id
+    shares = tf.nn.softmax(model(row))[0].numpy()
+    answer = albert_tf.Predictor(tmp_path / "kept", tokenizer)("good film")
+    found = answer["probabilities"].values()
+    np.testing.assert_allclose(list(found), shares, atol=1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "optimize_for", "most"),
@@ -117,9 +181,8 @@ def test_variables_of_half_the_size(export_of, classifier, dtype, optimize_for, 
     data = "variables/variables.data-00000-of-00001"
     sizes = [os.path.getsize(v / data) for v in (version, classifier.version)]
     assert sizes[0] < 0.6 * sizes[1]
-    answers = Predictor(version).arrays(TEXTS)["probabilities"]
-    expected = Predictor(classifier.version).arrays(TEXTS)["probabilities"]
-    assert 0 < np.abs(answers - expected).max() < most
+    change = shares(version, TEXTS) - shares(classifier.version, TEXTS)
+    assert 0 < np.abs(change).max() < most
 
 
 def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
@@ -149,38 +212,28 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
     assert told["eval"]["accuracy"] == accuracy
 
 
-@pytest.fixture(scope="module")
-def compared(export_of, tmp_path_factory):
-    """The export of the classifier in bfloat16, and what it prints of its quality."""
-    table = labelled_file(tmp_path_factory.mktemp("labelled") / "dev.tsv")
-    options = {"compute_dtype": "bfloat16", "optimize_for": "throughput"}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        version = export_of("classification", eval_file=table, **options)
-    return version, printed.getvalue()
-
-
 @pytest.mark.slow
-def test_what_another_type_costs(classifier, compared):
-    version, printed = compared
+def test_what_another_type_costs_and_weights_are_cast_once(
+    classifier, tmp_path, capsys
+):
+    table = labelled_file(tmp_path / "dev.tsv")
+    options = {"compute_dtype": "bfloat16", "optimize_for": "throughput"}
+    version = exported(classifier.folder, tmp_path / "m", eval_file=table, **options)
+    printed = capsys.readouterr().out
     texts = ["a good film", "bad", "not good"]  # those of `labelled_file`
-    found = Predictor(version).arrays(texts)["probabilities"]
-    expected = Predictor(classifier.version).arrays(texts)["probabilities"]
-    change = np.abs(found - expected).max()
+    found = shares(version, texts)
+    change = np.abs(found - shares(classifier.version, texts)).max()
     assert 1e-6 < change < 0.02
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
-    described = json.loads((version / "signature.json").read_text())
-    told = described["largest_change"]["probabilities"]
+    facts = described(version)
+    told = facts["largest_change"]["probabilities"]
     assert told == pytest.approx(change, rel=1e-2)
     assert f"largest change of probabilities: {told:.4f}" in printed
-    accuracy = described["eval"]["accuracy"]
+    accuracy = facts["eval"]["accuracy"]
     assert accuracy.keys() == {"original", "bfloat16"}
-    assert f"accuracy: original {accuracy['original']:.4f}, bfloat16" in printed
-
-
-@pytest.mark.slow
-def test_weights_are_cast_once(compared):
-    version, _ = compared
+    original, rounded = accuracy.values()
+    told = f"accuracy: original {original:.4f}, bfloat16 {rounded:.4f}, drop"
+    assert told in printed
     loaded = tf.saved_model.load(str(version))
     weights = {v.dtype.name for v in loaded.weights if v.dtype.is_floating}
     assert weights == {"bfloat16", "float32"}

@@ -118,9 +118,8 @@ def test_order_is_kept_whatever_the_batches(classifier):
 
 
 @pytest.mark.slow
-def test_pairs_by_place_and_by_name(exported):
-    pairs = exported("pairs")
-    module, served = Predictor(pairs.folder), Predictor(pairs.version)
+def test_pairs_by_place_and_by_name(saved_model, export_of):
+    module, served = Predictor(saved_model("pairs")), Predictor(export_of("pairs"))
     expected = served(_TEXTS, _PAIRS)
     assert served.inputs == ("text", "text_pair")
     assert_same(module(_TEXTS, _PAIRS), expected)

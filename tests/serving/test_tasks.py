@@ -21,6 +21,8 @@ from albert_tf.tasks.tagging.sentences import TagFile
 from albert_tf.tasks.tagging.sentences import sentence_of_text
 from albert_tf.tasks.task import Prepared
 from tests import memory
+from tests.serving.answers import at_night
+from tests.serving.answers import described
 from tests.serving.answers import some_at_night
 
 pytestmark = pytest.mark.slow
@@ -46,14 +48,10 @@ _CONTEXTS = [
 
 
 def expected_answers(served):
-    pairs = enumerate(zip(_ASKED, _CONTEXTS, strict=True))
-    paragraphs = tuple(
-        paragraph_questions.Paragraph(
-            context, (paragraph_questions.Question(str(i), question),)
-        )
-        for i, (question, context) in pairs
-    )
-    examples = paragraph_questions.QuestionFile("questions", paragraphs)
+    questions = [paragraph_questions.Question(text, text) for text in _ASKED]
+    pairs = zip(_CONTEXTS, questions, strict=True)
+    paragraphs = [paragraph_questions.Paragraph(text, (own,)) for text, own in pairs]
+    examples = paragraph_questions.QuestionFile("questions", tuple(paragraphs))
     return predictions(served.task, served.model, served.tokenizer, examples)
 
 
@@ -82,10 +80,9 @@ def check_answers(found, expected):
     ("kind", "optimize_for"),
     [
         (_V1, None),
-        *(
-            pytest.param(*case, marks=pytest.mark.nightly)
-            for case in ((_V1, "latency"), (_V2, "latency"), (_V2, "throughput"))
-        ),
+        at_night(_V1, "latency"),
+        at_night(_V2, "latency"),
+        at_night(_V2, "throughput"),
     ],
 )
 def test_answers_to_questions(kind, optimize_for, opened, export_of):
@@ -96,9 +93,9 @@ def test_answers_to_questions(kind, optimize_for, opened, export_of):
         found = predictor.arrays(_ASKED, _CONTEXTS, batch_size=batch_size)
         check_answers(found, expected)
     assert sum(bool(answer) for answer in found["answers"][:, 0]) >= 2
-    description = json.loads((version / "signature.json").read_text())
-    assert description["serves"] == "question_answering"
-    default = description["signatures"]["serving_default"]
+    facts = described(version)
+    assert facts["serves"] == "question_answering"
+    default = facts["signatures"]["serving_default"]
     assert set(default["inputs"]) == {"question", "context"}
     requests = tf.data.TFRecordDataset(str(version / WARMUP_FILE))
     first = next(iter(requests)).numpy()
@@ -122,7 +119,7 @@ def test_token_ids_give_what_the_model_of_questions_returns(kind, opened):
 
 @pytest.mark.parametrize(
     ("threshold", "is_answered"),
-    [(-1e6, False), pytest.param(None, True, marks=pytest.mark.nightly)],
+    [(-1e6, False), at_night(None, True)],
 )
 def test_one_question_and_its_threshold(threshold, is_answered, opened, tmp_path):
     v2 = opened(_V2)
@@ -192,12 +189,6 @@ def choice_file(rows):
     return choice_questions.ChoiceFile("questions", tuple(questions))
 
 
-@pytest.fixture(scope="module")
-def probabilities(choices):
-    of_choices = choices.task, choices.model, choices.tokenizer
-    return metrics.softmax(predictions(*of_choices, choice_file(_OPTIONS)))
-
-
 def request(rows=_OPTIONS):
     most = max(len(options) for *_, options in rows)
     return {
@@ -210,7 +201,9 @@ def request(rows=_OPTIONS):
 @pytest.mark.parametrize(
     "optimize_for", some_at_night([None, "latency", "throughput"], "throughput")
 )
-def test_choices(optimize_for, probabilities, export_of):
+def test_choices(optimize_for, choices, export_of):
+    of_choices = choices.task, choices.model, choices.tokenizer
+    probabilities = metrics.softmax(predictions(*of_choices, choice_file(_OPTIONS)))
     version = export_of("multiple_choice", optimize_for=optimize_for)
     signatures = tf.saved_model.load(str(version)).signatures
     assert set(signatures) == {"serving_default", "tokens"}
@@ -323,14 +316,9 @@ def check_entities(answers, found):
     ("its_tokenizer", "fields"),
     [
         ("tiny_tokenizer", {"scheme": "iob1", "decoder": "legal"}),
-        *(
-            pytest.param(*case, marks=pytest.mark.nightly)
-            for case in (
-                ("english", {"labels": _OF_SHORT, "decoder": "legal"}),
-                ("chinese", {}),
-                ("tiny_tokenizer", {"labels": ("NN", "O", "B-VB"), "scheme": "plain"}),
-            )
-        ),
+        at_night("english", {"labels": _OF_SHORT, "decoder": "legal"}),
+        at_night("chinese", {}),
+        at_night("tiny_tokenizer", {"labels": ("NN", "O", "B-VB"), "scheme": "plain"}),
     ],
 )
 def test_entities(its_tokenizer, fields, family_config, request, tmp_path):
@@ -395,11 +383,3 @@ def test_limits_of_a_call_for_tags(saved_model, monkeypatch):
         limited.signature(text=tf.constant(texts))
     with pytest.raises(UserError, match="^text has more than 200 characters in a"):
         limited("a film " * 30)
-
-
-def test_a_model_that_does_not_say_what_its_tags_are(opened, tmp_path):
-    served = opened("tagging")
-    served.model.labels = None
-    served.model.save_pretrained(tmp_path, served.tokenizer, {})
-    with pytest.raises(UserError, match="does not say what its outputs mean"):
-        build_module([bundle.open(tmp_path)])
