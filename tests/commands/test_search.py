@@ -99,16 +99,14 @@ def test_what_does_not_fit_is_refused(index, embedder, saved_model, tmp_path):
     def command(**settings):
         search.search(search.SearchOptions(index_dir="i", model_dir="m", **settings))
 
+    other = TextEmbedder(saved_model("encoder"))
     for call, message in (
         (lambda: SearchIndex(tmp_path, embedder), "holds no index; build one"),
         (lambda: build([]), "needs texts, but there"),
         (lambda: index.search(["a"], by="letters"), "expected one of vectors, words"),
         (lambda: index.search(["a"], k=-1), "k=-1: expected at least 1"),
         (lambda: build(TEXTS).search(["a"], by="both"), "needs an index of words"),
-        (
-            lambda: SearchIndex(tmp_path, TextEmbedder(saved_model("encoder"))),
-            "was built with another model",
-        ),
+        (lambda: SearchIndex(tmp_path, other), "was built with another model"),
         (lambda: command(query="a", words=True), "--words has no effect where an in"),
         (lambda: command(corpus_file="a", k=3), "--k has no effect where an index is"),
     ):

@@ -1,15 +1,16 @@
 """Files and folders on a disk and in a bucket; texts, JSON and recipes in them."""
 
 import codecs
-import dataclasses
 import errno
 import json
 import math
 import os
+from unittest import mock
 
 import pytest
 import tensorflow as tf
 
+from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.cli.command_line import parse
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
@@ -60,21 +61,14 @@ def test_files_are_written_whole_and_read(kind, tmp_path):
 
 
 def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     write_atomically(tmp_path / "a.bin", b"old")
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=full))
     with pytest.raises(OSError, match="No space left") as error:
         write_atomically(tmp_path / "a.bin", b"new")
     assert error.value.filename == str(tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
-
-
-@dataclasses.dataclass(frozen=True)
-class NoFlags:
-    """The flags of a command that has none."""
 
 
 _HTTP = "Error executing an HTTP request: HTTP response code 401"
@@ -103,14 +97,12 @@ def test_errors_of_buckets_name_the_path(message, path, said, capsys):
             raise tf.errors.FailedPreconditionError(None, None, message)
 
     with pytest.raises(SystemExit):
-        run(NoFlags, fail, argv=["x"])
+        run(ReadingFlags, fail, argv=["x"])
     assert capsys.readouterr().err == f"error: {said}\n"
 
 
 def test_every_question_about_a_bucket_names_it(monkeypatch):
-    def fail(*_, **__):
-        raise tf.errors.PermissionDeniedError(None, None, "No")
-
+    fail = mock.Mock(side_effect=tf.errors.PermissionDeniedError(None, None, "No"))
     for name in ("exists", "isdir", "makedirs", "listdir", "remove", "glob", "copy"):
         monkeypatch.setattr(tf.io.gfile, name, fail)
     for ask in (
@@ -129,21 +121,16 @@ def test_every_question_about_a_bucket_names_it(monkeypatch):
         assert found.value.filename.startswith("gs://b/x")
 
 
-@pytest.mark.parametrize(
-    ("data", "lines"),
-    [
-        (
-            "\ufeffone\rstill\r\n\u2028two\x85\n\n\n".encode(),
-            ["one\rstill", "\u2028two\x85", "", ""],
-        ),
-        (b"one\n\nlast\r", ["one", "", "last"]),
-        (b"", []),
-        ("\ufeff".encode(), []),
-    ],
-)
-def test_lines_end_in_lf_or_crlf(tmp_path, data, lines):
-    (tmp_path / "a.txt").write_bytes(data)
-    assert read_lines(tmp_path / "a.txt") == lines
+def test_lines_end_in_lf_or_crlf(tmp_path):
+    odd = "\ufeffone\rstill\r\n\u2028two\x85\n\n\n"
+    for text, lines in (
+        (odd, ["one\rstill", "\u2028two\x85", "", ""]),
+        ("one\n\nlast\r", ["one", "", "last"]),
+        ("", []),
+        ("\ufeff", []),
+    ):
+        (tmp_path / "a.txt").write_bytes(text.encode())
+        assert read_lines(tmp_path / "a.txt") == lines
 
 
 _TEXT = "naïve café — schön\n" * 3

@@ -94,10 +94,7 @@ def test_calls_of_a_model(tokenizer, tiny_config):
         (lambda: model(**ours, token_ids=ids), "input_ids and token_ids are the same"),
         (lambda: model(["good"]), "takes ids of tokens, not texts: call"),
         (lambda: model.predict(["good"]), "takes ids of tokens, not texts: call"),
-        (
-            lambda: model({}, trainin=True),
-            "call of the model takes no trainin; did you",
-        ),
+        (lambda: model({}, trainin=True), "the model takes no trainin; did you"),
     ):
         with pytest.raises(UserError, match=message):
             call()

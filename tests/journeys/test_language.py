@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import types
 
 import pytest
 
@@ -72,16 +73,7 @@ _ASKED = ("1", _QUESTION, [("the mat", _TEXT.index("the mat"))])
 # What makes the commands of a page small.
 _SMALL = {
     "data": {"max_seq_length": 32},
-    "pretrain": {
-        "albert_config_file": "config.json",
-        "max_seq_length": 32,
-        "max_predictions_per_seq": 5,
-        "train_batch_size": 4,
-        "num_train_steps": 2,
-        "num_warmup_steps": 1,
-        "iterations_per_loop": 1,
-        "use_xla": "false",
-    },
+    "pretrain": {**_TRAINING, "max_seq_length": 32, "max_predictions_per_seq": 5},
     "squad": {
         "max_seq_length": 32,
         "doc_stride": 8,
@@ -91,15 +83,6 @@ _SMALL = {
     },
     "export": {"max_seq_length": 32},
 }
-_CONFIGS = {
-    "roberta": """{"vocab_size": 290, "embedding_size": 16, "hidden_size": 16,
-        "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-        "max_position_embeddings": 64, "type_vocab_size": 1, "hidden_act": "gelu_erf",
-        "parameter_sharing": "none", "layer_norm_eps": 1e-5, "padding_idx": 1}""",
-    "xlnet": """{"n_token": 34, "d_model": 16, "n_layer": 1, "n_head": 2, "d_head": 8,
-        "d_inner": 16, "mem_len": 8, "reuse_len": 16}""",
-}
-_PIECES = {"roberta": 290, "xlnet": 34}
 _ANSWER = """
 import json, sys, albert_tf
 print(albert_tf.Predictor("served")(**json.load(sys.stdin))["answer"])
@@ -107,16 +90,23 @@ print(albert_tf.Predictor("served")(**json.load(sys.stdin))["answer"])
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("family", _CONFIGS)
-def test_a_family_answers_questions(family, newcomer):
+@pytest.mark.parametrize(
+    ("family", "pieces", "sizes"),
+    [
+        ("roberta", 290, {"max_position_embeddings": 64}),
+        ("xlnet", 34, {"mem_len": 8, "reuse_len": 16}),
+    ],
+)
+def test_a_family_answers_questions(family, pieces, sizes, newcomer, family_config):
     folder, heading = newcomer.folder, "From raw text to a served model that answers"
     (folder / "corpus").mkdir()
     (folder / "corpus" / "a.txt").write_text(_TEXT * 40)
-    (folder / "config.json").write_text(_CONFIGS[family])
+    config = family_config(family, types.SimpleNamespace(vocab_size=pieces), **sizes)
+    config.to_json_file(folder / "config.json")
     for name in ("train.json", "dev.json"):
         write_squad(folder, (_TEXT.strip(), [_ASKED]), name=name, version="1.1")
     block = newcomer.block(f"docs/{family}.md", f"{heading} questions", "sh")
-    newcomer.types(block, {**_SMALL, "vocab": {"vocab_size": _PIECES[family]}})
+    newcomer.types(block, {**_SMALL, "vocab": {"vocab_size": pieces}})
     asked = {"question": _QUESTION, "context": _TEXT.strip()}
     found = newcomer.runs(_ANSWER, json.dumps(asked)).splitlines()[-1]
     assert found in _TEXT

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from unittest import mock
 
 import pytest
 
@@ -36,9 +37,6 @@ def test_the_flags_offer_what_there_is():
 
 
 def test_next_version_and_no_remains_of_a_failure(saved_model, tmp_path, monkeypatch):
-    def fail(*arguments):
-        raise OSError("disk full")
-
     described, folder, target = [], saved_model("classification"), tmp_path / "m"
     monkeypatch.setattr(writing, "_save", lambda *arguments: None)
     monkeypatch.setattr(writing, "_describe", lambda *facts: described.append(facts))
@@ -48,7 +46,8 @@ def test_next_version_and_no_remains_of_a_failure(saved_model, tmp_path, monkeyp
     ((_, module, _, facts, _),) = described
     assert (facts["name"], facts["serves"]) == ("m", "encoder")
     assert module.text_features(["good " * 50])["input_ids"].shape == (1, 6)
-    monkeypatch.setattr(writing, "_write_checksums", fail)
+    full = mock.Mock(side_effect=OSError("disk full"))
+    monkeypatch.setattr(writing, "_write_checksums", full)
     with pytest.raises(OSError, match="disk full"):
         exported(folder, target)
     assert names(target) == ["4", "5"]

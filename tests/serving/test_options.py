@@ -16,15 +16,8 @@ from albert_tf.serving.padding import GROUP
 from albert_tf.serving.served import Served
 from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.tasks.tables import Columns
+from tests.serving import answers
 from tests.serving.answers import TEXTS
-from tests.serving.answers import assert_same
-from tests.serving.answers import at_night
-from tests.serving.answers import described
-from tests.serving.answers import example
-from tests.serving.answers import exported
-from tests.serving.answers import labelled_file
-from tests.serving.answers import shares
-from tests.serving.answers import signature
 
 _TOKENS = np.array([[2, 7, 11, 9, 3, 0], [2, 5, 6, 3, 12, 3]], "int32")
 _FEATURES = {
@@ -39,16 +32,17 @@ def answering(folder, **options):
 
     It is not written and read again.
     """
-    signature = build_module([bundle.open(folder)], **options)[0].text_signature()
-    return lambda texts: outputs_of(signature, {"text": [*map(str.encode, texts)]}, 24)
+    module, _, _ = build_module([bundle.open(folder)], **options)
+    answer = module.text_signature()
+    return lambda texts: outputs_of(answer, {"text": [*map(str.encode, texts)]}, 24)
 
 
-def real_tokens(answers):
+def real_tokens(outputs):
     """Outputs along the tokens, without what stands in the place of padding."""
-    if "sequence_output" not in answers:
-        return answers
-    mask = answers["input_mask"][:, :, None]
-    return {**answers, "sequence_output": answers["sequence_output"] * mask}
+    if "sequence_output" not in outputs:
+        return outputs
+    mask = outputs["input_mask"][:, :, None]
+    return {**outputs, "sequence_output": outputs["sequence_output"] * mask}
 
 
 @pytest.mark.slow
@@ -57,10 +51,10 @@ def real_tokens(answers):
     [
         ("latency", "pretraining", "masked_lm"),
         ("throughput", "pretraining", "auto"),
-        at_night("latency", "classification", "auto"),
-        at_night("throughput", "pretraining", "masked_lm"),
-        at_night("throughput", "classification", "auto"),
-        at_night("latency", "pretraining", "auto"),
+        answers.at_night("latency", "classification", "auto"),
+        answers.at_night("throughput", "pretraining", "masked_lm"),
+        answers.at_night("throughput", "classification", "auto"),
+        answers.at_night("latency", "pretraining", "auto"),
     ],
 )
 def test_optimized_answers_are_the_same(saved_model, optimize_for, kind, task):
@@ -71,14 +65,14 @@ def test_optimized_answers_are_the_same(saved_model, optimize_for, kind, task):
     optimized = answering(folder, task=task, optimize_for=optimize_for)
     expected = answering(folder, task=task)
     for some in (texts, texts[:1], texts[1:2]):
-        assert_same(real_tokens(optimized(some)), real_tokens(expected(some)))
+        answers.assert_same(real_tokens(optimized(some)), real_tokens(expected(some)))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_only_latency_compiles(export_of, classifier):
     def compiles(version):
-        functions = signature(version).graph.as_graph_def().library.function
+        functions = answers.signature(version).graph.as_graph_def().library.function
         return any("_XlaMustCompile" in f.attr for f in functions)
 
     assert compiles(export_of("classification", optimize_for="latency"))
@@ -89,12 +83,12 @@ def test_only_latency_compiles(export_of, classifier):
 def test_throughput_leaves_padding_out(saved_model):
     """Columns that are padding in all rows of a group are not computed."""
     texts = ["good"] * GROUP + ["very good film " * 9] * GROUP
-    usual, answers = (
+    usual, found = (
         answering(saved_model("pretraining"), optimize_for=aim)(texts)
         for aim in (None, "throughput")
     )
     assert np.abs(usual["sequence_output"][:GROUP, 3:]).min() > 0
-    assert np.abs(answers["sequence_output"][:GROUP, 3:]).max() == 0
+    assert np.abs(found["sequence_output"][:GROUP, 3:]).max() == 0
 
 
 @pytest.mark.slow
@@ -121,7 +115,7 @@ _UNEQUAL = ["good film", "the plot was bad and not very good", "it"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimize_for", [at_night(None), *OPTIMIZATIONS])
+@pytest.mark.parametrize("optimize_for", [answers.at_night(None), *OPTIMIZATIONS])
 def test_xlnets_padding_before_the_tokens_does_not_show(opened, optimize_for):
     served = opened("classification", "xlnet")
     rows = [served.tokenizer(text) for text in _UNEQUAL]
@@ -133,8 +127,8 @@ def test_xlnets_padding_before_the_tokens_does_not_show(opened, optimize_for):
     assert facts["row_layout"] == "cls_last"
     signatures = module.signatures()
 
-    def check(answers, places=slice(None)):
-        found = answers["probabilities"].numpy()
+    def check(outputs, places=slice(None)):
+        found = outputs["probabilities"].numpy()
         np.testing.assert_allclose(found, probabilities[places], atol=1e-5)
 
     # More than are computed together, so that some have less padding than others.
@@ -144,7 +138,8 @@ def test_xlnets_padding_before_the_tokens_does_not_show(opened, optimize_for):
     tokens = {name: tf.constant(v) for name, v in served.tokenizer(_UNEQUAL).items()}
     check(signatures["tokens"](**tokens))
     # Examples have no padding of their own; the server adds it.
-    serialized = [example(**{n: v[0].tolist() for n, v in r.items()}) for r in rows]
+    lists = [{name: v[0].tolist() for name, v in row.items()} for row in rows]
+    serialized = [answers.example(**row) for row in lists]
     check(signatures["examples"](tf.constant(serialized)))
     wrong = {**tokens, "segment_ids": tokens["segment_ids"] + 2}
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be from 0 to 4"):
@@ -173,7 +168,7 @@ def test_the_model_decides_the_layout(opened, vocabulary, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "optimize_for", "most"),
-    [("bfloat16", None, 0.05), at_night("float16", "latency", 0.005)],
+    [("bfloat16", None, 0.05), answers.at_night("float16", "latency", 0.005)],
 )
 def test_variables_of_half_the_size(export_of, classifier, dtype, optimize_for, most):
     options = {"variables_dtype": dtype, "optimize_for": optimize_for}
@@ -181,7 +176,7 @@ def test_variables_of_half_the_size(export_of, classifier, dtype, optimize_for, 
     data = "variables/variables.data-00000-of-00001"
     sizes = [os.path.getsize(v / data) for v in (version, classifier.version)]
     assert sizes[0] < 0.6 * sizes[1]
-    change = shares(version, TEXTS) - shares(classifier.version, TEXTS)
+    change = answers.shares(version, TEXTS) - answers.shares(classifier.version, TEXTS)
     assert 0 < np.abs(change).max() < most
 
 
@@ -216,16 +211,16 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
 def test_what_another_type_costs_and_weights_are_cast_once(
     classifier, tmp_path, capsys
 ):
-    table = labelled_file(tmp_path / "dev.tsv")
     options = {"compute_dtype": "bfloat16", "optimize_for": "throughput"}
-    version = exported(classifier.folder, tmp_path / "m", eval_file=table, **options)
+    options["eval_file"] = answers.labelled_file(tmp_path / "dev.tsv")
+    version = answers.exported(classifier.folder, tmp_path / "m", **options)
     printed = capsys.readouterr().out
     texts = ["a good film", "bad", "not good"]  # those of `labelled_file`
-    found = shares(version, texts)
-    change = np.abs(found - shares(classifier.version, texts)).max()
+    found = answers.shares(version, texts)
+    change = np.abs(found - answers.shares(classifier.version, texts)).max()
     assert 1e-6 < change < 0.02
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
-    facts = described(version)
+    facts = answers.described(version)
     told = facts["largest_change"]["probabilities"]
     assert told == pytest.approx(change, rel=1e-2)
     assert f"largest change of probabilities: {told:.4f}" in printed
@@ -257,8 +252,8 @@ def test_what_another_type_costs_and_weights_are_cast_once(
         ("encoder", "albert"),
         ("answerable_questions", "albert"),
         ("classification", "modernbert"),
-        at_night("pretraining", "albert"),
-        at_night("tagging", "xlnet"),
+        answers.at_night("pretraining", "albert"),
+        answers.at_night("tagging", "xlnet"),
     ],
 )
 def test_every_head_in_bfloat16(saved_model, kind, family):

@@ -12,11 +12,10 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.predictor import Predictor
+from tests.serving.answers import exported
 
 _TEXTS = ["the film was very good .", "bad", "a good plot, not a bad one . " * 9]
 _PAIRS = ["it is", "", "good"]
@@ -27,9 +26,7 @@ _CHOICES = Inputs({"question": 1, "choices": 2}, ("question", "choices"))
 def assert_same(answers, expected):
     pairs = zip(tf.nest.flatten(answers), tf.nest.flatten(expected), strict=True)
     for found, value in pairs:
-        assert found == (
-            value if isinstance(value, str) else pytest.approx(value, 1e-4)
-        )
+        assert found == pytest.approx(value, 1e-4)
 
 
 @tf.function(
@@ -104,27 +101,23 @@ def test_what_does_not_fit(given, named, message):
 
 
 @pytest.mark.slow
-def test_order_is_kept_whatever_the_batches(classifier):
-    predictor = Predictor(classifier.version.parent)
-    expected = predictor(_TEXTS)
-    for batch_size in (1, 2):
-        assert_same(predictor(_TEXTS, batch_size=batch_size), expected)
-    assert_same([predictor(text) for text in _TEXTS], expected)
-    assert list(expected[0]["probabilities"]) == ["no", "yes"]
-    json.dumps(expected)
-    assert predictor([]) == []
-    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
-        predictor(_TEXTS, batch_size=0)
-
-
-@pytest.mark.slow
-def test_pairs_by_place_and_by_name(saved_model, export_of):
-    module, served = Predictor(saved_model("pairs")), Predictor(export_of("pairs"))
+def test_order_is_kept_whatever_the_batches(saved_model, export_of):
+    """Of pairs, by their place and by their names."""
+    module, version = Predictor(saved_model("pairs")), export_of("pairs")
+    served = Predictor(version.parent)
     expected = served(_TEXTS, _PAIRS)
     assert served.inputs == ("text", "text_pair")
     assert_same(module(_TEXTS, _PAIRS), expected)
     assert_same(served(text_pair=_PAIRS, text=_TEXTS), expected)
-    assert_same(served(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
+    for batch_size in (1, 2):
+        assert_same(served(_TEXTS, _PAIRS, batch_size=batch_size), expected)
+    pairs = zip(_TEXTS, _PAIRS, strict=True)
+    assert_same([served(text, text_pair=pair) for text, pair in pairs], expected)
+    assert list(expected[0]["probabilities"]) == ["no", "so", "yes"]
+    json.dumps(expected)
+    assert served([], []) == []
+    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
+        served(_TEXTS, _PAIRS, batch_size=0)
 
 
 @pytest.mark.slow
@@ -179,8 +172,7 @@ def test_nan_is_no_answer(classifier, tmp_path):
     with pytest.raises(UserError, match="answers NaN to input 1: its weights"):
         predictor(_TEXTS)
     model.save_pretrained(tmp_path / "model", classifier.tokenizer)
-    options = ExportOptions(str(tmp_path / "model"), str(tmp_path / "served"))
-    for read in (Predictor, lambda path: export(options)):
+    for read in (Predictor, lambda path: exported(path, tmp_path / "served")):
         with pytest.raises(UserError, match="holds NaN or infinity in output_bias"):
             read(tmp_path / "model")
     assert not (tmp_path / "served").exists()

@@ -52,9 +52,7 @@ def vector_of(text):
 class Leaving(Lengths):
     """Answers each text after as many layers as it has letters."""
 
-    @staticmethod
-    def in_graph(**strings):
-        return {EXIT_LAYER: tf.strings.length(strings["text"])}
+    answers = ((EXIT_LAYER, [None], tf.int32),)
 
     def outputs(self, columns, batch_size):
         found = super().outputs(columns, batch_size)
@@ -65,10 +63,7 @@ class Vectors(Lengths):
     """Stands for a `Predictor` of a model of vectors."""
 
     normalizes = True
-
-    @staticmethod
-    def in_graph(**strings):
-        return {"embedding": tf.zeros([tf.size(strings["text"]), _WIDTH])}
+    answers = (("embedding", [None, _WIDTH], tf.float32),)
 
     def outputs(self, columns, batch_size):
         super().outputs(columns, batch_size)
@@ -83,10 +78,7 @@ class Scores(Lengths):
     """Stands for a `Predictor` of a reranker: the letters that both texts have."""
 
     inputs = ("text", "text_pair")
-
-    @staticmethod
-    def in_graph(**strings):
-        return {"score": tf.zeros([tf.size(strings["text"])])}
+    answers = (("score", [None], tf.float32),)
 
     def outputs(self, columns, batch_size):
         pairs = zip(columns["text"], columns["text_pair"], strict=True)
@@ -138,11 +130,7 @@ _LONG = "The query has 101 characters for each of 5 documents; the server takes"
 _REFUSED = {
     "texts": [
         ("{", 400, "The request is no JSON: "),
-        (
-            '{"instances": [{"text": "a", "text": "b"}]}',
-            400,
-            "The request is no JSON: it sets 'text' twice in one object.",
-        ),
+        ('{"instances": [{"text": "a", "text": "b"}]}', 400, "it sets 'text' twice in"),
         ([], 400, "The request is no JSON object."),
         ({}, 400, 'Give "inputs" (by column) or "instances" (by row).'),
         ({"instances": []}, 400, '"instances" must be a list of rows.'),

@@ -13,10 +13,8 @@ from albert_tf.serving import calibration
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
+from tests.serving import answers
 from tests.serving.answers import TEXTS
-from tests.serving.answers import described
-from tests.serving.answers import exported
-from tests.serving.answers import shares
 
 _ONE_EACH = {"openvino": "model.xml", "onnx": "model.onnx"}
 _STATIC = {"compute_dtype": "int8"}
@@ -37,13 +35,13 @@ def with_openvino():
 
 def check_static(version, float32):
     """Checks that answers are nearly the same, and the same beside any others."""
-    facts = described(version)
+    facts = answers.described(version)
     assert facts["compute_dtype"] == "int8"
     assert facts["calibration_rows"] == len([*filter(None, TEXTS)])
     assert 0 < facts["distance"] < 0.1
-    found = shares(version, TEXTS)
-    assert 0 < np.abs(found - shares(float32, TEXTS)).max() < 0.05
-    alone = shares(version, TEXTS, batch_size=1)
+    found = answers.shares(version, TEXTS)
+    assert 0 < np.abs(found - answers.shares(float32, TEXTS)).max() < 0.05
+    alone = answers.shares(version, TEXTS, batch_size=1)
     np.testing.assert_allclose(alone, found, rtol=0, atol=1e-4)
 
 
@@ -80,7 +78,10 @@ def test_openvino(export_of, texts_file, tmp_path):
     assert {"model.xml", "model.bin", "tokenizer.json", "signature.json"} <= names
     onnx_file = export_of("classification", format="onnx")
     np.testing.assert_allclose(
-        shares(float32, TEXTS), shares(onnx_file, TEXTS), rtol=0, atol=1e-5
+        answers.shares(float32, TEXTS),
+        answers.shares(onnx_file, TEXTS),
+        rtol=0,
+        atol=1e-5,
     )
     options = {"format": "openvino", "calibration_file": texts_file, **_STATIC}
     version = export_of("classification", **options)
@@ -101,7 +102,7 @@ def test_the_same_command_writes_the_same_bytes(
     options = {"format": "openvino", "calibration_file": texts_file, **_STATIC}
     version = export_of("classification", **options)
     target = tmp_path / version.parent.name
-    again = exported(saved_model("classification"), target, **options)
+    again = answers.exported(saved_model("classification"), target, **options)
     sums = [(v / "SHA256SUMS").read_text() for v in (version, again)]
     assert sums[0] == sums[1]
 
@@ -125,7 +126,7 @@ def test_other_models(kind, family, line, form, saved_model, tmp_path):
     path = tmp_path / "texts"
     path.write_text(line)
     options = {"format": form, "calibration_file": str(path), **_STATIC}
-    version = exported(saved_model(kind, family), tmp_path / "m", **options)
+    version = answers.exported(saved_model(kind, family), tmp_path / "m", **options)
     assert TokenFile(version / _ONE_EACH[form]).outputs
 
 

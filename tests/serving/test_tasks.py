@@ -118,8 +118,7 @@ def test_token_ids_give_what_the_model_of_questions_returns(kind, opened):
 
 
 @pytest.mark.parametrize(
-    ("threshold", "is_answered"),
-    [(-1e6, False), at_night(None, True)],
+    ("threshold", "is_answered"), [(-1e6, False), at_night(None, True)]
 )
 def test_one_question_and_its_threshold(threshold, is_answered, opened, tmp_path):
     v2 = opened(_V2)
@@ -158,9 +157,8 @@ def test_no_contexts_and_contexts_that_are_too_long(saved_model, monkeypatch):
     with pytest.raises(UserError, match="^context has more than 60 characters in a"):
         predictor(["not ?"] * 2, ["the film .", "a film " * 9])
     # The question may be of any length: its end is not read.
-    assert predictor("is it good ? " * 99, "the film .") == predictor(
-        "is it good ? is it good ?", "the film ."
-    )
+    long, short = (predictor("is it good ? " * n, "the film .") for n in (99, 2))
+    assert long == short
     empty = tf.constant([], tf.string)
     answers = predictor.signature(question=empty, context=empty)["answers"]
     assert answers.shape == (0, 3)
@@ -176,12 +174,10 @@ _OPTIONS = [
 
 @pytest.fixture(scope="module")
 def choices(opened):
-    return opened("multiple_choice")
-
-
-@pytest.fixture(scope="module")
-def module(choices):
-    return build_module([bundle.open(choices.folder)])[0]
+    """A model of choices, and the module that serves it."""
+    found = opened("multiple_choice")
+    found.module, _, _ = build_module([bundle.open(found.folder)])
+    return found
 
 
 def choice_file(rows):
@@ -232,8 +228,8 @@ def test_choices(optimize_for, choices, export_of):
             predictor("was it _ ?", "a film", options)
 
 
-def test_options_are_left_out_anywhere(module):
-    answer, asked = module.text_signature(), request(_OPTIONS[:1])
+def test_options_are_left_out_anywhere(choices):
+    answer, asked = choices.module.text_signature(), request(_OPTIONS[:1])
     whole = answer(**asked)["probabilities"].numpy()[0]
     options = tf.constant([["", "good", "", "bad", "it"]])
     found = answer(**{**asked, "options": options})
@@ -252,7 +248,7 @@ def test_options_are_left_out_anywhere(module):
         assert found["choice"].shape == (0,)
 
 
-def test_only_the_last_tokens_of_long_questions_and_options_count(module, choices):
+def test_only_the_last_tokens_of_long_questions_and_options_count(choices):
     """Of texts many times as long as what is read."""
     asked = [
         ("it is", "was it _ ? " + "very good . " * 400, ("good", "bad")),
@@ -260,7 +256,7 @@ def test_only_the_last_tokens_of_long_questions_and_options_count(module, choice
         ("it is", "was it", ("good . " * 800 + "bad", "bad")),
         ("it is", "_ . " * 900, ("good bad " * 300, "bad")),
     ]
-    features = module.text_features(**request(asked))
+    features = choices.module.text_features(**request(asked))
     tokens = choices.task.tokenize(choice_file(asked), choices.tokenizer, _LENGTH)
     for place in np.ndindex(4, 2):
         start, length = tokens.starts[place], tokens.lengths[place]
@@ -268,10 +264,10 @@ def test_only_the_last_tokens_of_long_questions_and_options_count(module, choice
         np.testing.assert_array_equal(row[:length], tokens.ids[start : start + length])
 
 
-def test_long_questions_are_cheap(module):
+def test_long_questions_are_cheap(choices):
     # All options in all blanks would be a gigabyte.
     blanks = ("it is", "_ " * 100_000, ("good bad " * 1000, "bad"))
-    features = module.text_features
+    features = choices.module.text_features
     assert features(**request([blanks]))["input_ids"].shape[2] <= _LENGTH
     # This question is a megabyte.
     many = ("good", "bad", "it") * 100

@@ -23,14 +23,8 @@ from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import write_onnx
 from albert_tf.token_files.operations import operations_library
+from tests.serving import answers
 from tests.serving.answers import TEXTS
-from tests.serving.answers import assert_same
-from tests.serving.answers import at_night
-from tests.serving.answers import described
-from tests.serving.answers import exported
-from tests.serving.answers import labelled_file
-from tests.serving.answers import shares
-from tests.serving.answers import signature
 from tests.tokenization.test_their_files import HOSTILE
 
 # What the operations read otherwise: U+0000, a last sigma, long runs of a letter.
@@ -43,7 +37,7 @@ def check_tokens(served, version, file_name, tolerance):
     features = {"input_ids": np.array([ids, ids[:4] + [0] * (len(ids) - 4)], "int32")}
     features["input_mask"] = (features["input_ids"] > 0).astype("int32")
     features["segment_ids"] = np.zeros_like(features["input_ids"])
-    expected = signature(served.version, "tokens")
+    expected = answers.signature(served.version, "tokens")
     expected = expected(**{k: tf.constant(v) for k, v in features.items()})
     numbers = TokenFile(version / file_name)(features)
     assert list(numbers) == ["probabilities"]
@@ -52,13 +46,13 @@ def check_tokens(served, version, file_name, tolerance):
     assert (version / "vocab.txt").exists()
     theirs = tokenizers.Tokenizer.from_file(str(version / "tokenizer.json"))
     assert theirs.encode("it is not a bad plot .").ids == ids
-    return described(version)
+    return answers.described(version)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 def test_tflite(export_of, classifier, tmp_path):
-    eval_file = labelled_file(tmp_path / "dev.tsv")
+    eval_file = answers.labelled_file(tmp_path / "dev.tsv")
     version = export_of("classification", format="tflite", eval_file=eval_file)
     facts = check_tokens(classifier, version, "model.tflite", 0.05)
     assert set(facts["eval"]["accuracy"]) == {"original", "tflite"}
@@ -74,7 +68,7 @@ def test_onnx(export_of, classifier):
     assert facts["opened_with"].startswith("onnxruntime ")
     assert facts["distance"] < 1e-5
     found, expected = (Predictor(v) for v in (version.parent, classifier.version))
-    assert_same(found.arrays(TEXTS), expected.arrays(TEXTS))
+    answers.assert_same(found.arrays(TEXTS), expected.arrays(TEXTS))
     response = facts["signatures"]["serving_default"]["rest"]["response"]
     assert response["outputs"]["label"][0] in ("no", "yes")
     assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
@@ -86,7 +80,7 @@ def test_onnx(export_of, classifier):
     [
         ("pairs", "albert", True),
         ("classification", "roberta", False),
-        at_night("pairs", "roberta", False),
+        answers.at_night("pairs", "roberta", False),
     ],
 )
 def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
@@ -111,8 +105,8 @@ def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
     own = opened(kind, family)
     expected = tf.nn.softmax(own.model(own.tokenizer(*columns, padding=True)))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    np.testing.assert_allclose(shares(version, *columns), expected, atol=1e-5)
-    assert described(version)["inputs"] == [*features]
+    np.testing.assert_allclose(answers.shares(version, *columns), expected, atol=1e-5)
+    assert answers.described(version)["inputs"] == [*features]
 
 
 @pytest.mark.slow
@@ -125,8 +119,8 @@ def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
     [
         ("classification", "roberta"),
         ("pairs", "xlnet"),
-        at_night("pairs", "roberta"),
-        at_night("similarity", "xlm-roberta"),
+        answers.at_night("pairs", "roberta"),
+        answers.at_night("similarity", "xlm-roberta"),
     ],
 )
 def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_of):
@@ -134,7 +128,7 @@ def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_
     texts = [[*_TEXTS, "a bad film " * 20]] * (2 if kind == "pairs" else 1)
     texts[1:] = [text[::-1] for text in texts[1:]]
     expected = Predictor(saved_model(kind, family)).arrays(*texts)
-    assert_same(Predictor(version).arrays(*texts), expected)
+    answers.assert_same(Predictor(version).arrays(*texts), expected)
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(operations_library())
     session = onnxruntime.InferenceSession(version / "model.onnx", options)
@@ -142,7 +136,7 @@ def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_
     given = dict(zip(names, (np.array(text, object) for text in texts), strict=True))
     (name,) = (value.name for value in session.get_outputs())
     np.testing.assert_allclose(session.run(None, given)[0], expected[name], atol=1e-5)
-    facts = described(version)
+    facts = answers.described(version)
     assert facts["inputs"] == names == ["text", "text_pair"][: len(texts)]
     assert facts["cut_otherwise"]
 
@@ -172,7 +166,7 @@ def test_a_file_that_answers_otherwise_is_refused(saved_model, tmp_path, monkeyp
     monkeypatch.setitem(WRITERS, "onnx", other_answers)
     target, folder = tmp_path / "m", saved_model("classification")
     with pytest.raises(UserError, match="answers otherwise .* 0.0[3-9][0-9]* of"):
-        exported(folder, target, **_INT8)
+        answers.exported(folder, target, **_INT8)
     assert not list(target.rglob("model.onnx"))
 
 
@@ -188,7 +182,7 @@ def test_a_file_is_open_once_at_a_time(saved_model, tmp_path, monkeypatch):
             super().__init__(*inputs)
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    exported(saved_model("classification"), tmp_path / "m", **_INT8)
+    answers.exported(saved_model("classification"), tmp_path / "m", **_INT8)
     assert next(count) == 2  # in float32, and in int8
 
 
