@@ -22,9 +22,8 @@ from tests.child_processes import wait_until
 
 
 def run(command_line):
-    return pretrain(
-        resolve(parse(PretrainingOptions, ["run_pretraining.py", *command_line]))
-    )
+    options = parse(PretrainingOptions, ["run_pretraining.py", *command_line])
+    return pretrain(resolve(options))
 
 
 @pytest.mark.slow
@@ -127,9 +126,8 @@ def test_two_workers_equal_one(workers, flags, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
-    command = flags(
-        distribution_strategy="multi_worker", num_train_steps=1_000_000, eval_steps=4
-    )
+    steps = {"num_train_steps": 1_000_000, "eval_steps": 4}
+    command = flags(distribution_strategy="multi_worker", **steps)
     with workers("run_pretraining.py", command) as (processes, logs):
         wait_until(lambda: "Held out at step 4" in logs[0].read_text(), 180)
         processes[1].send_signal(signal.SIGTERM)

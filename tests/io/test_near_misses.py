@@ -61,9 +61,8 @@ def test_names_of_the_package_and_of_a_tokenizer(tokenizer):
 
 def test_arguments_of_a_tokenizer(tokenizer):
     expected = tokenizer("good", "film")
-    for name, values in tokenizer(
-        "good", text_pair="film", return_tensors="tf"
-    ).items():
+    found = tokenizer("good", text_pair="film", return_tensors="tf")
+    for name, values in found.items():
         np.testing.assert_array_equal(values.numpy(), expected[name])
         assert values.dtype == "int32"
     cut = tokenizer("good film", max_length=3, truncation="longest_first")

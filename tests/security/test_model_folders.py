@@ -1,16 +1,11 @@
-"""A model's folder: its readers change nothing, its writers nothing outside of it.
-
-And several writers of one file: readers see one of them whole.
-"""
+"""A model's folder: its readers change nothing, its writers nothing outside of it."""
 
 import concurrent.futures
-import fcntl
 import io
 import os
 import tarfile
 import threading
 
-import numpy as np
 import pytest
 
 import albert_tf
@@ -18,13 +13,10 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import whole_folder
-from albert_tf.io.files import replacing_file
-from albert_tf.io.files import write_atomically
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.io.whole_folder import writing
-from albert_tf.tasks.tokenized_examples import cached
 
 _SUM = f"{'0' * 64}  "
 _ELSEWHERE = f"{_SUM}../victim.txt\n"
@@ -156,43 +148,3 @@ def test_two_writers_at_once_do_not_mix(tiny_config, tmp_path):
     checksums.check_folder(folder)
     assert albert_tf.AlbertModel.from_pretrained(folder).config.vocab_size in sizes
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
-
-
-def test_each_writer_has_a_file_of_its_own_with_the_users_rights(tmp_path):
-    path, usual = tmp_path / "a", tmp_path / "usual"
-    usual.write_text("")
-    with replacing_file(path) as outer:
-        outer.write(b"outer")
-        write_atomically(path, b"inner")
-        assert path.read_bytes() == b"inner"
-    assert path.read_bytes() == b"outer"
-    assert path.stat().st_mode == usual.stat().st_mode
-
-
-def test_what_killed_writers_left_is_removed(tmp_path):
-    path = tmp_path / "a[1]"
-    left = ["a[1].01234567", "a[1].89abcdef", "a[1].mine", "b.01234567"]
-    names = [f"{name}.tmp" for name in left]
-    for name in names:
-        (tmp_path / name).write_text("half")
-    with open(tmp_path / names[1], "rb") as in_use:
-        fcntl.flock(in_use, fcntl.LOCK_EX)
-        write_atomically(path, b"1")
-    assert sorted(os.listdir(tmp_path)) == sorted(["a[1]", *names[1:]])
-
-
-def test_two_workers_fill_one_cache(tmp_path):
-    both = threading.Barrier(2)
-
-    def make():
-        both.wait()
-        return {"a": np.arange(5)}
-
-    def fill(_, make=make):
-        return cached(tmp_path, ["facts"], lambda a: a, make)
-
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        made = [*pool.map(fill, range(2))]
-    for array in (*made, fill(2, None)):
-        np.testing.assert_array_equal(array, np.arange(5))
-    assert len(os.listdir(tmp_path)) == 1

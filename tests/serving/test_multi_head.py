@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
-from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
 from tests.serving.answers import exported
 
+Classifier = albert_tf.AlbertForSequenceClassification
 _TEXTS = ["the film was very good .", "", "bad"]
 _TASKS = {
     "mood": create_task("single_label", "mood", labels=("no", "yes")),
@@ -27,9 +28,7 @@ def models(opened, tmp_path_factory):
     source, folder = opened("encoder"), tmp_path_factory.mktemp("heads")
     found = {}
     for name, task in _TASKS.items():
-        model = AlbertForSequenceClassification.from_pretrained(
-            source.folder, num_labels=task.num_outputs
-        )
+        model = Classifier.from_pretrained(source.folder, num_labels=task.num_outputs)
         info = {"task": task.to_dict(), "max_seq_length": 24}
         # As run_classifier lays it out: the run is named, not the folder in it.
         found[folder / name / "model"] = model
@@ -71,9 +70,7 @@ def test_models_that_do_not_belong_together(
         """Saves the first model with another task; returns its folder."""
         task = dataclasses.replace(_TASKS["mood"], **changes)
         pooling = task.model_arguments()["window_pooling"]
-        model = AlbertForSequenceClassification.from_pretrained(
-            mood, window_pooling=pooling
-        )
+        model = Classifier.from_pretrained(mood, window_pooling=pooling)
         info = {"task": task.to_dict(), "max_seq_length": 24}
         model.save_pretrained(tmp_path / name, tiny_tokenizer, info)
         return tmp_path / name

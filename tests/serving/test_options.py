@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.comparison import Comparison
@@ -14,7 +13,6 @@ from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.served import Served
-from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.tasks.tables import Columns
 from tests.serving import answers
 from tests.serving.answers import TEXTS
@@ -111,60 +109,6 @@ def test_throughput_with_any_mask(saved_model):
         np.testing.assert_allclose(found[first:], expected[first:], rtol=0, atol=1e-5)
 
 
-_UNEQUAL = ["good film", "the plot was bad and not very good", "it"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("optimize_for", [answers.at_night(None), *OPTIMIZATIONS])
-def test_xlnets_padding_before_the_tokens_does_not_show(opened, optimize_for):
-    served = opened("classification", "xlnet")
-    rows = [served.tokenizer(text) for text in _UNEQUAL]
-    assert all((row["input_mask"] == 1).all() for row in rows)
-    logits = np.concatenate([served.model(row) for row in rows])
-    probabilities = tf.nn.softmax(logits).numpy()
-    files = bundle.open(served.folder)
-    module, _, facts = build_module([files], optimize_for=optimize_for)
-    assert facts["row_layout"] == "cls_last"
-    signatures = module.signatures()
-
-    def check(outputs, places=slice(None)):
-        found = outputs["probabilities"].numpy()
-        np.testing.assert_allclose(found, probabilities[places], atol=1e-5)
-
-    # More than are computed together, so that some have less padding than others.
-    many = tf.constant([*_UNEQUAL, *_UNEQUAL[-1:] * GROUP])
-    check(signatures["serving_default"](many), [0, 1, *[2] * (GROUP + 1)])
-    check(signatures["serving_default"](tf.constant(_UNEQUAL[:1])), slice(1))
-    tokens = {name: tf.constant(v) for name, v in served.tokenizer(_UNEQUAL).items()}
-    check(signatures["tokens"](**tokens))
-    # Examples have no padding of their own; the server adds it.
-    lists = [{name: v[0].tolist() for name, v in row.items()} for row in rows]
-    serialized = [answers.example(**row) for row in lists]
-    check(signatures["examples"](tf.constant(serialized)))
-    wrong = {**tokens, "segment_ids": tokens["segment_ids"] + 2}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be from 0 to 4"):
-        signatures["tokens"](**wrong)
-    turned = {name: values[:, ::-1] for name, values in tokens.items()}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="pad rows on the left"):
-        signatures["tokens"](**turned)
-
-
-@pytest.mark.slow
-def test_the_model_decides_the_layout(opened, vocabulary, tmp_path):
-    """An XLNet that was pretrained with a vocabulary of ALBERT's special pieces."""
-    (tmp_path / "vocab.txt").write_text(vocabulary(["good", "film", "bad"]))
-    tokenizer = albert_tf.load_tokenizer(tmp_path / "vocab.txt")
-    model = opened("classification", "xlnet").model
-    assert tokenizer("good")["input_ids"][0, 0] == tokenizer.cls_id
-    model.save_pretrained(tmp_path / "kept", tokenizer, model.saved_task_info)
-    row = albert_tf.load_tokenizer(tmp_path / "kept")("good film")
-    assert row["input_ids"][0, -1] == tokenizer.cls_id
-    shares = tf.nn.softmax(model(row))[0].numpy()
-    answer = albert_tf.Predictor(tmp_path / "kept", tokenizer)("good film")
-    found = answer["probabilities"].values()
-    np.testing.assert_allclose(list(found), shares, atol=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "optimize_for", "most"),
@@ -188,7 +132,7 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
     table = model.task.read(str(path), Columns("sentence", None, "label"))
     comparison = Comparison(table, served, 24)
 
-    def answering(first, other):
+    def of_batches(first, other):
         """Answers the first batch, of 32, and the other, of 8: how probable "no" is."""
 
         def answer(features):
@@ -198,10 +142,10 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
 
         return answer
 
-    right = comparison.numbers(answering(0.75, 0.75))
+    right = comparison.numbers(of_batches(0.75, 0.75))
     with pytest.raises(UserError, match="int8 model answers what is not a number"):
-        comparison(right, "int8", answering(np.nan, 0.5))
-    told = comparison(right, "int8", answering(0.25, 0.75))
+        comparison(right, "int8", of_batches(np.nan, 0.5))
+    told = comparison(right, "int8", of_batches(0.25, 0.75))
     assert told["largest_change"] == {"probabilities": 0.5}
     accuracy = {"original": 1, "int8": pytest.approx(0.2)}
     assert told["eval"]["accuracy"] == accuracy

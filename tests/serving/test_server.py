@@ -17,7 +17,6 @@ import tensorflow as tf
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.reranker import Reranker
-from albert_tf.serving import server
 from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
@@ -303,11 +302,6 @@ def test_each_of_many_clients_gets_its_own_vectors():
         assert status == 200
         found = np.array([row["embedding"] for row in content["data"]], "float32")
         np.testing.assert_array_equal(found, np.array([*map(vector_of, texts)]))
-
-
-def test_an_empty_list_costs_as_much_as_a_text():
-    rows = ("a", [], ["a"], ["a", "b"])
-    assert list(map(server._texts, rows)) == [1, 1, 1, 2]
 
 
 def test_concurrent_requests_are_answered_together():
