@@ -4,8 +4,6 @@ import re
 
 import pytest
 
-from albert_tf.commands.describe import DescribeOptions
-from albert_tf.commands.describe import describe
 from albert_tf.commands.describe import main
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import forward_flops
@@ -15,18 +13,18 @@ from albert_tf.costs.albert import training_memory
 
 @pytest.fixture
 def described(capsys):
-    """Describes a configuration: the numbers of each line by what they count."""
+    """Runs a command line: the numbers of each line that it prints by their name."""
 
-    def describe_with(**options):
-        describe(DescribeOptions(**options))
-        lines = capsys.readouterr().out.splitlines()
-        return {line[:28].strip(): line[28:].split() for line in lines}
+    def run(flags):
+        main(["describe", *flags.split()])
+        rows = (re.split("  +", line) for line in capsys.readouterr().out.splitlines())
+        return {name: numbers for name, *numbers in rows}
 
-    return describe_with
+    return run
 
 
-def test_tables_of_base(described):
-    lines = described(albert_config_file="albert/base_v2")
+def test_tables_of_models(described):
+    lines = described("--albert_config_file=albert/base_v2")
     assert lines["encoder"] == ["11,683,584"]
     assert lines["with the pretraining heads"] == ["11,813,810"]
     assert lines["attention projections"] == ["51.90", "103.81"]
@@ -34,40 +32,25 @@ def test_tables_of_base(described):
     assert lines["total, rematerialised"] == ["178.79", "543.65"]
     # 15% of 512 positions are projected: 77 * 8 logits and their gradients.
     assert lines["masked LM logits"] == ["141.0", "141.0"]
-    lines = described(albert_config_file="xlnet/base", max_predictions_per_seq=85)
+    lines = described("--albert_config_file=xlnet/base --max_predictions_per_seq=85")
     assert lines["encoder"] == ["116,718,336"]
     assert lines["with the pretraining heads"] == ["116,750,336"]
     # 384 tokens of width 768 in 12 layers and 8 rows, before the step and after it.
     assert lines["memory of earlier segments"] == ["216.0", "216.0"]
-
-
-def test_accumulation_adds_sums_and_divides_the_batch(described):
-    batch = {"train_batch_size": 32, "gradient_accumulation_steps": 4}
-    lines = described(albert_config_file="albert/base_v2", **batch)
-    # As many rows at once as in the table of base.
+    # Accumulation adds sums: as many rows at once as in the table of base.
+    batch = "--train_batch_size=32 --gradient_accumulation_steps=4"
+    lines = described(f"--albert_config_file=albert/base_v2 {batch}")
     assert lines["masked LM logits"] == ["141.0", "141.0"]
     assert lines["sums of gradients"] == lines["gradients"] == ["45.1", "45.1"]
-
-
-@pytest.fixture
-def run_of(capsys):
-    """Runs a command line: what its last table says, plain and rematerialised."""
-
-    def run(flags):
-        main(["describe", *flags.split()])
-        lines = capsys.readouterr().out.rstrip().splitlines()[-6:]
-        return {line[:32].strip(): re.split("  +", line[32:].strip()) for line in lines}
-
-    return run
 
 
 def hours(table):
     return float(table["hours"][0].replace(",", ""))
 
 
-def test_a_recipe_on_devices(run_of):
+def test_a_recipe_on_devices(described):
     flags = "--config=pretraining/base --mixed_precision=bfloat16"
-    table = run_of(f"{flags} --device=8xH100")
+    table = described(f"{flags} --device=8xH100")
     # The larger of the two halves of 95 GB fits, one whole batch of 512 rows does not.
     assert table["accumulation steps that fit"] == ["2", "1"]
     assert table["sequences of a device at once"] == ["256", "512"]
@@ -81,21 +64,21 @@ def test_a_recipe_on_devices(run_of):
     assert float(told) == pytest.approx(rate, 1e-4)
     expected = 4096 * 125_000 * 512 / rate / 3600
     assert table["hours"][0] == f"{expected:,.1f}"
-    slower = run_of(f"{flags} --device=8xH100 --utilization=0.2")
+    slower = described(f"{flags} --device=8xH100 --utilization=0.2")
     assert hours(slower) == pytest.approx(2 * expected, abs=0.06)
-    one = run_of(f"{flags} --device=H100")
+    one = described(f"{flags} --device=H100")
     assert hours(one) == pytest.approx(8 * expected, abs=0.06)
-    exact = run_of("--config=pretraining/base --device=8xH100")
+    exact = described("--config=pretraining/base --device=8xH100")
     assert exact["sequences of a device at once"][0] == "128"
     wide = "--albert_config_file=albert/xxlarge_v2 --train_batch_size=4 --device=T4"
-    table = run_of(f"{wide} --gradient_accumulation_steps=2")
+    table = described(f"{wide} --gradient_accumulation_steps=2")
     assert table["accumulation steps that fit"] == ["none", "1"]
     assert table["sequences of a device at once"] == ["not one", "4"]
 
 
-def test_each_phase_takes_its_own_hours(run_of):
+def test_each_phase_takes_its_own_hours(described):
     whole, short, both = (
-        hours(run_of(f"--device=v5e-8 --config=pretraining/{flags}"))
+        hours(described(f"--device=v5e-8 --config=pretraining/{flags}"))
         for flags in (
             "base --max_predictions_per_seq=77",
             "base --max_seq_length=128",
@@ -106,8 +89,8 @@ def test_each_phase_takes_its_own_hours(run_of):
 
 
 @pytest.mark.slow
-def test_the_speed_of_this_machine_is_measured(run_of):
-    table = run_of("--config=pretraining/wikipedia_small --device=cpu")
+def test_the_speed_of_this_machine_is_measured(described):
+    table = described("--config=pretraining/wikipedia_small --device=cpu")
     assert hours(table) > 0
     assert table["accumulation steps that fit"] == ["1", "1"]
 

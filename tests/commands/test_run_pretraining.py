@@ -1,4 +1,4 @@
-"""run_pretraining.py through its public entry: train, stop, go on, evaluate, refuse."""
+"""run_pretraining.py: train, stop, go on, evaluate, refuse; with two workers as one."""
 
 import json
 import shlex
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import albert_tf
+from albert_tf import bundle
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.io import storage
@@ -17,12 +18,12 @@ from albert_tf.pretraining import run as pretraining_run
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
+from tests.child_processes import wait_until
 
 
 def run(command_line):
-    return pretrain(
-        resolve(parse(PretrainingOptions, ["run_pretraining.py", *command_line]))
-    )
+    options = parse(PretrainingOptions, ["run_pretraining.py", *command_line])
+    return pretrain(resolve(options))
 
 
 @pytest.mark.slow
@@ -94,3 +95,43 @@ def test_the_seed_and_the_optimizer_reach_the_trainer(flags, monkeypatch):
     first, same, other = (np.array(t.model.trainable_weights[0]) for t in trainers)
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
+
+
+def weights(folder):
+    variables = bundle.open(folder).model().official_variables()
+    return {name: v.numpy() for name, v in variables.items() if "key/bias" not in name}
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_two_workers_equal_one(workers, flags, tmp_path):
+    changes = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
+    expected = run(flags(output_dir=tmp_path / "alone", **changes))
+    command = flags(distribution_strategy="multi_worker", **changes)
+    with workers("run_pretraining.py", command) as (processes, logs):
+        pass
+    logs = [log.read_text() for log in logs]
+    assert [process.returncode for process in processes] == [0, 0], logs[0]
+    found, variables = weights(tmp_path / "model"), weights(tmp_path / "alone")
+    assert found.keys() == variables.keys()
+    for name, value in variables.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
+    results = (tmp_path / "model" / "eval_results.txt").read_text()
+    assert f"masked_lm_accuracy = {expected['masked_lm_accuracy']}" in results
+    history = json.loads((tmp_path / "model" / "history.json").read_text())
+    assert [entry["step"] for entry in history] == [0, 6]
+    assert ["Held out" in log for log in logs] == [True, False]
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
+    steps = {"num_train_steps": 1_000_000, "eval_steps": 4}
+    command = flags(distribution_strategy="multi_worker", **steps)
+    with workers("run_pretraining.py", command) as (processes, logs):
+        wait_until(lambda: "Held out at step 4" in logs[0].read_text(), 180)
+        processes[1].send_signal(signal.SIGTERM)
+    codes = [process.returncode for process in processes]
+    assert codes == [128 + signal.SIGTERM] * 2, [log.read_text() for log in logs]
+    saved = list((tmp_path / "model" / "checkpoints").glob("training-*.index"))
+    assert len(saved) == 1

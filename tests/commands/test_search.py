@@ -9,7 +9,6 @@ from albert_tf import SearchIndex
 from albert_tf import TextEmbedder
 from albert_tf.commands import search
 from albert_tf.errors import UserError
-from albert_tf.search_index import fused
 
 TEXTS = ["a film", "the plot was bad", "it is a very good film", "not one", "the film"]
 
@@ -55,19 +54,9 @@ def test_words_and_both(index):
     (vectors,) = index.search(["plot"], k=5)
     ranks = [own["index"] for own in vectors].index
     shares = {own["index"]: own["score"] for own in both}
+    assert [*shares] == sorted(shares, key=shares.get, reverse=True)
     assert shares.pop(1) == pytest.approx(1 / 61 + 1 / (61 + ranks(1)))
     assert shares == {i: pytest.approx(1 / (61 + ranks(i))) for i in shares}
-    vectors, words, both = (
-        [(own["index"], own["score"]) for own in index.search(["bad plot"], 5, by)[0]]
-        for by in ("vectors", "words", "both")
-    )
-    assert both == fused([vectors, words])
-
-
-def test_fused_ranks():
-    found = fused([[(3, 0.9), (1, 0.8)], [(1, 7.0), (2, 5.0)]])
-    assert [place for place, _ in found] == [1, 3, 2]
-    assert found[0][1] == pytest.approx(1 / 62 + 1 / 61)
 
 
 def test_candidates_are_ordered_anew(index):
@@ -110,16 +99,14 @@ def test_what_does_not_fit_is_refused(index, embedder, saved_model, tmp_path):
     def command(**settings):
         search.search(search.SearchOptions(index_dir="i", model_dir="m", **settings))
 
+    other = TextEmbedder(saved_model("encoder"))
     for call, message in (
         (lambda: SearchIndex(tmp_path, embedder), "holds no index; build one"),
         (lambda: build([]), "needs texts, but there"),
         (lambda: index.search(["a"], by="letters"), "expected one of vectors, words"),
         (lambda: index.search(["a"], k=-1), "k=-1: expected at least 1"),
         (lambda: build(TEXTS).search(["a"], by="both"), "needs an index of words"),
-        (
-            lambda: SearchIndex(tmp_path, TextEmbedder(saved_model("encoder"))),
-            "was built with another model",
-        ),
+        (lambda: SearchIndex(tmp_path, other), "was built with another model"),
         (lambda: command(query="a", words=True), "--words has no effect where an in"),
         (lambda: command(corpus_file="a", k=3), "--k has no effect where an index is"),
     ):

@@ -1,15 +1,16 @@
 """Files and folders on a disk and in a bucket; texts, JSON and recipes in them."""
 
 import codecs
-import dataclasses
 import errno
 import json
 import math
 import os
+from unittest import mock
 
 import pytest
 import tensorflow as tf
 
+from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.cli.command_line import parse
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
@@ -26,13 +27,10 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from data_pipeline.text import input_files
 
 
-@pytest.fixture(params=["disk", "bucket"])
-def folder(request, tmp_path):
-    """A folder, for TensorFlow's bucket in memory too."""
-    return str(tmp_path) if request.param == "disk" else f"ram://{tmp_path.name}"
-
-
-def test_files_are_written_whole_and_read(folder):
+@pytest.mark.parametrize("kind", ["disk", "bucket"])
+def test_files_are_written_whole_and_read(kind, tmp_path):
+    """In TensorFlow's bucket in memory, too."""
+    folder = str(tmp_path) if kind == "disk" else f"ram://{tmp_path.name}"
     path = f"{folder}/a/b.txt"
     assert not storage.exists(path)
     for contents in ("old", "new"):
@@ -45,22 +43,7 @@ def test_files_are_written_whole_and_read(folder):
     assert storage.exists(path) and not storage.is_folder(path)
     assert storage.is_folder(f"{folder}/a")
     assert storage.names_in(f"{folder}/a") == ["b.txt"]
-
-
-def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    write_atomically(tmp_path / "a.bin", b"old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left") as error:
-        write_atomically(tmp_path / "a.bin", b"new")
-    assert error.value.filename == str(tmp_path / "a.bin")
-    assert (tmp_path / "a.bin").read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
-
-
-def test_a_folder_takes_the_place_of_another(folder):
+    # A folder takes the place of another.
     for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):
         write_atomically(f"{folder}/{name}", name)
     storage.replace_folder(f"{folder}/best-2.tmp", f"{folder}/best-1")
@@ -70,18 +53,22 @@ def test_a_folder_takes_the_place_of_another(folder):
     for _ in range(2):
         storage.remove_folder(f"{folder}/best-1")
         assert not storage.exists(f"{folder}/best-1")
-
-
-def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
+    # Brackets in its name are no pattern.
     for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
         write_atomically(f"{folder}/{name}", name)
     assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
     assert storage.matching(f"{folder}/missing", "*") == []
 
 
-@dataclasses.dataclass(frozen=True)
-class NoFlags:
-    """The flags of a command that has none."""
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    write_atomically(tmp_path / "a.bin", b"old")
+    monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=full))
+    with pytest.raises(OSError, match="No space left") as error:
+        write_atomically(tmp_path / "a.bin", b"new")
+    assert error.value.filename == str(tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
 
 
 _HTTP = "Error executing an HTTP request: HTTP response code 401"
@@ -110,14 +97,12 @@ def test_errors_of_buckets_name_the_path(message, path, said, capsys):
             raise tf.errors.FailedPreconditionError(None, None, message)
 
     with pytest.raises(SystemExit):
-        run(NoFlags, fail, argv=["x"])
+        run(ReadingFlags, fail, argv=["x"])
     assert capsys.readouterr().err == f"error: {said}\n"
 
 
 def test_every_question_about_a_bucket_names_it(monkeypatch):
-    def fail(*_, **__):
-        raise tf.errors.PermissionDeniedError(None, None, "No")
-
+    fail = mock.Mock(side_effect=tf.errors.PermissionDeniedError(None, None, "No"))
     for name in ("exists", "isdir", "makedirs", "listdir", "remove", "glob", "copy"):
         monkeypatch.setattr(tf.io.gfile, name, fail)
     for ask in (
@@ -136,21 +121,16 @@ def test_every_question_about_a_bucket_names_it(monkeypatch):
         assert found.value.filename.startswith("gs://b/x")
 
 
-@pytest.mark.parametrize(
-    ("data", "lines"),
-    [
-        (
-            "\ufeffone\rstill\r\n\u2028two\x85\n\n\n".encode(),
-            ["one\rstill", "\u2028two\x85", "", ""],
-        ),
-        (b"one\n\nlast\r", ["one", "", "last"]),
-        (b"", []),
-        ("\ufeff".encode(), []),
-    ],
-)
-def test_lines_end_in_lf_or_crlf(tmp_path, data, lines):
-    (tmp_path / "a.txt").write_bytes(data)
-    assert read_lines(tmp_path / "a.txt") == lines
+def test_lines_end_in_lf_or_crlf(tmp_path):
+    odd = "\ufeffone\rstill\r\n\u2028two\x85\n\n\n"
+    for text, lines in (
+        (odd, ["one\rstill", "\u2028two\x85", "", ""]),
+        ("one\n\nlast\r", ["one", "", "last"]),
+        ("", []),
+        ("\ufeff", []),
+    ):
+        (tmp_path / "a.txt").write_bytes(text.encode())
+        assert read_lines(tmp_path / "a.txt") == lines
 
 
 _TEXT = "naïve café — schön\n" * 3
@@ -216,10 +196,7 @@ def test_a_recipe_is_found_by_its_name(project, tmp_path, monkeypatch):
     assert options.train_batch_size == 4096
     config = AlbertConfig.from_json_file(options.albert_config_file)
     assert config.hidden_size == 768
-
-
-def test_a_file_of_ones_own_comes_before_a_recipe(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    # A file of one's own comes before it.
     for name in ("elsewhere/none", "../setup", "", "gs://a/b.json"):
         assert find_recipe(name) == name
     for name in ("glue/rte.json", "pretraining/bso"):

@@ -47,19 +47,6 @@ def folder(tmp_path):
     return tmp_path / "model"
 
 
-def test_what_was_written_is_listed(tmp_path):
-    with ChecksummedFolder(tmp_path) as folder:
-        folder.write("a", b"")
-        folder.write_json("b.json", {"ü": 1})
-        (tmp_path / "c").write_bytes(b"")
-        folder.add("c")
-    listed = checksums.read(tmp_path)
-    assert sorted(listed) == ["a", "b.json", "c"]
-    assert listed["a"] == listed["c"] == OF_NOTHING
-    assert listed["b.json"] == checksums.of_file(tmp_path / "b.json")
-    assert read_json_object(tmp_path / "b.json") == {"ü": 1}
-
-
 @pytest.mark.parametrize(("how", "missed"), [("write", "a"), ("add", "b")])
 def test_a_folder_that_vanishes_while_it_is_written_is_missed(how, missed, tmp_path):
     place = tmp_path / "model"

@@ -11,16 +11,6 @@ from albert_tf.io.near_misses import did_you_mean
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    for name in ("k99/model", "runs/base/model"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "k99" / "notes.txt").touch()
-    (tmp_path / ".k98").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("path", "meant"),
     [
@@ -33,10 +23,15 @@ def folder(tmp_path, monkeypatch):
         ("gs://bucket/modle", None),
     ],
 )
-def test_paths(folder, path, meant):
+def test_paths(path, meant, tmp_path, monkeypatch):
+    for name in ("k99/model", "runs/base/model", ".k98"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "k99" / "notes.txt").touch()
+    monkeypatch.chdir(tmp_path)
     assert did_you_mean(path) == (f"; did you mean {meant}?" if meant else "")
     if meant and not path.startswith("."):
-        assert did_you_mean(f"{folder}/{path}") == f"; did you mean {folder}/{meant}?"
+        found = did_you_mean(f"{tmp_path}/{path}")
+        assert found == f"; did you mean {tmp_path}/{meant}?"
 
 
 _PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "film"]
@@ -66,9 +61,8 @@ def test_names_of_the_package_and_of_a_tokenizer(tokenizer):
 
 def test_arguments_of_a_tokenizer(tokenizer):
     expected = tokenizer("good", "film")
-    for name, values in tokenizer(
-        "good", text_pair="film", return_tensors="tf"
-    ).items():
+    found = tokenizer("good", text_pair="film", return_tensors="tf")
+    for name, values in found.items():
         np.testing.assert_array_equal(values.numpy(), expected[name])
         assert values.dtype == "int32"
     cut = tokenizer("good film", max_length=3, truncation="longest_first")
@@ -99,10 +93,7 @@ def test_calls_of_a_model(tokenizer, tiny_config):
         (lambda: model(**ours, token_ids=ids), "input_ids and token_ids are the same"),
         (lambda: model(["good"]), "takes ids of tokens, not texts: call"),
         (lambda: model.predict(["good"]), "takes ids of tokens, not texts: call"),
-        (
-            lambda: model({}, trainin=True),
-            "call of the model takes no trainin; did you",
-        ),
+        (lambda: model({}, trainin=True), "the model takes no trainin; did you"),
     ):
         with pytest.raises(UserError, match=message):
             call()

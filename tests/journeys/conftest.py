@@ -22,24 +22,14 @@ for line in json.load(sys.stdin):
 
 
 class Newcomer:
-    """Types in an empty folder.
-
-    Attributes:
-        folder: that folder, a `Path`.
-    """
+    """Types in an empty folder."""
 
     def __init__(self, folder, programs, project):
         self.folder = folder
         self._programs, self._project = programs, project
 
     def block(self, page, heading, kind="bash"):
-        """Returns the first block of code in a language below a heading of a page.
-
-        Args:
-            page: path from the project's root.
-            heading: its text.
-            kind: the language.
-        """
+        """Returns the first block of code in a language below a heading of a page."""
         text = (self._project / page).read_text("utf-8")
         below = re.split(rf"^#+ {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
         code = re.search(rf"```{kind}\n(.*?)```", below, re.DOTALL)[1]
@@ -76,6 +66,6 @@ class Newcomer:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def newcomer(environment, project, tmp_path_factory):
-    return Newcomer(tmp_path_factory.mktemp("newcomer"), environment, project)
+@pytest.fixture
+def newcomer(environment, project, tmp_path):
+    return Newcomer(tmp_path, environment, project)

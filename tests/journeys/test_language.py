@@ -1,9 +1,12 @@
-"""Whoever has text in another language pretrains a model that other libraries open."""
+"""Whoever has text pretrains a model: of another language, or another family."""
 
 import itertools
 import json
+import types
 
 import pytest
+
+from tests.corpus import write_squad
 
 pytestmark = pytest.mark.slow
 
@@ -59,3 +62,53 @@ def test_text_in_three_scripts(newcomer):
     convert = "albert-tf convert --from=mine --to=hf --to_format=huggingface"
     newcomer.types("\n".join([*block, convert]), _SMALLER)
     assert newcomer.runs(_COMPARE, json.dumps(lines)).split()[-1] == str(len(lines))
+
+
+_TEXT = (
+    "The cat sat on the mat. It didn't bark.\n\n"
+    "A dog barked at the cat. Then it slept.\n"
+)
+_QUESTION = "Where did it sit?"
+_ASKED = ("1", _QUESTION, [("the mat", _TEXT.index("the mat"))])
+# What makes the commands of a page small.
+_SMALL = {
+    "data": {"max_seq_length": 32},
+    "pretrain": {**_TRAINING, "max_seq_length": 32, "max_predictions_per_seq": 5},
+    "squad": {
+        "max_seq_length": 32,
+        "doc_stride": 8,
+        "max_query_length": 12,
+        "train_batch_size": 2,
+        "num_train_epochs": 1,
+    },
+    "export": {"max_seq_length": 32},
+}
+_ANSWER = """
+import json, sys, albert_tf
+print(albert_tf.Predictor("served")(**json.load(sys.stdin))["answer"])
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("family", "pieces", "sizes"),
+    [
+        ("roberta", 290, {"max_position_embeddings": 64}),
+        ("xlnet", 34, {"mem_len": 8, "reuse_len": 16}),
+    ],
+)
+def test_a_family_answers_questions(family, pieces, sizes, newcomer, family_config):
+    folder, heading = newcomer.folder, "From raw text to a served model that answers"
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "a.txt").write_text(_TEXT * 40)
+    config = family_config(family, types.SimpleNamespace(vocab_size=pieces), **sizes)
+    config.to_json_file(folder / "config.json")
+    for name in ("train.json", "dev.json"):
+        write_squad(folder, (_TEXT.strip(), [_ASKED]), name=name, version="1.1")
+    block = newcomer.block(f"docs/{family}.md", f"{heading} questions", "sh")
+    newcomer.types(block, {**_SMALL, "vocab": {"vocab_size": pieces}})
+    asked = {"question": _QUESTION, "context": _TEXT.strip()}
+    found = newcomer.runs(_ANSWER, json.dumps(asked)).splitlines()[-1]
+    assert found in _TEXT
+    written = json.loads((folder / "answers" / "predictions.json").read_text())
+    assert written == {"1": found}

@@ -38,27 +38,15 @@ def models(saved_model, opened, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model_as(models, export_of, tmp_path_factory):
-
     @functools.cache
     def make(form):
-        if form == "model_directory":
-            return models[0]
-        if form in ("onnx", "tflite", "saved_model"):
-            options = {} if form == "saved_model" else {"format": form}
-            return export_of("classification", **options)
-        folder, files = tmp_path_factory.mktemp(form), bundle.open(models[0])
-        files.model().save_pretrained(folder, files.tokenizer(), format=form)
-        return folder
+        if form in ("model_directory", "huggingface"):
+            folder, files = tmp_path_factory.mktemp(form), bundle.open(models[0])
+            files.model().save_pretrained(folder, files.tokenizer(), format=form)
+            return folder
+        return export_of("classification", format=form)
 
     return make
-
-
-def spoilt(folder, target):
-    """Writes files of the same names and sizes that hold other bytes."""
-    shutil.copytree(folder, target)
-    for path in files_of(target):
-        path.write_bytes(path.read_bytes()[::-1])
-    return target
 
 
 def files_of(folder):
@@ -102,9 +90,13 @@ _CASES = [
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 @pytest.mark.parametrize(("form", "change"), _CASES)
 def test_files_that_change_after_loading(form, change, model_as, tmp_path):
-    own = model_as(form)
-    other = spoilt(own, tmp_path / "other")
-    folder = pathlib.Path(shutil.copytree(own, tmp_path / "1"))
+    folder, other = (
+        pathlib.Path(shutil.copytree(model_as(form), tmp_path / name))
+        for name in ("1", "other")
+    )
+    # Files of the same names and sizes that hold other bytes.
+    for path in files_of(other):
+        path.write_bytes(path.read_bytes()[::-1])
     predictor = Predictor(folder)
 
     def answer(text):

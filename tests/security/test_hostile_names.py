@@ -15,10 +15,7 @@ from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.registry import model_class
-from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.whole_folder import require_whole
-from albert_tf.io.whole_folder import writing
 from albert_tf.tokenization.loading import read_saved_config
 from data_pipeline.records.dataset_info import check_description
 from data_pipeline.shards.making import FinishedShards
@@ -75,28 +72,6 @@ def test_names_that_lead_elsewhere_are_refused(act, name, tmp_path_factory):
 def test_hostile_names_are_none_and_plain_ones_are_some(name, parts):
     assert not storage.is_inside(name) and not storage.is_name(name)
     assert storage.is_inside("/".join(parts)) and storage.is_name(parts[0])
-
-
-def _leads_outside(name):
-    return "\0" not in name and (name[:1] == "/" or ".." in name.split("/"))
-
-
-@given(name=_NAMES.filter(_leads_outside))
-def test_lists_of_checksums(name, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("folder") / "a" / "b"
-    folder.mkdir(parents=True)
-    victim = folder.parent.parent / "victim.txt"
-    victim.write_text("precious")
-    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")
-    require_whole(folder)  # no file of its own is missing
-    checksums.check_folder(folder)
-    (folder / ".ready").mkdir()
-    (folder / ".ready" / "SHA256SUMS").write_text("")
-    # A line of which nothing is left names nothing.
-    if checksums.read(folder):
-        with pytest.raises(UserError, match="was not left like this"), writing(folder):
-            pass
-    assert victim.read_text() == "precious"
 
 
 @pytest.mark.slow

@@ -22,45 +22,30 @@ _SUM = f"{'0' * 64}  "
 _ELSEWHERE = f"{_SUM}../victim.txt\n"
 _OF_A, _OF_LINKED = f"{_SUM}a\n", f"{_SUM}link/data.txt\n"
 _NEW, _VICTIM = ".ready/SHA256SUMS", {"link": "../victim"}
-# By what a stranger's folder holds: its files, its links, and whether a saving into it
-# harms nobody. HERE stands for the folder around it.
-_CASES = {
+# By what a stranger's folder holds: its files and its links. HERE stands for the folder
+# around it. A saving into the first ones harms nobody.
+_HARMLESS = {
     "a list of earlier versions": (
         {".ready/.stale": "../victim.txt\nHERE/victim.txt", ".ready/a": "1"},
         {},
-        True,
     ),
-    "a file behind a link": (
-        {".ready/link/data.txt": "1", _NEW: _OF_LINKED},
-        _VICTIM,
-        False,
-    ),
-    "a file that goes behind a link": (
-        {"SHA256SUMS": _OF_LINKED, _NEW: ""},
-        _VICTIM,
-        False,
-    ),
+    "files that come elsewhere": ({_NEW: _ELSEWHERE}, {}),
+    "all is a link to a victim": ({}, {".ready": "../victim"}),
+    "nothing leads there": ({}, {".ready": "nowhere"}),
+}
+_HARMFUL = {
+    "a file behind a link": ({".ready/link/data.txt": "1", _NEW: _OF_LINKED}, _VICTIM),
+    "a file that goes behind a link": ({"SHA256SUMS": _OF_LINKED, _NEW: ""}, _VICTIM),
     "files that go elsewhere": (
         {"SHA256SUMS": f"{_ELSEWHERE}{_SUM}HERE/victim.txt\n", _NEW: ""},
         {},
-        False,
     ),
-    "files that come elsewhere": ({_NEW: _ELSEWHERE}, {}, True),
-    "a file that is a link": ({_NEW: _OF_A}, {".ready/a": "../../victim.txt"}, False),
-    "a list that is a link": (
-        {".ready/a": "1", "sums": _OF_A},
-        {_NEW: "../sums"},
-        False,
-    ),
-    "a file of no list": ({".ready/a": "1", _NEW: f"{_SUM}b\n"}, {}, False),
-    "all is a link": (
-        {"there/a": "1", "there/SHA256SUMS": _OF_A},
-        {".ready": "there"},
-        False,
-    ),
-    "all is a link to a victim": ({}, {".ready": "../victim"}, True),
-    "nothing leads there": ({}, {".ready": "nowhere"}, True),
+    "a file that is a link": ({_NEW: _OF_A}, {".ready/a": "../../victim.txt"}),
+    "a list that is a link": ({".ready/a": "1", "sums": _OF_A}, {_NEW: "../sums"}),
+    "a file of no list": ({".ready/a": "1", _NEW: f"{_SUM}b\n"}, {}),
+    "all is a link": ({"there/a": "1", "there/SHA256SUMS": _OF_A}, {".ready": "there"}),
 }
+_CASES = {**_HARMLESS, **_HARMFUL}
 
 
 def _contents(folder):
@@ -79,7 +64,7 @@ def _write_listed(folder, files):
 
 @pytest.mark.parametrize("case", _CASES)
 def test_nobody_changes_what_lies_outside(case, stranger):
-    files, links, is_harmless = _CASES[case]
+    files, links = _CASES[case]
     for name, text in files.items():
         (stranger / name).parent.mkdir(parents=True, exist_ok=True)
         (stranger / name).write_text(text.replace("HERE", str(stranger.parent)))
@@ -91,7 +76,7 @@ def test_nobody_changes_what_lies_outside(case, stranger):
         with pytest.raises(UserError, match=r"holds files of a saving that was interr"):
             read(stranger)
     assert _contents(stranger) == before
-    if is_harmless:
+    if case in _HARMLESS:
         with replacing(stranger) as new:
             _write_listed(new, {"b": "1"})
         assert (stranger / "b").read_text() == "1"
@@ -139,11 +124,8 @@ def test_a_reader_waits_for_a_writer_at_work(tmp_path, monkeypatch):
         with replacing(folder) as new:
             _write_listed(new, {"a": "1"})
 
-    def look(seconds):
-        may_go_on.set()
-
     monkeypatch.setattr(whole_folder, "_move", slowly)
-    monkeypatch.setattr(whole_folder.time, "sleep", look)
+    monkeypatch.setattr(whole_folder.time, "sleep", lambda seconds: may_go_on.set())
     with concurrent.futures.ThreadPoolExecutor() as pool:
         writer = pool.submit(write)
         assert began.wait(60)

@@ -3,8 +3,6 @@
 import concurrent.futures
 import fcntl
 import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -12,27 +10,6 @@ import numpy as np
 from albert_tf.io.files import replacing_file
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.tokenized_examples import cached
-
-_WRITE = """
-import sys
-from albert_tf.io.files import write_atomically
-for _ in range(40):
-    write_atomically(sys.argv[1], sys.argv[2] * 3_000_000)
-"""
-
-
-def test_readers_see_whole_files_of_two_writers(tmp_path, project):
-    path = tmp_path / "a.bin"
-    write_atomically(path, "x" * 3_000_000)
-    command = [sys.executable, "-c", _WRITE, str(path)]
-    writers = [subprocess.Popen([*command, letter], cwd=project) for letter in "yz"]
-    seen = set()
-    while any(writer.poll() is None for writer in writers):
-        data = path.read_bytes()
-        seen.add((len(data), data[:1] * len(data) == data))
-    assert [writer.returncode for writer in writers] == [0, 0]
-    assert seen == {(3_000_000, True)}
-    assert os.listdir(tmp_path) == ["a.bin"]
 
 
 def test_each_writer_has_a_file_of_its_own_with_the_users_rights(tmp_path):

@@ -1,8 +1,14 @@
-"""Texts, and comparisons of what is answered to them."""
+"""Texts, exports, and comparisons of what they answer."""
+
+import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
+
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
 
 TEXTS = [
     "the film was very good .",
@@ -23,6 +29,21 @@ def assert_same(answers, expected):
             np.testing.assert_allclose(answers[name], value, rtol=0, atol=1e-5)
 
 
+def exported(source, target, **options):
+    """Exports a model's folder; returns the folder of the version."""
+    return export(ExportOptions(str(source), str(target), **options))
+
+
+def described(version):
+    """Reads what signature.json says of an export."""
+    return json.loads((version / "signature.json").read_text())
+
+
+def shares(source, *texts, **batch):
+    """The probabilities that a model's folder, or an export, answers."""
+    return Predictor(source).arrays(*texts, **batch)["probabilities"]
+
+
 def signature(version, name="serving_default"):
     return tf.saved_model.load(str(version)).signatures[name]
 
@@ -41,7 +62,11 @@ def labelled_file(path):
     return str(path)
 
 
+def at_night(*values):
+    """Parameters that `make nightly` alone takes."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 def some_at_night(names, *always):
     """Parameters of which `make test` takes some, and `make nightly` the others."""
-    night = pytest.mark.nightly
-    return [n if n in always else pytest.param(n, marks=night) for n in names]
+    return [n if n in always else at_night(n) for n in names]

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+import types
 
 import numpy as np
 import tensorflow as tf
@@ -16,23 +17,23 @@ from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.server import Server
+from tests.child_processes import wait_until
 
 
 class Lengths:
     """Stands for a `Predictor`: how long texts are, and their first letters."""
 
     inputs, labels = ("text",), ()
+    # By the names of its outputs, their shapes and types.
+    answers = (("length", [None], tf.int32), ("first", [None], tf.string))
 
     def __init__(self, seconds=0.0):
         self.seconds, self.calls = seconds, []
-        specs = {name: tf.TensorSpec([None], tf.string, name) for name in self.inputs}
-        self.signature = tf.function(self.in_graph).get_concrete_function(**specs)
-
-    @staticmethod
-    def in_graph(**strings):
-        """Makes tensors of the names and types of the outputs."""
-        text = strings["text"]
-        return {"length": tf.strings.length(text), "first": text}
+        asked = dict.fromkeys(self.inputs, tf.TensorSpec([None], tf.string))
+        specs = {name: tf.TensorSpec(*own) for name, *own in self.answers}
+        self.signature = types.SimpleNamespace(
+            structured_input_signature=((), asked), structured_outputs=specs
+        )
 
     def columns(self, /, *texts, **named):
         ranks = dict.fromkeys(self.inputs, 1)
@@ -63,13 +64,6 @@ class Running:
         found = [line for line in metrics.splitlines() if line.startswith(name)]
         return float(found[0].removeprefix(name)) if found else 0
 
-    def within(self, seconds, condition):
-        """Waits some seconds for a condition; returns its last value."""
-        end = time.monotonic() + seconds
-        while not condition() and time.monotonic() < end:
-            time.sleep(0.01)
-        return condition()
-
 
 @contextlib.contextmanager
 def running(predictor, **limits):
@@ -79,8 +73,7 @@ def running(predictor, **limits):
     in_thread = uvicorn.Server(server.config(backlog=128))
     thread = threading.Thread(target=in_thread.run, args=([listening],))
     thread.start()
-    while not in_thread.started:
-        time.sleep(0.01)
+    wait_until(lambda: in_thread.started)
     try:
         port = listening.getsockname()[1]
         yield Running(port, in_thread, server._connections)

@@ -11,15 +11,15 @@ from benchmarks.measuring.turns import Fastest
 from tests.players import PlayerHere
 
 
-@pytest.fixture
-def options(material, tiny_config, tmp_path):
-    """The options of a tiny model of a few sentences, of which one has 8 words."""
+@pytest.mark.nightly
+def test_prints_every_figure(material, tiny_config, tmp_path, monkeypatch, capsys):
+    """Of a tiny model and a few sentences, of which one has 8 words."""
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "ran"]
     lines = [" ".join(words[: 1 + place]) for place in range(8)]
     (tmp_path / "dev.tsv").write_text("\n".join(["sentence", *lines]) + "\n")
     config = tiny_config(max_position_embeddings=32, num_hidden_layers=1)
     config.to_json_file(tmp_path / "config.json")
-    return benchmark.Options(
+    options = benchmark.Options(
         data_file=str(tmp_path / "dev.tsv"),
         spm_model_file=str(material / "vocab.model"),
         albert_config_file=str(tmp_path / "config.json"),
@@ -28,10 +28,6 @@ def options(material, tiny_config, tmp_path):
         requests=3,
         rounds=1,
     )
-
-
-@pytest.mark.nightly
-def test_prints_every_figure(options, monkeypatch, capsys):
     # Those of the types are for throughput, and for ONNX Runtime, too.
     for name in ("throughput", "onnx"):
         monkeypatch.delitem(benchmark._EXPORTS, name)

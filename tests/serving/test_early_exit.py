@@ -1,6 +1,5 @@
 """Served models whose texts leave early."""
 
-import json
 import shutil
 
 import numpy as np
@@ -12,11 +11,11 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.models.base import seeded
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.token_files import round_onnx
+from tests.serving.answers import described
+from tests.serving.answers import exported
 from tools import early_exit
 from tools import exit_curve
 
@@ -32,21 +31,11 @@ _TEXTS = [
 ]
 
 
-def _with_opinions(model):
-    """Makes the heads' answers change from layer to layer."""
-    for head in filter(None, (model.classifier, model.exit_classifiers)):
-        head.output_weights.assign(30 * head.output_weights)
-    return model
-
-
 @pytest.fixture(scope="module")
-def config(family_config, tiny_tokenizer):
-    changes = {"num_hidden_layers": _LAYERS, "initializer_range": 0.4}
-    return family_config("albert", tiny_tokenizer, **changes)
-
-
-@pytest.fixture(scope="module")
-def model(config):
+def model(family_config, tiny_tokenizer):
+    """A model whose heads' answers change from layer to layer."""
+    sizes = {"num_hidden_layers": _LAYERS, "initializer_range": 0.4}
+    config = family_config("albert", tiny_tokenizer, **sizes)
     with seeded(5):
         model = albert_tf.AlbertForSequenceClassification(
             config,
@@ -54,7 +43,9 @@ def model(config):
             exit_heads="per_layer",
             exit_rule={"name": "patience", "threshold": 1},
         )
-    return _with_opinions(model)
+    for head in (model.classifier, model.exit_classifiers):
+        head.output_weights.assign(30 * head.output_weights)
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +79,7 @@ def expected(model, tiny_tokenizer):
     ],
 )
 def test_an_export_answers_as_texts_alone(model_dir, expected, tmp_path, options, most):
-    version = export(ExportOptions(str(model_dir), str(tmp_path), **options))
+    version = exported(model_dir, tmp_path, **options)
     shares, depths = expected
     found = Predictor(version).arrays(_TEXTS)
     same = found["exit_layer"] == depths
@@ -107,17 +98,15 @@ def _graph(path):
 
 @pytest.mark.slow
 def test_onnx_holds_the_block_once(model, model_dir, expected, tmp_path):
-    version = export(ExportOptions(str(model_dir), str(tmp_path), format="onnx"))
-    facts = json.loads((version / "signature.json").read_text())
+    version = exported(model_dir, tmp_path, format="onnx")
     rule = {"name": "patience", "threshold": 1, "tolerance": 0.1}
-    assert facts["exit_rule"] == rule
+    assert described(version)["exit_rule"] == rule
     graph, body = _graph(version / "model.onnx")
     assert body.count("MatMul") >= 6  # of one block
     size = sum(len(weights.raw_data) for weights in graph.initializer)
     assert size < 1.2 * sum(weights.nbytes for weights in model.get_weights())
     shares, depths = expected
-    served = Predictor(version)
-    found = served.arrays(_TEXTS)
+    found = Predictor(version).arrays(_TEXTS)
     np.testing.assert_allclose(found["probabilities"], shares, atol=1e-5)
     assert found["exit_layer"].tolist() == depths
     # In bytes, too, the loop has the products.
@@ -150,7 +139,7 @@ def test_forms_without_early_answers(model_dir, tmp_path):
         ({"exit_threshold": 6.0}, "take a number below 6"),
     ):
         with pytest.raises(UserError, match=told):
-            export(ExportOptions(str(model_dir), str(tmp_path), **flags))
+            exported(model_dir, tmp_path, **flags)
 
 
 @pytest.mark.slow

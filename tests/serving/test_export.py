@@ -19,7 +19,9 @@ from albert_tf.serving.description import write_warmup_requests
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.tokenized_examples import tokenize_texts
+from tests.serving.answers import described
 from tests.serving.answers import example
+from tests.serving.answers import shares
 
 pytestmark = pytest.mark.slow
 
@@ -69,13 +71,13 @@ def test_classification_of_strings(classifier):
     assert labels == [classifier.task.labels[i] for i in expected.argmax(axis=1)]
 
 
-def test_pairs_are_truncated_as_in_training(exported):
+def test_pairs_are_truncated_as_in_training(opened, export_of):
     words = np.random.default_rng(0).choice(["good", "bad", "film"], (12, 40))
     texts = [" ".join(row[: 3 * i]) for i, row in enumerate(words)]
     pairs = [" ".join(row[: 40 - 3 * i]) for i, row in enumerate(words)]
-    answers = Predictor(exported("pairs").version).arrays(texts, pairs)
-    expected = _python_path(exported("pairs"), texts, pairs)
-    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+    expected = _python_path(opened("pairs"), texts, pairs)
+    found = shares(export_of("pairs"), texts, pairs)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_the_model_is_in_the_file_once(classifier):
@@ -114,10 +116,10 @@ def test_numbers_and_any_number_of_labels(opened):
     assert tuple(answer["probabilities"]) == labels
 
 
-def test_masked_lm(exported):
-    masked_lm = exported("pretraining", task="masked_lm")
+def test_masked_lm(opened, export_of):
+    masked_lm = opened("pretraining")
     texts = ["the [MASK] was [MASK]", "good", "a [MASK]film"]
-    answers = Predictor(masked_lm.version).arrays(texts)
+    answers = Predictor(export_of("pretraining", task="masked_lm")).arrays(texts)
     positions = [[2, 4], [0, 0], [2, 0]]
     np.testing.assert_array_equal(answers["masked_lm_positions"], positions)
     tokenizer = masked_lm.tokenizer
@@ -140,29 +142,29 @@ def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["modules"] == found["unknown"] == []
-    expected = Predictor(classifier.version).arrays(["a good film", ""])
-    shares = found["answer"]["probabilities"]
-    np.testing.assert_allclose(shares, expected["probabilities"], atol=1e-6)
+    expected = shares(classifier.version, ["a good film", ""])
+    answered = found["answer"]["probabilities"]
+    np.testing.assert_allclose(answered, expected, atol=1e-6)
     assert not [op for op in found["ops"] if "PyFunc" in op or "Lookup" in op]
 
 
-def test_signature_json_tells_the_truth(exported):
-    served = exported("pairs")
-    signatures = tf.saved_model.load(str(served.version)).signatures
-    described = served.description
-    assert described["serves"] == "classification"
-    assert described["task"]["labels"] == ["no", "so", "yes"]
-    assert set(described["signatures"]) == set(signatures)
-    text = described["signatures"]["serving_default"]
+def test_signature_json_tells_the_truth(export_of):
+    version = export_of("pairs")
+    signatures = tf.saved_model.load(str(version)).signatures
+    facts = described(version)
+    assert facts["serves"] == "classification"
+    assert facts["task"]["labels"] == ["no", "so", "yes"]
+    assert set(facts["signatures"]) == set(signatures)
+    text = facts["signatures"]["serving_default"]
     assert text["inputs"]["text_pair"] == {"dtype": "string", "shape": [None]}
     assert text["outputs"]["probabilities"]["shape"] == [None, 3]
     for name in ("serving_default", "tokens"):
-        told = described["signatures"][name]["rest"]
+        told = facts["signatures"][name]["rest"]
         inputs = {k: tf.constant(v) for k, v in told["request"]["inputs"].items()}
         answer = signatures[name](**inputs)["probabilities"]
         expected = told["response"]["outputs"]["probabilities"]
         np.testing.assert_allclose(answer, expected, atol=1e-5)
-        written = "\n".join(described["signatures"][name]["grpc"]["request"])
+        written = "\n".join(facts["signatures"][name]["grpc"]["request"])
         asked = text_format.Parse(written, predict_pb2.PredictRequest())
         assert asked.model_spec.signature_name == name
         for key, own in inputs.items():
@@ -178,8 +180,8 @@ def _warmup_requests(folder):
         yield asked.model_spec.name, asked.model_spec.signature_name, inputs
 
 
-def test_warmup_requests_replay(exported, tmp_path):
-    version = exported("pretraining", task="masked_lm").version
+def test_warmup_requests_replay(export_of, tmp_path):
+    version = export_of("pretraining", task="masked_lm")
     signatures, replayed = tf.saved_model.load(str(version)).signatures, []
     for model, name, inputs in _warmup_requests(version):
         assert model == version.parent.name

@@ -3,17 +3,18 @@
 import errno
 import os
 import shutil
+from unittest import mock
 
 import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.serving import export as export_command
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
+from albert_tf.serving import writing
 from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.token_files import WRITERS
+from tests.serving.answers import exported
 
 
 @pytest.fixture
@@ -35,23 +36,21 @@ def test_the_flags_offer_what_there_is():
     assert tuple(OPTIMIZATIONS) == export_command.OPTIMIZATIONS
 
 
-def test_next_version_and_no_remains_of_a_failure(
-    planned, saved_model, tmp_path, monkeypatch
-):
-    folder = saved_model("classification")
-    (tmp_path / "m" / "4").mkdir(parents=True)
-    plan = planned(folder, "--max_seq_length=6", "--task=encoder")
-    assert plan.version.name == "5"
-    assert (plan.facts["name"], plan.facts["serves"]) == ("m", "encoder")
-    assert plan.module.text_features(["good " * 50])["input_ids"].shape == (1, 6)
-
-    def fail(*arguments):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("albert_tf.serving.writing._write_checksums", fail)
+def test_next_version_and_no_remains_of_a_failure(saved_model, tmp_path, monkeypatch):
+    described, folder, target = [], saved_model("classification"), tmp_path / "m"
+    monkeypatch.setattr(writing, "_save", lambda *arguments: None)
+    monkeypatch.setattr(writing, "_describe", lambda *facts: described.append(facts))
+    (target / "4").mkdir(parents=True)
+    flags = [f"--model_dir={folder}", f"--export_dir={target}", "--max_seq_length=6"]
+    export_command.main(["", *flags, "--task=encoder"])
+    ((_, module, _, facts, _),) = described
+    assert (facts["name"], facts["serves"]) == ("m", "encoder")
+    assert module.text_features(["good " * 50])["input_ids"].shape == (1, 6)
+    full = mock.Mock(side_effect=OSError("disk full"))
+    monkeypatch.setattr(writing, "_write_checksums", full)
     with pytest.raises(OSError, match="disk full"):
-        export(ExportOptions(str(folder), str(tmp_path / "m")))
-    assert names(tmp_path / "m") == ["4", "5"]
+        exported(folder, target)
+    assert names(target) == ["4", "5"]
 
 
 def test_what_killed_exports_have_left_is_removed(export_dir):
@@ -106,7 +105,7 @@ def test_a_tokenizer_that_does_not_fit(saved_model, tmp_path):
         file.write("more\n")
     (folder / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="pieces, but the model's vocab_size is"):
-        export(ExportOptions(str(folder), str(tmp_path / "m")))
+        exported(folder, tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
@@ -138,7 +137,6 @@ _NAMED = {**_STRINGS, "input_names": "huggingface"}
     ],
 )
 def test_what_does_not_go_together(saved_model, tmp_path, model, options, message):
-    folder = str(saved_model(*model.split()))
     with pytest.raises(UserError, match=message):
-        export(ExportOptions(folder, str(tmp_path), **options))
+        exported(saved_model(*model.split()), tmp_path, **options)
     assert not list(tmp_path.iterdir())

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
-from albert_tf.models.classification import AlbertForSequenceClassification
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
+from tests.serving.answers import exported
 
+Classifier = albert_tf.AlbertForSequenceClassification
 _TEXTS = ["the film was very good .", "", "bad"]
 _TASKS = {
     "mood": create_task("single_label", "mood", labels=("no", "yes")),
@@ -28,9 +28,7 @@ def models(opened, tmp_path_factory):
     source, folder = opened("encoder"), tmp_path_factory.mktemp("heads")
     found = {}
     for name, task in _TASKS.items():
-        model = AlbertForSequenceClassification.from_pretrained(
-            source.folder, num_labels=task.num_outputs
-        )
+        model = Classifier.from_pretrained(source.folder, num_labels=task.num_outputs)
         info = {"task": task.to_dict(), "max_seq_length": 24}
         # As run_classifier lays it out: the run is named, not the folder in it.
         found[folder / name / "model"] = model
@@ -38,27 +36,13 @@ def models(opened, tmp_path_factory):
     return found
 
 
-@pytest.fixture(scope="module")
-def reading(opened):
-    """Saves a model of `_TASKS` as one that reads long texts otherwise."""
-
-    def save(source, long_texts, folder):
-        task = dataclasses.replace(_TASKS[source.parent.name], long_texts=long_texts)
-        pooling = task.model_arguments()["window_pooling"]
-        model = AlbertForSequenceClassification.from_pretrained(
-            source, window_pooling=pooling
-        )
-        info = {"task": task.to_dict(), "max_seq_length": 24}
-        model.save_pretrained(folder, opened("encoder").tokenizer, info)
-        return folder
-
-    return save
-
-
 @pytest.mark.slow
-def test_one_pass_gives_the_answers_of_each_model(models, tiny_tokenizer, tmp_path):
-    options = ExportOptions(",".join(map(str, models)), str(tmp_path / "served"))
-    version = export(options)
+@pytest.mark.parametrize("form", ["saved_model", "onnx"])
+def test_one_pass_gives_the_answers_of_each_model(
+    form, models, tiny_tokenizer, tmp_path
+):
+    sources = ",".join(map(str, models))
+    version = exported(sources, tmp_path / "served", format=form)
     predictor = Predictor(version)
     found = predictor.arrays(_TEXTS)
     features = tiny_tokenizer(_TEXTS, padding=True)
@@ -70,38 +54,36 @@ def test_one_pass_gives_the_answers_of_each_model(models, tiny_tokenizer, tmp_pa
     answer = predictor(_TEXTS[0])
     assert answer["mood"]["label"] == found["mood_label"][0]
     assert answer["stars"] == {"score": pytest.approx(found["stars_score"][0])}
-    saved = tf.train.list_variables(str(version / "variables/variables"))
-    numbers = sum(np.prod(shape) for _, shape in saved)
-    first, _ = models.values()
-    assert numbers < 1.2 * first.count_params()  # one encoder
-    card = (version / "model_card.md").read_text()
-    assert "stars: " in card
+    assert "stars: " in (version / "model_card.md").read_text()
+    if form == "saved_model":
+        saved = tf.train.list_variables(str(version / "variables/variables"))
+        numbers = sum(np.prod(shape) for _, shape in saved)
+        first, _ = models.values()
+        assert numbers < 1.2 * first.count_params()  # one encoder
 
 
 @pytest.mark.slow
 def test_models_that_do_not_belong_together(
-    models, saved_model, reading, tiny_tokenizer, tmp_path
+    models, saved_model, tiny_tokenizer, tmp_path
 ):
-    def together(*directories):
-        build_module([*map(bundle.open, directories)])
+    def changed(name, **changes):
+        """Saves the first model with another task; returns its folder."""
+        task = dataclasses.replace(_TASKS["mood"], **changes)
+        pooling = task.model_arguments()["window_pooling"]
+        model = Classifier.from_pretrained(mood, window_pooling=pooling)
+        info = {"task": task.to_dict(), "max_seq_length": 24}
+        model.save_pretrained(tmp_path / name, tiny_tokenizer, info)
+        return tmp_path / name
 
     mood = next(iter(models))
-    for kind, message in (
-        ("pairs", "have different encoders"),
-        ("encoder", "was not fine-tuned"),
-        ("question_answering", "cannot share its encoder"),
+    for other, message in (
+        (saved_model("pairs"), "have different encoders"),
+        (saved_model("encoder"), "was not fine-tuned"),
+        (saved_model("question_answering"), "cannot share its encoder"),
+        (mood, "Two models of --model_dir are called 'mood'"),
+        (changed("pairs", pair=True), "take different inputs"),
+        (changed("ends", long_texts="head_tail"), "another part of long texts"),
+        (changed("windows", long_texts="windows"), "reads texts in windows and can"),
     ):
         with pytest.raises(UserError, match=message):
-            together(mood, saved_model(kind))
-    with pytest.raises(UserError, match="Two models of --model_dir are called 'mood'"):
-        together(mood, mood)
-    info = {"task": {**_TASKS["mood"].to_dict(), "pair": True}}
-    models[mood].save_pretrained(tmp_path / "pairs", tiny_tokenizer, info)
-    with pytest.raises(UserError, match="take different inputs"):
-        together(mood, tmp_path / "pairs")
-    head_tail = reading(mood, "head_tail", tmp_path / "ends")
-    with pytest.raises(UserError, match="another part of long texts"):
-        together(mood, head_tail)
-    windows = reading(mood, "windows", tmp_path / "windows")
-    with pytest.raises(UserError, match="reads texts in windows and cannot share"):
-        together(mood, windows)
+            build_module([bundle.open(mood), bundle.open(other)])

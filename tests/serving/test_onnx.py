@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import json
 import math
 
 import numpy as np
@@ -11,19 +10,13 @@ import onnxruntime
 import pytest
 import tensorflow as tf
 
-import albert_tf
-from albert_tf import bundle
-from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
-from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.registry import create_task
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import round_onnx
 from tests import saved_models
-from tests.serving.answers import labelled_file
-from tests.serving.answers import some_at_night
+from tests.serving import answers
 
 _TASKS = {"pretraining": "masked_lm"}  # by the kind of a saved model; "auto" of others
 _FORMS = ("int8", "float16", "tflite")
@@ -37,7 +30,7 @@ _FAMILIES = ("albert", "bert", "xlnet", "modernbert", "distilbert", "electra")
 _FAMILIES += ("xlm-roberta", "deberta-v2")
 _OF_FAMILIES = itertools.product(saved_models.KINDS, _FAMILIES)
 _AT_NIGHT = [
-    pytest.param(kind, family, form, marks=pytest.mark.nightly)
+    answers.at_night(kind, family, form)
     for (kind, family), form in zip(_OF_FAMILIES, itertools.cycle(_FORMS))
 ]
 
@@ -58,10 +51,27 @@ def features_of(served, vocab_size):
     return {name: features[name] for name in served.task.features}
 
 
-def check(module, served, form, folder):
+@pytest.fixture
+def written(opened, tmp_path):
+    """Writes the ONNX file of a model; returns its module, what it serves and the path.
+
+    The model is that of `saved_model`.
+    """
+
+    def write(kind, family="albert"):
+        of_kind, task = opened(kind, family), _TASKS.get(kind, "auto")
+        module, served, _ = build_module_of(of_kind.model, of_kind.tokenizer, task)
+        return module, served, WRITERS["onnx"](module, served, tmp_path)
+
+    return write
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "family", "form"), [*_BY_DAY, *_AT_NIGHT])
+def test_a_model(kind, family, form, written):
     """Compares the ONNX file, and the file of another form, with the model."""
+    module, served, path = written(kind, family)
     features = features_of(served, served.config.vocab_size)
-    path = WRITERS["onnx"](module, served, folder)
     tensors = onnx.load(path).graph.initializer
     kernels = sum(math.prod(t.dims) for t in tensors if len(t.dims) > 1)
     assert kernels <= sum(math.prod(v.shape) for v in served.variables)
@@ -71,7 +81,7 @@ def check(module, served, form, folder):
     for name, values in expected.items():
         np.testing.assert_allclose(found[name], values, 1e-4, 1e-5, err_msg=name)
     if form == "tflite":
-        path, form = WRITERS["tflite"](module, served, folder), "int8"
+        path, form = WRITERS["tflite"](module, served, path.parent), "int8"
     else:
         round_onnx(path, form)
     _, opened = check_token_file(path, features, expected, form)
@@ -79,19 +89,10 @@ def check(module, served, form, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "family", "form"), [*_BY_DAY, *_AT_NIGHT])
-def test_a_model(kind, family, form, opened, tmp_path):
-    of_kind, task = opened(kind, family), _TASKS.get(kind, "auto")
-    module, served, _ = build_module_of(of_kind.model, of_kind.tokenizer, task)
-    check(module, served, form, tmp_path)
-
-
-@pytest.mark.slow
-def test_a_graph_has_the_operations_of_onnx(opened, tmp_path):
+def test_a_graph_has_the_operations_of_onnx(written, tmp_path):
     """One for a layer norm, which ONNX Runtime cannot merge with the sum before it."""
-    of_kind = opened("encoder", "bert")
-    module, served, _ = build_module_of(of_kind.model, of_kind.tokenizer)
-    path, fused = WRITERS["onnx"](module, served, tmp_path), tmp_path / "fused.onnx"
+    _, served, path = written("encoder", "bert")
+    fused = tmp_path / "fused.onnx"
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(fused)
     onnxruntime.InferenceSession(path, options)
@@ -107,68 +108,34 @@ def test_a_graph_has_the_operations_of_onnx(opened, tmp_path):
 
 
 @pytest.mark.slow
-def test_several_heads(saved_model, tiny_tokenizer, tmp_path):
-    for name, labels in {"mood": ("no", "yes"), "kind": ("a", "b", "c")}.items():
-        model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-            saved_model("encoder"), labels=labels
-        )
-        task = create_task("single_label", name, labels=labels)
-        model.save_pretrained(tmp_path / name, tiny_tokenizer, {"task": task.to_dict()})
-    files = [bundle.open(tmp_path / name) for name in ("mood", "kind")]
-    module, served, _ = build_module(files)
-    check(module, served, "int8", tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", some_at_night(["multiple_choice", "pretraining"], "multiple_choice")
-)
-def test_export_of_a_keras_model(kind, opened, tmp_path):
-    model = opened(kind).model
+def test_export_of_a_keras_model(opened, tmp_path):
+    model = opened("multiple_choice").model
     model.export(tmp_path / "model.onnx", format="onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    shape = (2, *[3] * (model.feature_axes - 2), 7)
-    features = {key: np.ones(shape, "int32") for key in model.exported_features}
-    names = [output.name for output in session.get_outputs()]
-    found = dict(zip(names, session.run(None, features), strict=True))
-    expected = model(features)
-    if not isinstance(expected, dict):
-        expected = {"logits": expected}
-    expected.pop("hidden_states", None)
-    assert found.keys() == expected.keys()
-    for key, values in expected.items():
-        np.testing.assert_allclose(found[key], values, 1e-4, 1e-5)
-
-
-@pytest.fixture(scope="module")
-def in_bytes(export_of, tmp_path_factory):
-    """The classifier in int8, compared with the original."""
-    table = labelled_file(tmp_path_factory.mktemp("labelled") / "dev.tsv")
-    options = {"format": "onnx", "compute_dtype": "int8", "eval_file": table}
-    return export_of("classification", **options)
+    features = {key: np.ones((2, 3, 7), "int32") for key in model.exported_features}
+    (found,) = session.run(["logits"], features)
+    np.testing.assert_allclose(found, model(features), 1e-4, 1e-5)
 
 
 @pytest.mark.slow
-def test_int8_answers_nearly_the_same(classifier, in_bytes):
-    texts = ["it is a very good film .", "bad"]
-    expected = Predictor(classifier.version).arrays(texts)["probabilities"]
-    described = json.loads((in_bytes / "signature.json").read_text())
-    assert described["compute_dtype"] == "int8"
-    assert 0 < described["distance"] < described["largest_distance"]
-    assert described["eval"]["accuracy"].keys() == {"original", "onnx"}
-    assert 0 < described["largest_change"]["probabilities"] < 0.05
-    served = Predictor(in_bytes)
-    found = served.arrays(texts)["probabilities"]
-    assert 0 < np.abs(found - expected).max() < 0.05
+def test_int8_rounds_weights_and_answers_nearly_the_same(
+    classifier, export_of, tmp_path
+):
+    texts, table = ["it is a very good film .", "bad"], tmp_path / "dev.tsv"
+    options = {"compute_dtype": "int8", "eval_file": answers.labelled_file(table)}
+    in_bytes = export_of("classification", format="onnx", **options)
+    facts = answers.described(in_bytes)
+    assert facts["compute_dtype"] == "int8"
+    assert 0 < facts["distance"] < facts["largest_distance"]
+    assert facts["eval"]["accuracy"].keys() == {"original", "onnx"}
+    assert 0 < facts["largest_change"]["probabilities"] < 0.05
+    found = answers.shares(in_bytes, texts)
+    assert 0 < np.abs(found - answers.shares(classifier.version, texts)).max() < 0.05
     # Neighbours move an answer, unless each is answered alone.
-    alone = served.arrays(texts, batch_size=1)["probabilities"]
+    alone = answers.shares(in_bytes, texts, batch_size=1)
     assert (alone != found).any()
     for text, share in zip(texts, alone, strict=True):
-        np.testing.assert_array_equal(served.arrays([text])["probabilities"][0], share)
-
-
-@pytest.mark.slow
-def test_int8_rounds_products_with_weights(in_bytes):
+        np.testing.assert_array_equal(answers.shares(in_bytes, [text])[0], share)
     graph = onnx.load(in_bytes / "model.onnx").graph
     kernels = [
         onnx.numpy_helper.to_array(tensor)
@@ -183,10 +150,8 @@ def test_int8_rounds_products_with_weights(in_bytes):
 
 
 @pytest.mark.slow
-def test_int8_multiplies_by_the_table_of_words(opened, tmp_path):
-    of_kind = opened("pretraining")
-    module, served, _ = build_module_of(of_kind.model, of_kind.tokenizer, "masked_lm")
-    path = WRITERS["onnx"](module, served, tmp_path)
+def test_int8_multiplies_by_the_table_of_words(written):
+    _, served, path = written("pretraining")
     round_onnx(path, "int8")
     tensors = onnx.load(path).graph.initializer
     kernels = [t.dims for t in tensors if t.data_type == onnx.TensorProto.INT8]

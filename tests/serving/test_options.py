@@ -1,8 +1,5 @@
 """Options of the export: other padding, variables, types; nearly the same answers."""
 
-import contextlib
-import io
-import json
 import os
 
 import numpy as np
@@ -12,15 +9,13 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
-from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.served import Served
 from albert_tf.tasks.tables import Columns
+from tests.serving import answers
 from tests.serving.answers import TEXTS
-from tests.serving.answers import assert_same
-from tests.serving.answers import labelled_file
-from tests.serving.answers import signature
 
 _TOKENS = np.array([[2, 7, 11, 9, 3, 0], [2, 5, 6, 3, 12, 3]], "int32")
 _FEATURES = {
@@ -30,16 +25,22 @@ _FEATURES = {
 }
 
 
-def real_tokens(answers):
+def answering(folder, **options):
+    """Makes a function from texts to arrays, of a module that is built as an export's.
+
+    It is not written and read again.
+    """
+    module, _, _ = build_module([bundle.open(folder)], **options)
+    answer = module.text_signature()
+    return lambda texts: outputs_of(answer, {"text": [*map(str.encode, texts)]}, 24)
+
+
+def real_tokens(outputs):
     """Outputs along the tokens, without what stands in the place of padding."""
-    if "sequence_output" not in answers:
-        return answers
-    mask = answers["input_mask"][:, :, None]
-    return {**answers, "sequence_output": answers["sequence_output"] * mask}
-
-
-def at_night(*values):
-    return pytest.param(*values, marks=pytest.mark.nightly)
+    if "sequence_output" not in outputs:
+        return outputs
+    mask = outputs["input_mask"][:, :, None]
+    return {**outputs, "sequence_output": outputs["sequence_output"] * mask}
 
 
 @pytest.mark.slow
@@ -48,28 +49,28 @@ def at_night(*values):
     [
         ("latency", "pretraining", "masked_lm"),
         ("throughput", "pretraining", "auto"),
-        at_night("latency", "classification", "auto"),
-        at_night("throughput", "pretraining", "masked_lm"),
-        at_night("throughput", "classification", "auto"),
-        at_night("latency", "pretraining", "auto"),
+        answers.at_night("latency", "classification", "auto"),
+        answers.at_night("throughput", "pretraining", "masked_lm"),
+        answers.at_night("throughput", "classification", "auto"),
+        answers.at_night("latency", "pretraining", "auto"),
     ],
 )
-def test_optimized_answers_are_the_same(answering, optimize_for, kind, task):
+def test_optimized_answers_are_the_same(saved_model, optimize_for, kind, task):
     texts = TEXTS
     if task == "masked_lm":
         texts = [text.replace("film", "[MASK]") for text in TEXTS]
-    optimized = answering(kind, task=task, optimize_for=optimize_for)
-    expected = answering(kind, task=task)
+    folder = saved_model(kind)
+    optimized = answering(folder, task=task, optimize_for=optimize_for)
+    expected = answering(folder, task=task)
     for some in (texts, texts[:1], texts[1:2]):
-        found = real_tokens(optimized(some, batch_size=24))
-        assert_same(found, real_tokens(expected(some, batch_size=24)))
+        answers.assert_same(real_tokens(optimized(some)), real_tokens(expected(some)))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_only_latency_compiles(export_of, classifier):
     def compiles(version):
-        functions = signature(version).graph.as_graph_def().library.function
+        functions = answers.signature(version).graph.as_graph_def().library.function
         return any("_XlaMustCompile" in f.attr for f in functions)
 
     assert compiles(export_of("classification", optimize_for="latency"))
@@ -77,13 +78,15 @@ def test_only_latency_compiles(export_of, classifier):
 
 
 @pytest.mark.slow
-def test_throughput_leaves_padding_out(answering):
+def test_throughput_leaves_padding_out(saved_model):
     """Columns that are padding in all rows of a group are not computed."""
     texts = ["good"] * GROUP + ["very good film " * 9] * GROUP
-    answers = answering("pretraining", task="auto", optimize_for="throughput")(texts)
-    usual = answering("pretraining", task="auto")(texts)
+    usual, found = (
+        answering(saved_model("pretraining"), optimize_for=aim)(texts)
+        for aim in (None, "throughput")
+    )
     assert np.abs(usual["sequence_output"][:GROUP, 3:]).min() > 0
-    assert np.abs(answers["sequence_output"][:GROUP, 3:]).max() == 0
+    assert np.abs(found["sequence_output"][:GROUP, 3:]).max() == 0
 
 
 @pytest.mark.slow
@@ -109,7 +112,7 @@ def test_throughput_with_any_mask(saved_model):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "optimize_for", "most"),
-    [("bfloat16", None, 0.05), at_night("float16", "latency", 0.005)],
+    [("bfloat16", None, 0.05), answers.at_night("float16", "latency", 0.005)],
 )
 def test_variables_of_half_the_size(export_of, classifier, dtype, optimize_for, most):
     options = {"variables_dtype": dtype, "optimize_for": optimize_for}
@@ -117,9 +120,8 @@ def test_variables_of_half_the_size(export_of, classifier, dtype, optimize_for, 
     data = "variables/variables.data-00000-of-00001"
     sizes = [os.path.getsize(v / data) for v in (version, classifier.version)]
     assert sizes[0] < 0.6 * sizes[1]
-    answers = Predictor(version).arrays(TEXTS)["probabilities"]
-    expected = Predictor(classifier.version).arrays(TEXTS)["probabilities"]
-    assert 0 < np.abs(answers - expected).max() < most
+    change = answers.shares(version, TEXTS) - answers.shares(classifier.version, TEXTS)
+    assert 0 < np.abs(change).max() < most
 
 
 def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
@@ -130,7 +132,7 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
     table = model.task.read(str(path), Columns("sentence", None, "label"))
     comparison = Comparison(table, served, 24)
 
-    def answering(first, other):
+    def of_batches(first, other):
         """Answers the first batch, of 32, and the other, of 8: how probable "no" is."""
 
         def answer(features):
@@ -140,47 +142,37 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
 
         return answer
 
-    right = comparison.numbers(answering(0.75, 0.75))
+    right = comparison.numbers(of_batches(0.75, 0.75))
     with pytest.raises(UserError, match="int8 model answers what is not a number"):
-        comparison(right, "int8", answering(np.nan, 0.5))
-    told = comparison(right, "int8", answering(0.25, 0.75))
+        comparison(right, "int8", of_batches(np.nan, 0.5))
+    told = comparison(right, "int8", of_batches(0.25, 0.75))
     assert told["largest_change"] == {"probabilities": 0.5}
     accuracy = {"original": 1, "int8": pytest.approx(0.2)}
     assert told["eval"]["accuracy"] == accuracy
 
 
-@pytest.fixture(scope="module")
-def compared(export_of, tmp_path_factory):
-    """The export of the classifier in bfloat16, and what it prints of its quality."""
-    table = labelled_file(tmp_path_factory.mktemp("labelled") / "dev.tsv")
-    options = {"compute_dtype": "bfloat16", "optimize_for": "throughput"}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        version = export_of("classification", eval_file=table, **options)
-    return version, printed.getvalue()
-
-
 @pytest.mark.slow
-def test_what_another_type_costs(classifier, compared):
-    version, printed = compared
+def test_what_another_type_costs_and_weights_are_cast_once(
+    classifier, tmp_path, capsys
+):
+    options = {"compute_dtype": "bfloat16", "optimize_for": "throughput"}
+    options["eval_file"] = answers.labelled_file(tmp_path / "dev.tsv")
+    version = answers.exported(classifier.folder, tmp_path / "m", **options)
+    printed = capsys.readouterr().out
     texts = ["a good film", "bad", "not good"]  # those of `labelled_file`
-    found = Predictor(version).arrays(texts)["probabilities"]
-    expected = Predictor(classifier.version).arrays(texts)["probabilities"]
-    change = np.abs(found - expected).max()
+    found = answers.shares(version, texts)
+    change = np.abs(found - answers.shares(classifier.version, texts)).max()
     assert 1e-6 < change < 0.02
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
-    described = json.loads((version / "signature.json").read_text())
-    told = described["largest_change"]["probabilities"]
+    facts = answers.described(version)
+    told = facts["largest_change"]["probabilities"]
     assert told == pytest.approx(change, rel=1e-2)
     assert f"largest change of probabilities: {told:.4f}" in printed
-    accuracy = described["eval"]["accuracy"]
+    accuracy = facts["eval"]["accuracy"]
     assert accuracy.keys() == {"original", "bfloat16"}
-    assert f"accuracy: original {accuracy['original']:.4f}, bfloat16" in printed
-
-
-@pytest.mark.slow
-def test_weights_are_cast_once(compared):
-    version, _ = compared
+    original, rounded = accuracy.values()
+    told = f"accuracy: original {original:.4f}, bfloat16 {rounded:.4f}, drop"
+    assert told in printed
     loaded = tf.saved_model.load(str(version))
     weights = {v.dtype.name for v in loaded.weights if v.dtype.is_floating}
     assert weights == {"bfloat16", "float32"}
@@ -204,8 +196,8 @@ def test_weights_are_cast_once(compared):
         ("encoder", "albert"),
         ("answerable_questions", "albert"),
         ("classification", "modernbert"),
-        at_night("pretraining", "albert"),
-        at_night("tagging", "xlnet"),
+        answers.at_night("pretraining", "albert"),
+        answers.at_night("tagging", "xlnet"),
     ],
 )
 def test_every_head_in_bfloat16(saved_model, kind, family):

@@ -12,12 +12,11 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.inputs import Inputs
-from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.predictor import Predictor
+from tests.serving.answers import exported
 
+Classifier = albert_tf.AlbertForSequenceClassification
 _TEXTS = ["the film was very good .", "bad", "a good plot, not a bad one . " * 9]
 _PAIRS = ["it is", "", "good"]
 _TEXT = Inputs({"text": 1}, ("text",))
@@ -27,34 +26,14 @@ _CHOICES = Inputs({"question": 1, "choices": 2}, ("question", "choices"))
 def assert_same(answers, expected):
     pairs = zip(tf.nest.flatten(answers), tf.nest.flatten(expected), strict=True)
     for found, value in pairs:
-        assert found == (
-            value if isinstance(value, str) else pytest.approx(value, 1e-4)
-        )
-
-
-@tf.function(
-    input_signature=[
-        tf.TensorSpec([None], tf.string, name="question"),
-        tf.TensorSpec([None, None], tf.string, name="choices"),
-    ]
-)
-def longest(question, choices):
-    best = tf.argmax(tf.strings.length(choices), axis=1)
-    count = tf.reduce_sum(tf.cast(choices != "", tf.int32), axis=1)
-    return {"best": tf.gather(choices, best, batch_dims=1), "count": count}
+        same = value if isinstance(value, str) else pytest.approx(value, 1e-4)
+        assert found == same
 
 
 def test_lists_of_texts_for_each_input():
     columns, is_one = _CHOICES.columns(("who?", ["a", "bé"]), {})
     assert is_one
     assert columns == {"question": [b"who?"], "choices": [[b"a", "bé".encode()]]}
-    given = (["long question", "q"], [["x", "yyy", "zz"], ["ö", "oh"]])
-    columns, is_one = _CHOICES.columns(given, {})
-    assert not is_one
-    for batch_size in (1, 2):
-        found = outputs_of(longest.get_concrete_function(), columns, batch_size)
-        assert found["best"].tolist() == ["yyy", "ö"]
-        np.testing.assert_array_equal(found["count"], [3, 2])
     # Halves of surrogate pairs are replaced.
     columns, _ = _TEXT.columns((["a\0b", "\ud83d."],), {})
     assert columns == {"text": [b"a\0b", "\ufffd.".encode()]}
@@ -104,36 +83,29 @@ def test_what_does_not_fit(given, named, message):
 
 
 @pytest.mark.slow
-def test_order_is_kept_whatever_the_batches(classifier):
-    predictor = Predictor(classifier.version.parent)
-    expected = predictor(_TEXTS)
-    for batch_size in (1, 2):
-        assert_same(predictor(_TEXTS, batch_size=batch_size), expected)
-    assert_same([predictor(text) for text in _TEXTS], expected)
-    assert list(expected[0]["probabilities"]) == ["no", "yes"]
-    json.dumps(expected)
-    assert predictor([]) == []
-    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
-        predictor(_TEXTS, batch_size=0)
-
-
-@pytest.mark.slow
-def test_pairs_by_place_and_by_name(exported):
-    pairs = exported("pairs")
-    module, served = Predictor(pairs.folder), Predictor(pairs.version)
+def test_order_is_kept_whatever_the_batches(saved_model, export_of):
+    """Of pairs, by their place and by their names."""
+    module, version = Predictor(saved_model("pairs")), export_of("pairs")
+    served = Predictor(version.parent)
     expected = served(_TEXTS, _PAIRS)
     assert served.inputs == ("text", "text_pair")
     assert_same(module(_TEXTS, _PAIRS), expected)
     assert_same(served(text_pair=_PAIRS, text=_TEXTS), expected)
-    assert_same(served(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
+    for batch_size in (1, 2):
+        assert_same(served(_TEXTS, _PAIRS, batch_size=batch_size), expected)
+    pairs = zip(_TEXTS, _PAIRS, strict=True)
+    assert_same([served(text, text_pair=pair) for text, pair in pairs], expected)
+    assert list(expected[0]["probabilities"]) == ["no", "so", "yes"]
+    json.dumps(expected)
+    assert served([], []) == []
+    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
+        served(_TEXTS, _PAIRS, batch_size=0)
 
 
 @pytest.mark.slow
 def test_labels_are_enough_and_pairs_are_free(classifier, tmp_path):
     """Nobody has said whether such a model was trained on pairs."""
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        classifier.folder, labels=["sad", "glad"]
-    )
+    model = Classifier.from_pretrained(classifier.folder, labels=["sad", "glad"])
     model.save_pretrained(tmp_path, classifier.tokenizer)
     predictor = Predictor(tmp_path)
     for given in (_TEXTS[:1], (_TEXTS[0], _PAIRS[0])):
@@ -160,9 +132,7 @@ def test_what_is_no_model(classifier, tmp_path):
     (folder / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="1 holds no SavedModel that can be loaded"):
         Predictor(folder.parent)
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
-        classifier.folder, num_labels=3
-    )
+    model = Classifier.from_pretrained(classifier.folder, num_labels=3)
     model.save_pretrained(tmp_path / "unnamed", classifier.tokenizer)
     with pytest.raises(UserError, match="does not say what its outputs mean; fine-tu"):
         Predictor(tmp_path / "unnamed")
@@ -173,15 +143,13 @@ def test_what_is_no_model(classifier, tmp_path):
 @pytest.mark.slow
 def test_nan_is_no_answer(classifier, tmp_path):
     """Every label is as probable then, and the first would be the answer."""
-    model_class = albert_tf.AlbertForSequenceClassification
-    model = model_class(classifier.model.config, labels=["no", "yes"])
+    model = Classifier(classifier.model.config, labels=["no", "yes"])
     predictor = Predictor(model, classifier.tokenizer)
     model.official_variables()["output_bias"].assign([np.nan, 0.0])
     with pytest.raises(UserError, match="answers NaN to input 1: its weights"):
         predictor(_TEXTS)
     model.save_pretrained(tmp_path / "model", classifier.tokenizer)
-    options = ExportOptions(str(tmp_path / "model"), str(tmp_path / "served"))
-    for read in (Predictor, lambda path: export(options)):
+    for read in (Predictor, lambda path: exported(path, tmp_path / "served")):
         with pytest.raises(UserError, match="holds NaN or infinity in output_bias"):
             read(tmp_path / "model")
     assert not (tmp_path / "served").exists()
@@ -228,9 +196,7 @@ def test_a_copy_of_a_folder_that_changes_is_refused(listed, classifier, tmp_path
     predictor = Predictor(folder, task="encoder")
     data = pickle.dumps(predictor)
     np.testing.assert_equal(pickle.loads(data).arrays("bad"), predictor.arrays("bad"))
-    other = albert_tf.AlbertForSequenceClassification(
-        classifier.model.config, labels=["no", "yes"]
-    )
+    other = Classifier(classifier.model.config, labels=["no", "yes"])
     other.save_pretrained(tmp_path / "other", classifier.tokenizer)
     for path in (tmp_path / "other").iterdir():
         if listed or path.name != "SHA256SUMS":

@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import concurrent.futures
+import contextlib
 import functools
+import json
 import re
 import threading
 import time
@@ -15,13 +17,12 @@ import tensorflow as tf
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.reranker import Reranker
-from albert_tf.serving import server
 from albert_tf.serving.dynamic_batching import DynamicBatcher
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from tests.serving import served
+from tests.serving.answers import exported
 from tests.serving.served import Lengths
 from tests.serving.served import serving
 
@@ -50,9 +51,7 @@ def vector_of(text):
 class Leaving(Lengths):
     """Answers each text after as many layers as it has letters."""
 
-    @staticmethod
-    def in_graph(**strings):
-        return {EXIT_LAYER: tf.strings.length(strings["text"])}
+    answers = ((EXIT_LAYER, [None], tf.int32),)
 
     def outputs(self, columns, batch_size):
         found = super().outputs(columns, batch_size)
@@ -63,10 +62,7 @@ class Vectors(Lengths):
     """Stands for a `Predictor` of a model of vectors."""
 
     normalizes = True
-
-    @staticmethod
-    def in_graph(**strings):
-        return {"embedding": tf.zeros([tf.size(strings["text"]), _WIDTH])}
+    answers = (("embedding", [None, _WIDTH], tf.float32),)
 
     def outputs(self, columns, batch_size):
         super().outputs(columns, batch_size)
@@ -81,32 +77,25 @@ class Scores(Lengths):
     """Stands for a `Predictor` of a reranker: the letters that both texts have."""
 
     inputs = ("text", "text_pair")
-
-    @staticmethod
-    def in_graph(**strings):
-        return {"score": tf.zeros([tf.size(strings["text"])])}
+    answers = (("score", [None], tf.float32),)
 
     def outputs(self, columns, batch_size):
         pairs = zip(columns["text"], columns["text_pair"], strict=True)
         return {"score": np.float32([len({*a} & {*b}) / 8 for a, b in pairs])}
 
 
-@pytest.fixture(scope="module")
-def port():
-    with serving(Lengths(), max_request_bytes=500) as port:
-        yield port
+_LIMITS = {"max_request_bytes": 500, "max_waiting_rows": 8}
+_MODELS = {"texts": Lengths, "vectors": Vectors, "ranks": Scores}
 
 
 @pytest.fixture(scope="module")
-def of_vectors():
-    with serving(Vectors(), max_request_bytes=500, max_waiting_rows=8) as port:
-        yield port
-
-
-@pytest.fixture(scope="module")
-def of_ranks():
-    with serving(Scores(), max_request_bytes=500, max_waiting_rows=8) as port:
-        yield port
+def ports():
+    """The port of a server of each model."""
+    with contextlib.ExitStack() as stack:
+        yield {
+            name: stack.enter_context(serving(model(), **_LIMITS))
+            for name, model in _MODELS.items()
+        }
 
 
 _B64 = {"b64": base64.b64encode("ü".encode()).decode()}
@@ -130,39 +119,71 @@ _ROWS = [{"length": 3, "first": "a"}, {"length": 1, "first": "d"}]
         ({"instances": [_B64]}, {"predictions": [{"length": 1, "first": "ü"}]}),
     ],
 )
-def test_both_forms_of_a_request(port, body, answer):
+def test_both_forms_of_a_request(ports, body, answer):
     for path in (":predict", "/versions/3:predict"):
-        assert ask(port, path, body) == (200, answer)
+        assert ask(ports["texts"], path, body) == (200, answer)
+
+
+_LONG = "The query has 101 characters for each of 5 documents; the server takes"
+# By model: what is asked, the status of the answer, and what it says.
+_REFUSED = {
+    "texts": [
+        ("{", 400, "The request is no JSON: "),
+        ('{"instances": [{"text": "a", "text": "b"}]}', 400, "it sets 'text' twice in"),
+        ([], 400, "The request is no JSON object."),
+        ({}, 400, 'Give "inputs" (by column) or "instances" (by row).'),
+        ({"instances": []}, 400, '"instances" must be a list of rows.'),
+        ({"instances": [{"text": "a"}, {}]}, 400, "have different inputs."),
+        ({"instances": [{"b64": "?"}]}, 400, 'The value of "b64" is not in base 64.'),
+        ({"inputs": {"title": ["a"]}}, 400, "The model takes text, but got title."),
+        ({"inputs": {"text": [1]}}, 400, "text[0] must be a str, got int."),
+        ({"inputs": ["bad"]}, 400, "bad is refused."),
+        ({"signature_name": "x", "inputs": ["a"]}, 400, "must be serving_default"),
+        (" " * 501, 413, "The request has more than 500 bytes."),
+    ],
+    "vectors": [
+        ({}, 400, '"input" must be a text or a list of texts.'),
+        ({"input": [1, 2]}, 400, '"input" holds token ids: send texts'),
+        ({"input": [[1, 2]]}, 400, '"input" holds token ids: send texts'),
+        ({"input": ["a", None]}, 400, "text[1] must be a str, got NoneType."),
+        ({"input": "a", "dimensions": 5}, 400, "must be 1 to 4, the model's."),
+        ({"input": "bad"}, 400, "bad is refused."),
+        ({"input": "a", "model": "x"}, 404, "There is no model x."),
+        ({"input": ["a"] * 9}, 413, "9 texts for text; the server takes 8 at most"),
+        ({"input": "broken"}, 500, "The server failed; its log says why."),
+    ],
+    "ranks": [
+        ({"documents": ["a"]}, 400, '"query" must be a text.'),
+        ({"query": "q", "documents": [{"title": "a"}]}, 400, 'objects with a "text".'),
+        ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "a positive integer."),
+        ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
+        ({"query": "q", "documents": ["a"] * 9}, 413, "the server takes 8 at most"),
+        ({"query": "q" * 101, "documents": ["a"] * 5}, 413, _LONG),
+    ],
+}
+_PATHS = {"vectors": "/v1/embeddings", "ranks": "/rerank"}
 
 
 @pytest.mark.parametrize(
-    ("raw", "status", "message"),
-    [
-        ("{", 400, "The request is no JSON: "),
-        (
-            '{"instances": [{"text": "a", "text": "b"}]}',
-            400,
-            "The request is no JSON: it sets 'text' twice in one object.",
-        ),
-        ("[]", 400, "The request is no JSON object."),
-        ("{}", 400, 'Give "inputs" (by column) or "instances" (by row).'),
-        ('{"instances": []}', 400, '"instances" must be a list of rows.'),
-        ('{"instances": [{"text": "a"}, {}]}', 400, "have different inputs."),
-        ('{"instances": [{"b64": "?"}]}', 400, 'The value of "b64" is not in base 64.'),
-        ('{"inputs": {"title": ["a"]}}', 400, "The model takes text, but got title."),
-        ('{"inputs": {"text": [1]}}', 400, "text[0] must be a str, got int."),
-        ('{"inputs": ["bad"]}', 400, "bad is refused."),
-        ('{"signature_name": "x", "inputs": ["a"]}', 400, "must be serving_default"),
-        (" " * 501, 413, "The request has more than 500 bytes."),
-    ],
+    ("kind", "body", "status", "message"),
+    [(kind, *row) for kind, rows in _REFUSED.items() for row in rows],
 )
-def test_a_bad_request_gets_a_sentence(port, raw, status, message):
-    found, content = ask(port, raw=raw)
-    assert found == status
-    assert message in content["error"]
+def test_a_bad_request_gets_a_sentence(ports, kind, body, status, message):
+    """In the form of TensorFlow Serving, of OpenAI or of Cohere."""
+    raw = body if isinstance(body, str) else json.dumps(body)
+    path = _PATHS.get(kind, "/v1/models/m:predict")
+    found, content = ask(ports[kind], path, raw=raw, base="")
+    told = content.pop("message" if kind == "ranks" else "error")
+    if kind == "vectors":
+        error, told = told, told.pop("message")
+        kind = "server_error" if status == 500 else "invalid_request_error"
+        assert error == {"type": kind, "param": None, "code": None}
+    assert (found, content) == (status, {})
+    assert message in told
 
 
-def test_status_and_metadata(port):
+def test_status_and_metadata(ports):
+    port = ports["texts"]
     status, content = ask(port, "")
     assert status == 200
     (version,) = content["model_version_status"]
@@ -179,12 +200,16 @@ def test_status_and_metadata(port):
     assert ask(port, "/versions/4:predict", {}) == missing
     for path, body in (("x:predict", {}), ("/versions/4", None), ("x/metadata", None)):
         assert ask(port, path, body)[0] == 404
+    assert ask(port, "/health", base="") == (200, {"status": "ok"})
+    status, content = embed(port, {"input": "a"})
+    assert status == 404
+    assert content["error"]["message"] == "m has no vectors: ask /v1/models/m:predict."
 
 
-def test_vectors_by_number_and_in_base_64(of_vectors):
+def test_vectors_by_number_and_in_base_64(ports):
     texts = ["a film", "it was good"]
     body = {"model": "m", "input": texts, "user": "u", "encoding_format": None}
-    status, content = embed(of_vectors, body)
+    status, content = embed(ports["vectors"], body)
     rows = content.pop("data")
     usage = {"prompt_tokens": 9, "total_tokens": 9}
     assert (status, content) == (200, {"object": "list", "model": "m", "usage": usage})
@@ -193,102 +218,43 @@ def test_vectors_by_number_and_in_base_64(of_vectors):
     expected = np.array([*map(vector_of, texts)])
     found = np.array([row["embedding"] for row in rows], "float32")
     np.testing.assert_array_equal(found, expected)
-    _, content = embed(of_vectors, {**body, "encoding_format": "base64"})
+    _, content = embed(ports["vectors"], {**body, "encoding_format": "base64"})
     sent = b"".join(base64.b64decode(row["embedding"]) for row in content["data"])
     np.testing.assert_array_equal(np.frombuffer(sent, "<f4"), expected.ravel())
     # Shorter ones have length 1, too.
-    _, content = embed(of_vectors, {"input": "abcd", "dimensions": 2})
+    _, content = embed(ports["vectors"], {"input": "abcd", "dimensions": 2})
     (found,) = (row["embedding"] for row in content["data"])
     expected = vector_of("abcd")[:2]
     np.testing.assert_allclose(found, expected / np.linalg.norm(expected), 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "message"),
-    [
-        ({}, 400, '"input" must be a text or a list of texts.'),
-        ({"input": [1, 2]}, 400, '"input" holds token ids: send texts'),
-        ({"input": [[1, 2]]}, 400, '"input" holds token ids: send texts'),
-        ({"input": ["a", None]}, 400, "text[1] must be a str, got NoneType."),
-        ({"input": "a", "dimensions": 5}, 400, "must be 1 to 4, the model's."),
-        ({"input": "bad"}, 400, "bad is refused."),
-        ({"input": "a", "model": "x"}, 404, "There is no model x."),
-        ({"input": ["a"] * 9}, 413, "9 texts for text; the server takes 8 at most"),
-        ({"input": "broken"}, 500, "The server failed; its log says why."),
-    ],
-)
-def test_an_error_of_vectors_has_openais_form(of_vectors, body, status, message):
-    found, content = embed(of_vectors, body)
-    assert found == status
-    assert message in content["error"].pop("message")
-    kind = "server_error" if status == 500 else "invalid_request_error"
-    assert content == {"error": {"type": kind, "param": None, "code": None}}
-
-
-def test_a_model_without_vectors(port):
-    assert ask(port, "/health", base="") == (200, {"status": "ok"})
-    status, content = embed(port, {"input": "a"})
-    assert status == 404
-    assert content["error"]["message"] == "m has no vectors: ask /v1/models/m:predict."
-
-
 @pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/v2/rerank"])
-def test_documents_are_ranked(of_ranks, path):
+def test_documents_are_ranked(ports, path):
     documents = ["x", {"text": "cb"}, "abc", "b"]
     body = {"model": "m", "query": "abc", "documents": documents}
-    status, content = rank(of_ranks, body, path)
+    status, content = rank(ports["ranks"], body, path)
     assert status == 200
     results = [(row["index"], row["relevance_score"]) for row in content["results"]]
     assert results == [(2, 0.375), (1, 0.25), (3, 0.125), (0, 0.0)]
-    _, content = rank(of_ranks, {**body, "top_n": 2, "return_documents": True}, path)
+    body |= {"top_n": 2, "return_documents": True}
+    _, content = rank(ports["ranks"], body, path)
     texts = [row["document"]["text"] for row in content["results"]]
     assert texts == ["abc", "cb"]
 
 
-_LONG = "The query has 101 characters for each of 5 documents; the server takes"
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "message"),
-    [
-        ({"documents": ["a"]}, 400, '"query" must be a text.'),
-        ({"query": "q", "documents": [{"title": "a"}]}, 400, 'objects with a "text".'),
-        ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "a positive integer."),
-        ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
-        ({"query": "q", "documents": ["a"] * 9}, 413, "the server takes 8 at most"),
-        ({"query": "q" * 101, "documents": ["a"] * 5}, 413, _LONG),
-    ],
-)
-def test_an_error_of_ranks_is_a_message(of_ranks, body, status, message):
-    found, content = rank(of_ranks, body)
-    assert found == status
-    assert content.keys() == {"message"}
-    assert message in content["message"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "format"),
-    [
-        ("ranking", None),
-        ("multi_label", "onnx"),
-        pytest.param("multi_label", "saved_model", marks=pytest.mark.nightly),
-    ],
-)
-def test_a_model_ranks_as_in_python(kind, format, opened, tmp_path):
+def test_a_model_ranks_as_in_python(opened, tmp_path):
     """A classifier of pairs with one label that may apply, as cross-encoders are."""
     made = opened("multi_label")
     labels = {"num_labels": 1, "labels": ["relevant"], "label_kind": "multi_label"}
     model = type(made.model)(made.model.config, **labels)
-    task = {"kind": kind, "name": "custom", "labels": ["relevant"], "pair": True}
+    task = create_task("multi_label", "custom", labels=("relevant",), pair=True)
     source = tmp_path / "model"
-    model.save_pretrained(source, made.tokenizer, {"task": task})
+    model.save_pretrained(source, made.tokenizer, {"task": task.to_dict()})
     texts = ["a film", "the plot is bad", "not good"]
     expected = Reranker(source).rank("which film", texts)
-    if format is not None:
-        target = str(tmp_path / "export")
-        source = export(ExportOptions(str(source), target, format=format))
-    with serving(Predictor(source)) as port:
+    version = exported(source, tmp_path / "export", format="onnx")
+    with serving(Predictor(version)) as port:
         _, content = rank(port, {"query": "which film", "documents": texts})
     for row, own in zip(content["results"], expected, strict=True):
         assert row["index"] == own["index"]
@@ -336,11 +302,6 @@ def test_each_of_many_clients_gets_its_own_vectors():
         assert status == 200
         found = np.array([row["embedding"] for row in content["data"]], "float32")
         np.testing.assert_array_equal(found, np.array([*map(vector_of, texts)]))
-
-
-def test_an_empty_list_costs_as_much_as_a_text():
-    rows = ("a", [], ["a"], ["a", "b"])
-    assert list(map(server._texts, rows)) == [1, 1, 1, 2]
 
 
 def test_concurrent_requests_are_answered_together():

@@ -1,7 +1,5 @@
 """Static int8, in ONNX Runtime and OpenVINO: ranges of texts in place of calls."""
 
-import functools
-import json
 import shutil
 import sys
 
@@ -12,11 +10,10 @@ import pytest
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving import calibration
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import TokenFile
+from tests.serving import answers
 from tests.serving.answers import TEXTS
 
 _ONE_EACH = {"openvino": "model.xml", "onnx": "model.onnx"}
@@ -36,19 +33,15 @@ def with_openvino():
     pytest.importorskip("nncf")
 
 
-def shares(version, texts, **batch):
-    return Predictor(version).arrays(texts, **batch)["probabilities"]
-
-
 def check_static(version, float32):
     """Checks that answers are nearly the same, and the same beside any others."""
-    described = json.loads((version / "signature.json").read_text())
-    assert described["compute_dtype"] == "int8"
-    assert described["calibration_rows"] == len([*filter(None, TEXTS)])
-    assert 0 < described["distance"] < 0.1
-    found = shares(version, TEXTS)
-    assert 0 < np.abs(found - shares(float32, TEXTS)).max() < 0.05
-    alone = shares(version, TEXTS, batch_size=1)
+    facts = answers.described(version)
+    assert facts["compute_dtype"] == "int8"
+    assert facts["calibration_rows"] == len([*filter(None, TEXTS)])
+    assert 0 < facts["distance"] < 0.1
+    found = answers.shares(version, TEXTS)
+    assert 0 < np.abs(found - answers.shares(float32, TEXTS)).max() < 0.05
+    alone = answers.shares(version, TEXTS, batch_size=1)
     np.testing.assert_allclose(alone, found, rtol=0, atol=1e-4)
 
 
@@ -83,10 +76,9 @@ def test_openvino(export_of, texts_file, tmp_path):
     float32 = export_of("classification", format="openvino")
     names = {path.name for path in float32.iterdir()}
     assert {"model.xml", "model.bin", "tokenizer.json", "signature.json"} <= names
-    onnx_file = export_of("classification", format="onnx")
-    np.testing.assert_allclose(
-        shares(float32, TEXTS), shares(onnx_file, TEXTS), rtol=0, atol=1e-5
-    )
+    found = answers.shares(float32, TEXTS)
+    of_onnx = answers.shares(export_of("classification", format="onnx"), TEXTS)
+    np.testing.assert_allclose(found, of_onnx, rtol=0, atol=1e-5)
     options = {"format": "openvino", "calibration_file": texts_file, **_STATIC}
     version = export_of("classification", **options)
     check_static(version, float32)
@@ -105,9 +97,8 @@ def test_the_same_command_writes_the_same_bytes(
 ):
     options = {"format": "openvino", "calibration_file": texts_file, **_STATIC}
     version = export_of("classification", **options)
-    source = str(saved_model("classification"))
-    target = str(tmp_path / version.parent.name)
-    again = export(ExportOptions(source, target, **options))
+    target = tmp_path / version.parent.name
+    again = answers.exported(saved_model("classification"), target, **options)
     sums = [(v / "SHA256SUMS").read_text() for v in (version, again)]
     assert sums[0] == sums[1]
 
@@ -131,29 +122,19 @@ def test_other_models(kind, family, line, form, saved_model, tmp_path):
     path = tmp_path / "texts"
     path.write_text(line)
     options = {"format": form, "calibration_file": str(path), **_STATIC}
-    folder = str(saved_model(kind, family))
-    version = export(ExportOptions(folder, str(tmp_path / "m"), **options))
+    version = answers.exported(saved_model(kind, family), tmp_path / "m", **options)
     assert TokenFile(version / _ONE_EACH[form]).outputs
 
 
-@pytest.fixture(scope="module")
-def module_of(saved_model):
-    @functools.cache
-    def build(kind):
-        module, served, _ = build_module([bundle.open(saved_model(kind))])
-        return module, served.task
-
-    return build
-
-
 @pytest.fixture
-def rows_of(module_of, tmp_path):
+def rows_of(saved_model, tmp_path):
     """Makes a function from a kind of model and the bytes of a file to its rows."""
 
     def rows(kind, content):
         path = tmp_path / "texts.txt"
         path.write_bytes(content)
-        return calibration.calibration_rows(path, *module_of(kind))
+        module, served, _ = build_module([bundle.open(saved_model(kind))])
+        return calibration.calibration_rows(path, module, served.task)
 
     return rows
 

@@ -21,6 +21,8 @@ from albert_tf.tasks.tagging.sentences import TagFile
 from albert_tf.tasks.tagging.sentences import sentence_of_text
 from albert_tf.tasks.task import Prepared
 from tests import memory
+from tests.serving.answers import at_night
+from tests.serving.answers import described
 from tests.serving.answers import some_at_night
 
 pytestmark = pytest.mark.slow
@@ -46,14 +48,10 @@ _CONTEXTS = [
 
 
 def expected_answers(served):
-    pairs = enumerate(zip(_ASKED, _CONTEXTS, strict=True))
-    paragraphs = tuple(
-        paragraph_questions.Paragraph(
-            context, (paragraph_questions.Question(str(i), question),)
-        )
-        for i, (question, context) in pairs
-    )
-    examples = paragraph_questions.QuestionFile("questions", paragraphs)
+    questions = [paragraph_questions.Question(text, text) for text in _ASKED]
+    pairs = zip(_CONTEXTS, questions, strict=True)
+    paragraphs = [paragraph_questions.Paragraph(text, (own,)) for text, own in pairs]
+    examples = paragraph_questions.QuestionFile("questions", tuple(paragraphs))
     return predictions(served.task, served.model, served.tokenizer, examples)
 
 
@@ -69,9 +67,8 @@ def check_answers(found, expected):
         shares = prediction.probabilities()[: len(candidates)]
         own = found["scores"][row][: len(candidates)]
         np.testing.assert_allclose(own, shares, rtol=1e-3)
-        for answer, start, end in zip(
-            answers, found["start"][row], found["end"][row], strict=True
-        ):
+        bounds = zip(answers, found["start"][row], found["end"][row], strict=True)
+        for answer, start, end in bounds:
             assert _CONTEXTS[row][start:end] == answer
     if expected[0].null_odds is not None:  # of version 2
         odds = [prediction.null_odds for prediction in expected]
@@ -82,10 +79,9 @@ def check_answers(found, expected):
     ("kind", "optimize_for"),
     [
         (_V1, None),
-        *(
-            pytest.param(*case, marks=pytest.mark.nightly)
-            for case in ((_V1, "latency"), (_V2, "latency"), (_V2, "throughput"))
-        ),
+        at_night(_V1, "latency"),
+        at_night(_V2, "latency"),
+        at_night(_V2, "throughput"),
     ],
 )
 def test_answers_to_questions(kind, optimize_for, opened, export_of):
@@ -96,9 +92,9 @@ def test_answers_to_questions(kind, optimize_for, opened, export_of):
         found = predictor.arrays(_ASKED, _CONTEXTS, batch_size=batch_size)
         check_answers(found, expected)
     assert sum(bool(answer) for answer in found["answers"][:, 0]) >= 2
-    description = json.loads((version / "signature.json").read_text())
-    assert description["serves"] == "question_answering"
-    default = description["signatures"]["serving_default"]
+    facts = described(version)
+    assert facts["serves"] == "question_answering"
+    default = facts["signatures"]["serving_default"]
     assert set(default["inputs"]) == {"question", "context"}
     requests = tf.data.TFRecordDataset(str(version / WARMUP_FILE))
     first = next(iter(requests)).numpy()
@@ -121,8 +117,7 @@ def test_token_ids_give_what_the_model_of_questions_returns(kind, opened):
 
 
 @pytest.mark.parametrize(
-    ("threshold", "is_answered"),
-    [(-1e6, False), pytest.param(None, True, marks=pytest.mark.nightly)],
+    ("threshold", "is_answered"), [(-1e6, False), at_night(None, True)]
 )
 def test_one_question_and_its_threshold(threshold, is_answered, opened, tmp_path):
     v2 = opened(_V2)
@@ -140,14 +135,12 @@ def test_one_question_and_its_threshold(threshold, is_answered, opened, tmp_path
     check_answers(arrays, expected_answers(v2))
     row = int(np.argmax(arrays["answers"][:, 0] != ""))
     found = predictor(context=_CONTEXTS[row], question=_ASKED[row])
+    told = [answer["answer"] for answer in found["answers"]]
+    assert told == [*filter(None, arrays["answers"][row])]
     best = found["answers"][0]
-    assert best["answer"] == arrays["answers"][row, 0]
     assert _CONTEXTS[row][best["start"] : best["end"]] == best["answer"]
     assert best["score"] == pytest.approx(arrays["scores"][row, 0], rel=1e-3)
     assert found["answer"] == (best["answer"] if is_answered else "")
-    assert [a["answer"] for a in found["answers"]] == [
-        answer for answer in arrays["answers"][row] if answer
-    ]
     json.dumps(found)
 
 
@@ -161,9 +154,8 @@ def test_no_contexts_and_contexts_that_are_too_long(saved_model, monkeypatch):
     with pytest.raises(UserError, match="^context has more than 60 characters in a"):
         predictor(["not ?"] * 2, ["the film .", "a film " * 9])
     # The question may be of any length: its end is not read.
-    assert predictor("is it good ? " * 99, "the film .") == predictor(
-        "is it good ? is it good ?", "the film ."
-    )
+    long, short = (predictor("is it good ? " * n, "the film .") for n in (99, 2))
+    assert long == short
     empty = tf.constant([], tf.string)
     answers = predictor.signature(question=empty, context=empty)["answers"]
     assert answers.shape == (0, 3)
@@ -179,23 +171,15 @@ _OPTIONS = [
 
 @pytest.fixture(scope="module")
 def choices(opened):
-    return opened("multiple_choice")
-
-
-@pytest.fixture(scope="module")
-def module(choices):
-    return build_module([bundle.open(choices.folder)])[0]
+    """A model of choices, and the module that serves it."""
+    found = opened("multiple_choice")
+    found.module, _, _ = build_module([bundle.open(found.folder)])
+    return found
 
 
 def choice_file(rows):
     questions = (choice_questions.Question("1", *row) for row in rows)
     return choice_questions.ChoiceFile("questions", tuple(questions))
-
-
-@pytest.fixture(scope="module")
-def probabilities(choices):
-    of_choices = choices.task, choices.model, choices.tokenizer
-    return metrics.softmax(predictions(*of_choices, choice_file(_OPTIONS)))
 
 
 def request(rows=_OPTIONS):
@@ -210,7 +194,9 @@ def request(rows=_OPTIONS):
 @pytest.mark.parametrize(
     "optimize_for", some_at_night([None, "latency", "throughput"], "throughput")
 )
-def test_choices(optimize_for, probabilities, export_of):
+def test_choices(optimize_for, choices, export_of):
+    of_choices = choices.task, choices.model, choices.tokenizer
+    probabilities = metrics.softmax(predictions(*of_choices, choice_file(_OPTIONS)))
     version = export_of("multiple_choice", optimize_for=optimize_for)
     signatures = tf.saved_model.load(str(version)).signatures
     assert set(signatures) == {"serving_default", "tokens"}
@@ -239,8 +225,8 @@ def test_choices(optimize_for, probabilities, export_of):
             predictor("was it _ ?", "a film", options)
 
 
-def test_options_are_left_out_anywhere(module):
-    answer, asked = module.text_signature(), request(_OPTIONS[:1])
+def test_options_are_left_out_anywhere(choices):
+    answer, asked = choices.module.text_signature(), request(_OPTIONS[:1])
     whole = answer(**asked)["probabilities"].numpy()[0]
     options = tf.constant([["", "good", "", "bad", "it"]])
     found = answer(**{**asked, "options": options})
@@ -259,7 +245,7 @@ def test_options_are_left_out_anywhere(module):
         assert found["choice"].shape == (0,)
 
 
-def test_only_the_last_tokens_of_long_questions_and_options_count(module, choices):
+def test_only_the_last_tokens_of_long_questions_and_options_count(choices):
     """Of texts many times as long as what is read."""
     asked = [
         ("it is", "was it _ ? " + "very good . " * 400, ("good", "bad")),
@@ -267,7 +253,7 @@ def test_only_the_last_tokens_of_long_questions_and_options_count(module, choice
         ("it is", "was it", ("good . " * 800 + "bad", "bad")),
         ("it is", "_ . " * 900, ("good bad " * 300, "bad")),
     ]
-    features = module.text_features(**request(asked))
+    features = choices.module.text_features(**request(asked))
     tokens = choices.task.tokenize(choice_file(asked), choices.tokenizer, _LENGTH)
     for place in np.ndindex(4, 2):
         start, length = tokens.starts[place], tokens.lengths[place]
@@ -275,10 +261,10 @@ def test_only_the_last_tokens_of_long_questions_and_options_count(module, choice
         np.testing.assert_array_equal(row[:length], tokens.ids[start : start + length])
 
 
-def test_long_questions_are_cheap(module):
+def test_long_questions_are_cheap(choices):
     # All options in all blanks would be a gigabyte.
     blanks = ("it is", "_ " * 100_000, ("good bad " * 1000, "bad"))
-    features = module.text_features
+    features = choices.module.text_features
     assert features(**request([blanks]))["input_ids"].shape[2] <= _LENGTH
     # This question is a megabyte.
     many = ("good", "bad", "it") * 100
@@ -323,14 +309,9 @@ def check_entities(answers, found):
     ("its_tokenizer", "fields"),
     [
         ("tiny_tokenizer", {"scheme": "iob1", "decoder": "legal"}),
-        *(
-            pytest.param(*case, marks=pytest.mark.nightly)
-            for case in (
-                ("english", {"labels": _OF_SHORT, "decoder": "legal"}),
-                ("chinese", {}),
-                ("tiny_tokenizer", {"labels": ("NN", "O", "B-VB"), "scheme": "plain"}),
-            )
-        ),
+        at_night("english", {"labels": _OF_SHORT, "decoder": "legal"}),
+        at_night("chinese", {}),
+        at_night("tiny_tokenizer", {"labels": ("NN", "O", "B-VB"), "scheme": "plain"}),
     ],
 )
 def test_entities(its_tokenizer, fields, family_config, request, tmp_path):
@@ -395,11 +376,3 @@ def test_limits_of_a_call_for_tags(saved_model, monkeypatch):
         limited.signature(text=tf.constant(texts))
     with pytest.raises(UserError, match="^text has more than 200 characters in a"):
         limited("a film " * 30)
-
-
-def test_a_model_that_does_not_say_what_its_tags_are(opened, tmp_path):
-    served = opened("tagging")
-    served.model.labels = None
-    served.model.save_pretrained(tmp_path, served.tokenizer, {})
-    with pytest.raises(UserError, match="does not say what its outputs mean"):
-        build_module([bundle.open(tmp_path)])

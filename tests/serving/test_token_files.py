@@ -3,9 +3,7 @@
 import concurrent.futures
 import importlib.util
 import itertools
-import json
 import os
-import re
 import sys
 import threading
 import types
@@ -19,18 +17,14 @@ import tokenizers
 
 from albert_tf import token_files
 from albert_tf.errors import UserError
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import write_onnx
 from albert_tf.token_files.operations import operations_library
+from tests.serving import answers
 from tests.serving.answers import TEXTS
-from tests.serving.answers import assert_same
-from tests.serving.answers import labelled_file
-from tests.serving.answers import signature
 from tests.tokenization.test_their_files import HOSTILE
 
 # What the operations read otherwise: U+0000, a last sigma, long runs of a letter.
@@ -43,7 +37,7 @@ def check_tokens(served, version, file_name, tolerance):
     features = {"input_ids": np.array([ids, ids[:4] + [0] * (len(ids) - 4)], "int32")}
     features["input_mask"] = (features["input_ids"] > 0).astype("int32")
     features["segment_ids"] = np.zeros_like(features["input_ids"])
-    expected = signature(served.version, "tokens")
+    expected = answers.signature(served.version, "tokens")
     expected = expected(**{k: tf.constant(v) for k, v in features.items()})
     numbers = TokenFile(version / file_name)(features)
     assert list(numbers) == ["probabilities"]
@@ -52,19 +46,16 @@ def check_tokens(served, version, file_name, tolerance):
     assert (version / "vocab.txt").exists()
     theirs = tokenizers.Tokenizer.from_file(str(version / "tokenizer.json"))
     assert theirs.encode("it is not a bad plot .").ids == ids
-    return json.loads((version / "signature.json").read_text())
+    return answers.described(version)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-def test_tflite(export_of, classifier, tmp_path, capfd):
-    eval_file = labelled_file(tmp_path / "dev.tsv")
+def test_tflite(export_of, classifier, tmp_path):
+    eval_file = answers.labelled_file(tmp_path / "dev.tsv")
     version = export_of("classification", format="tflite", eval_file=eval_file)
-    described = check_tokens(classifier, version, "model.tflite", 0.05)
-    assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
-    printed = capfd.readouterr().out
-    told = r"accuracy: original [01]\.\d{4}, tflite [01]\.\d{4}, drop"
-    assert re.search(told, printed)
+    facts = check_tokens(classifier, version, "model.tflite", 0.05)
+    assert set(facts["eval"]["accuracy"]) == {"original", "tflite"}
     interpreter = tf.lite.Interpreter(str(version / "model.tflite"))
     kinds = {d["dtype"] for d in interpreter.get_tensor_details()}
     assert np.int8 in kinds
@@ -73,12 +64,12 @@ def test_tflite(export_of, classifier, tmp_path, capfd):
 @pytest.mark.slow
 def test_onnx(export_of, classifier):
     version = export_of("classification", format="onnx")
-    described = check_tokens(classifier, version, "model.onnx", 1e-5)
-    assert described["opened_with"].startswith("onnxruntime ")
-    assert described["distance"] < 1e-5
+    facts = check_tokens(classifier, version, "model.onnx", 1e-5)
+    assert facts["opened_with"].startswith("onnxruntime ")
+    assert facts["distance"] < 1e-5
     found, expected = (Predictor(v) for v in (version.parent, classifier.version))
-    assert_same(found.arrays(TEXTS), expected.arrays(TEXTS))
-    response = described["signatures"]["serving_default"]["rest"]["response"]
+    answers.assert_same(found.arrays(TEXTS), expected.arrays(TEXTS))
+    response = facts["signatures"]["serving_default"]["rest"]["response"]
     assert response["outputs"]["label"][0] in ("no", "yes")
     assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
 
@@ -89,7 +80,7 @@ def test_onnx(export_of, classifier):
     [
         ("pairs", "albert", True),
         ("classification", "roberta", False),
-        pytest.param("pairs", "roberta", False, marks=pytest.mark.nightly),
+        answers.at_night("pairs", "roberta", False),
     ],
 )
 def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
@@ -114,10 +105,8 @@ def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
     own = opened(kind, family)
     expected = tf.nn.softmax(own.model(own.tokenizer(*columns, padding=True)))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    served = Predictor(version).arrays(*columns)["probabilities"]
-    np.testing.assert_allclose(served, expected, atol=1e-5)
-    described = json.loads((version / "signature.json").read_text())
-    assert described["inputs"] == [*features]
+    np.testing.assert_allclose(answers.shares(version, *columns), expected, atol=1e-5)
+    assert answers.described(version)["inputs"] == [*features]
 
 
 @pytest.mark.slow
@@ -130,8 +119,8 @@ def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
     [
         ("classification", "roberta"),
         ("pairs", "xlnet"),
-        pytest.param("pairs", "roberta", marks=pytest.mark.nightly),
-        pytest.param("similarity", "xlm-roberta", marks=pytest.mark.nightly),
+        answers.at_night("pairs", "roberta"),
+        answers.at_night("similarity", "xlm-roberta"),
     ],
 )
 def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_of):
@@ -139,7 +128,7 @@ def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_
     texts = [[*_TEXTS, "a bad film " * 20]] * (2 if kind == "pairs" else 1)
     texts[1:] = [text[::-1] for text in texts[1:]]
     expected = Predictor(saved_model(kind, family)).arrays(*texts)
-    assert_same(Predictor(version).arrays(*texts), expected)
+    answers.assert_same(Predictor(version).arrays(*texts), expected)
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(operations_library())
     session = onnxruntime.InferenceSession(version / "model.onnx", options)
@@ -147,9 +136,12 @@ def test_strings_are_answered_as_by_the_model(kind, family, saved_model, export_
     given = dict(zip(names, (np.array(text, object) for text in texts), strict=True))
     (name,) = (value.name for value in session.get_outputs())
     np.testing.assert_allclose(session.run(None, given)[0], expected[name], atol=1e-5)
-    described = json.loads((version / "signature.json").read_text())
-    assert described["inputs"] == names == ["text", "text_pair"][: len(texts)]
-    assert described["cut_otherwise"]
+    facts = answers.described(version)
+    assert facts["inputs"] == names == ["text", "text_pair"][: len(texts)]
+    assert facts["cut_otherwise"]
+
+
+_INT8 = {"format": "onnx", "compute_dtype": "int8"}
 
 
 def other_answers(module, served, directory):
@@ -172,10 +164,9 @@ def no_file(directory):
 def test_a_file_that_answers_otherwise_is_refused(saved_model, tmp_path, monkeypatch):
     """No rounding hides another function: it is refused before it is rounded."""
     monkeypatch.setitem(WRITERS, "onnx", other_answers)
-    target, folder = tmp_path / "m", str(saved_model("classification"))
-    options = ExportOptions(folder, str(target), format="onnx", compute_dtype="int8")
+    target, folder = tmp_path / "m", saved_model("classification")
     with pytest.raises(UserError, match="answers otherwise .* 0.0[3-9][0-9]* of"):
-        export(options)
+        answers.exported(folder, target, **_INT8)
     assert not list(target.rglob("model.onnx"))
 
 
@@ -191,9 +182,7 @@ def test_a_file_is_open_once_at_a_time(saved_model, tmp_path, monkeypatch):
             super().__init__(*inputs)
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    folder = str(saved_model("classification"))
-    options = {"format": "onnx", "compute_dtype": "int8"}
-    export(ExportOptions(folder, str(tmp_path / "m"), **options))
+    answers.exported(saved_model("classification"), tmp_path / "m", **_INT8)
     assert next(count) == 2  # in float32, and in int8
 
 

@@ -9,37 +9,28 @@ from albert_tf import bundle
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.serving_module import OPTIMIZATIONS
+from tests.serving.answers import at_night
 from tests.serving.answers import example
 
-_TEXTS = ["good film", "the plot was bad and not very good", "it"]
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def served(opened):
-    return opened("classification", "xlnet")
+_TEXTS = ["good film", "the plot was bad and not very good", "it"]
 
 
-@pytest.fixture(scope="module")
-def expected(served):
+@pytest.mark.parametrize("optimize_for", [at_night(None), *OPTIMIZATIONS])
+def test_padding_does_not_show(opened, optimize_for):
+    served = opened("classification", "xlnet")
     rows = [served.tokenizer(text) for text in _TEXTS]
     assert all((row["input_mask"] == 1).all() for row in rows)
     logits = np.concatenate([served.model(row) for row in rows])
-    return rows, tf.nn.softmax(logits).numpy()
-
-
-@pytest.mark.parametrize(
-    "optimize_for", [pytest.param(None, marks=pytest.mark.nightly), *OPTIMIZATIONS]
-)
-def test_padding_does_not_show(served, expected, optimize_for):
+    probabilities = tf.nn.softmax(logits).numpy()
     files = bundle.open(served.folder)
     module, _, facts = build_module([files], optimize_for=optimize_for)
     assert facts["row_layout"] == "cls_last"
     signatures = module.signatures()
-    rows, probabilities = expected
 
-    def check(answers, places=slice(None)):
-        found = answers["probabilities"].numpy()
+    def check(outputs, places=slice(None)):
+        found = outputs["probabilities"].numpy()
         np.testing.assert_allclose(found, probabilities[places], atol=1e-5)
 
     # More than are computed together, so that some have less padding than others.
@@ -49,7 +40,8 @@ def test_padding_does_not_show(served, expected, optimize_for):
     tokens = {name: tf.constant(v) for name, v in served.tokenizer(_TEXTS).items()}
     check(signatures["tokens"](**tokens))
     # Examples have no padding of their own; the server adds it.
-    serialized = [example(**{n: v[0].tolist() for n, v in r.items()}) for r in rows]
+    lists = [{name: v[0].tolist() for name, v in row.items()} for row in rows]
+    serialized = [example(**row) for row in lists]
     check(signatures["examples"](tf.constant(serialized)))
     wrong = {**tokens, "segment_ids": tokens["segment_ids"] + 2}
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be from 0 to 4"):
@@ -59,11 +51,11 @@ def test_padding_does_not_show(served, expected, optimize_for):
         signatures["tokens"](**turned)
 
 
-def test_the_model_decides_the_layout(served, vocabulary, tmp_path):
+def test_the_model_decides_the_layout(opened, vocabulary, tmp_path):
     """An XLNet that was pretrained with a vocabulary of ALBERT's special pieces."""
     (tmp_path / "vocab.txt").write_text(vocabulary(["good", "film", "bad"]))
     tokenizer = albert_tf.load_tokenizer(tmp_path / "vocab.txt")
-    model = served.model
+    model = opened("classification", "xlnet").model
     assert tokenizer("good")["input_ids"][0, 0] == tokenizer.cls_id
     model.save_pretrained(tmp_path / "kept", tokenizer, model.saved_task_info)
     row = albert_tf.load_tokenizer(tmp_path / "kept")("good film")
