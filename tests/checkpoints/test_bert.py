@@ -7,7 +7,6 @@ weights, biases and norms, and its outputs, with the exact GELU and with that by
 import json
 import re
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -27,6 +26,7 @@ from albert_tf.models.base import seeded
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.row_layout import TWO_SEPARATORS
 from tests.checkpoints.conftest import write_tf1
+from tests.models.block_reference import ACTIVATIONS
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # The names of the official code that are not those of Hugging Face with slashes.
@@ -221,17 +221,22 @@ def _written(model, folder):
     return entries, safetensors.load_file(folder / "model.safetensors")
 
 
+def _transformed(model, tensors, scope, activation):
+    """What a head's dense layer makes of the encoder's states."""
+    hidden = np.asarray(model.albert(IDS)["sequence_output"])
+    hidden = hidden @ tensors[f"{scope}.dense.weight"].T
+    return ACTIVATIONS[activation](hidden + tensors[f"{scope}.dense.bias"])
+
+
 def test_a_discriminator_there_and_back(make, tmp_path):
     model = make(albert_tf.AlbertForReplacedTokens, _OF_ELECTRA)
     entries, tensors = _written(model, tmp_path)
     assert type(bundle.open(tmp_path).model()) is albert_tf.AlbertForReplacedTokens
     assert entries["architectures"] == ["ElectraForPreTraining"]
     assert (entries["embedding_size"], entries["hidden_act"]) == (8, "relu")
-    hidden = np.asarray(model.albert(IDS)["sequence_output"])
     scope = "discriminator_predictions"
-    hidden = hidden @ tensors[f"{scope}.dense.weight"].T
     # The blocks' activation: "gelu", which ELECTRA fixes, is of the other heads.
-    hidden = np.maximum(hidden + tensors[f"{scope}.dense.bias"], 0)
+    hidden = _transformed(model, tensors, scope, "relu")
     logits = hidden @ tensors[f"{scope}.dense_prediction.weight"][0]
     logits = logits + tensors[f"{scope}.dense_prediction.bias"]
     np.testing.assert_allclose(model(IDS), logits, rtol=0, atol=1e-5)
@@ -240,10 +245,7 @@ def test_a_discriminator_there_and_back(make, tmp_path):
 def test_a_generator_fills_masks_with_gelu_whatever_its_blocks_have(make, tmp_path):
     model = make(albert_tf.AlbertForMaskedLM, _OF_ELECTRA)
     _, tensors = _written(model, tmp_path)
-    hidden = np.asarray(model.albert(IDS)["sequence_output"])
-    scope = "generator_predictions"
-    hidden = hidden @ tensors[f"{scope}.dense.weight"].T
-    hidden = keras.ops.gelu(hidden + tensors[f"{scope}.dense.bias"], approximate=False)
+    hidden = _transformed(model, tensors, "generator_predictions", "gelu_erf")
     hidden = model.masked_lm_head.layer_norm(hidden)
     table = tensors["electra.embeddings.word_embeddings.weight"]
     logits = hidden @ table.T + tensors["generator_lm_head.bias"]
@@ -336,11 +338,10 @@ def test_deberta_with_the_new_head_of_the_language_model(make, tmp_path):
     (tmp_path / "SHA256SUMS").unlink()
     safetensors.save_file(new, tmp_path / "model.safetensors", {"format": "pt"})
     again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
-    hidden = np.asarray(model.albert(IDS)["sequence_output"])
     scope = "lm_predictions.lm_head"
     # The activation is that of the blocks, and not the pooler's.
-    hidden = hidden @ new[f"{scope}.dense.weight"].T + new[f"{scope}.dense.bias"]
-    hidden = model.masked_lm_head.layer_norm(np.maximum(hidden, 0))
+    hidden = _transformed(model, new, scope, "relu")
+    hidden = model.masked_lm_head.layer_norm(hidden)
     table = new["deberta.embeddings.word_embeddings.weight"]
     logits = hidden @ table.T + new[f"{scope}.bias"]
     np.testing.assert_allclose(again(IDS), logits, rtol=0, atol=1e-5)

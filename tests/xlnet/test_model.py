@@ -180,11 +180,12 @@ def test_both_streams_and_memories_are_the_formulas(
 def test_no_bit_of_a_prediction_depends_on_hidden_tokens(
     xlnet_config, xlnet_features, randomised
 ):
-    model = randomised(XLNetLMHeadModel(xlnet_config()))
+    model = randomised(XLNetLMHeadModel(xlnet_config(mem_len=3)))
     places = np.tile(np.arange(6, dtype="int32"), (2, 1))
     order = np.random.default_rng(0).permuted(places, axis=1)
     features = without(xlnet_features, "perm_mask", "input_mask")
     features |= {**dict.fromkeys(_ORDERS, order), "target_positions": places}
+    features["memories"] = model.transformer.first_memories(2)  # all see it
     ids, logits = features["input_ids"], model(features)["logits"]
     for j in range(6):
         changed = ids.copy()
