@@ -4,11 +4,9 @@
 weights, biases and norms, and its outputs, with the exact GELU and with that by tanh.
 """
 
-import dataclasses
 import json
 import re
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,6 +16,7 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.families.albert_tf import ALBERT_TF
+from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
 from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
@@ -27,6 +26,7 @@ from albert_tf.models.base import seeded
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.row_layout import TWO_SEPARATORS
 from tests.checkpoints.conftest import write_tf1
+from tests.models.block_reference import ACTIVATIONS
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # The names of the official code that are not those of Hugging Face with slashes.
@@ -78,8 +78,8 @@ def _official(tensors):
     return found
 
 
-def _check(model, golden, activation, names):
-    outputs = model({name: golden[name] for name in _INPUTS})
+def _check(model, golden, activation, names, **features):
+    outputs = model({**{name: golden[name] for name in _INPUTS}, **features})
     seen = golden["attention_mask"].astype(bool)
     for name in names:
         expected, found = golden[f"{activation}/{name}"], outputs[name]
@@ -95,14 +95,10 @@ def test_all_of_pretraining(directory, golden, activation):
     config = model.config
     assert (config.parameter_sharing, config.embedding_size) == ("none", 16)
     assert config.hidden_dropout_prob == 0.1
-    names = ("sequence_output", "pooled_output", "sentence_order_logits")
-    _check(model, golden, activation, names)
+    names = ("sequence_output", "pooled_output")
+    names += ("sentence_order_logits", "masked_lm_logits")
     places = np.tile(np.arange(9), (2, 1))
-    features = {name: golden[name] for name in _INPUTS}
-    found = model({**features, "masked_lm_positions": places})["masked_lm_logits"]
-    seen = golden["attention_mask"].astype(bool)
-    expected = golden[f"{activation}/masked_lm_logits"]
-    np.testing.assert_allclose(np.asarray(found)[seen], expected[seen], atol=1e-5)
+    _check(model, golden, activation, names, masked_lm_positions=places)
 
 
 def test_the_encoder_alone(directory, tensors, golden):
@@ -130,25 +126,6 @@ def test_googles_checkpoint(golden, tensors, tmp_path):
     _check(model, golden, "gelu_new", ("sequence_output", "sentence_order_logits"))
 
 
-def test_a_classifier_keeps_its_head(directory, tensors):
-    head = {
-        "classifier.weight": np.arange(48, dtype="float32").reshape(3, 16),
-        "classifier.bias": np.ones(3, "float32"),
-    }
-    encoder = {n: t for n, t in tensors.items() if n.startswith("bert.")}
-    path = directory(
-        {**encoder, **head},
-        architectures=["BertForSequenceClassification"],
-        id2label={"0": "no", "1": "yes", "2": "so"},
-        classifier_dropout=0.25,
-    )
-    model = albert_tf.AlbertForSequenceClassification.from_pretrained(path)
-    assert model.labels == ("no", "yes", "so")
-    assert model.classifier_dropout_prob == 0.25
-    weights = model.classifier.output_weights
-    np.testing.assert_array_equal(weights, head["classifier.weight"])
-
-
 def test_what_is_no_bert_of_ours(directory):
     for changes, message in (
         ({"position_embedding_type": "relative_key"}, "sets position_embedding_type"),
@@ -158,69 +135,9 @@ def test_what_is_no_bert_of_ours(directory):
             albert_tf.AlbertModel.from_pretrained(directory(**changes))
 
 
-ROBERTA_CONFIG = albert_tf.AlbertConfig(
-    **{"vocab_size": 30, "embedding_size": 8, "hidden_size": 8},
-    **{"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12},
-    **{"max_position_embeddings": 10, "type_vocab_size": 1, "padding_idx": 1},
-    **{"parameter_sharing": "none", "hidden_act": "gelu_erf", "layer_norm_eps": 1e-5},
-)
-PADDED_IDS = np.array([[0, 5, 6, 2, 1, 1], [1, 0, 7, 8, 9, 2]])
-
-
-def test_what_padding_idx_decides():
-    found = positions_after_padding(tf.constant(PADDED_IDS), 1)
-    assert found.numpy().tolist() == [[2, 3, 4, 5, 1, 1], [1, 2, 3, 4, 5, 6]]
-    plain = albert_tf.AlbertConfig.from_dict(
-        {**ROBERTA_CONFIG.to_dict(), "padding_idx": None}
-    )
-    assert (ROBERTA_CONFIG.position_rows, plain.position_rows) == (12, 10)
-    assert ROBERTA_CONFIG.row_layout == TWO_SEPARATORS != plain.row_layout
-    tanh = albert_tf.AlbertConfig.from_dict(
-        {**ROBERTA_CONFIG.to_dict(), "hidden_act": "gelu"}
-    )
-    assert tanh.head_act == "gelu_erf"
-
-
-def test_packed_texts_have_positions_of_their_own():
-    model = albert_tf.AlbertModel(ROBERTA_CONFIG)
-    alone = model({"input_ids": PADDED_IDS[:1, :4]})["sequence_output"]
-    pair = np.concatenate([PADDED_IDS[:1, :4], PADDED_IDS[:1, :4]], axis=1)
-    pairs = np.array([[0, 0, 0, 0, 1, 1, 1, 1]])
-    packed = model({"input_ids": pair, "pair_ids": pairs})
-    found = packed["sequence_output"]
-    np.testing.assert_allclose(found[:, 4:], alone, rtol=0, atol=1e-6)
-
-
-def test_padding_learns_nothing():
-    model = albert_tf.AlbertModel(ROBERTA_CONFIG)
-    with tf.GradientTape() as tape:
-        total = tf.reduce_sum(model({"input_ids": PADDED_IDS})["sequence_output"] ** 3)
-    tables = (model.embeddings.word_embeddings, model.embeddings.position_embeddings)
-    for gradient in tape.gradient(total, [table.value for table in tables]):
-        rows = np.abs(tf.convert_to_tensor(gradient)).sum(axis=1)
-        assert rows[1] == 0 and rows[2] > 0
-
-
-def test_shared_layers_are_written_one_by_one(tmp_path):
-    config = dataclasses.replace(ROBERTA_CONFIG, parameter_sharing="all")
-    model = albert_tf.AlbertForMaskedLM(config)
-    model.save_pretrained(tmp_path, format="huggingface")
-    again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
-    assert again.config.parameter_sharing == "none"
-    np.testing.assert_allclose(again(PADDED_IDS), model(PADDED_IDS), rtol=0, atol=1e-6)
-
-
-def test_config_json_of_theirs():
-    entries = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2}
-    config = ROBERTA.config_from_huggingface(entries, "config.json")
-    assert (config.padding_idx, config.layer_norm_eps) == (1, 1e-12)
-    assert (config.max_position_embeddings, config.type_vocab_size) == (512, 1)
-    few = {**entries, "max_position_embeddings": 2}
-    with pytest.raises(UserError, match="max_position_embeddings to 2 and pad_token"):
-        ROBERTA.config_from_huggingface(few, "config.json")
-
-
 IDS = np.array([[2, 9, 17, 5, 3], [2, 11, 3, 8, 3]])
+PADDED_IDS = np.array([[0, 5, 6, 2, 1, 1], [1, 0, 7, 8, 9, 2]])
+_OF_ROBERTA = {"type_vocab_size": 1, "padding_idx": 1, "embedding_size": 12}
 _OF_DISTILBERT = {"type_vocab_size": 0, "pooler_act": "relu", "embedding_size": 12}
 _OF_ELECTRA = {"pooler_act": "gelu_erf", "embedding_size": 8, "hidden_act": "relu"}
 _RELEASED = {
@@ -255,25 +172,71 @@ def make(tiny_config):
     return made
 
 
-def _again(model, folder):
+def test_what_padding_idx_decides(tiny_config):
+    found = positions_after_padding(tf.constant(PADDED_IDS), 1)
+    assert found.numpy().tolist() == [[2, 3, 4, 5, 1, 1], [1, 2, 3, 4, 5, 6]]
+    fields = {"type_vocab_size": 1, "parameter_sharing": "none"}
+    roberta, plain = (tiny_config(**fields, padding_idx=idx) for idx in (1, None))
+    assert (roberta.position_rows, plain.position_rows) == (18, 16)
+    assert roberta.row_layout == TWO_SEPARATORS != plain.row_layout
+    assert (roberta.hidden_act, roberta.head_act) == ("gelu", "gelu_erf")
+
+
+def test_padding_learns_nothing(make):
+    model = make(albert_tf.AlbertModel, _OF_ROBERTA)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(model({"input_ids": PADDED_IDS})["sequence_output"] ** 3)
+    tables = (model.embeddings.word_embeddings, model.embeddings.position_embeddings)
+    for gradient in tape.gradient(total, [table.value for table in tables]):
+        rows = np.abs(tf.convert_to_tensor(gradient)).sum(axis=1)
+        assert rows[1] == 0 and rows[2] > 0
+
+
+def test_shared_layers_are_written_one_by_one(make, tmp_path):
+    shared = {**_OF_ROBERTA, "parameter_sharing": "all"}
+    model = make(albert_tf.AlbertForMaskedLM, shared)
+    model.save_pretrained(tmp_path, format="huggingface")
+    again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
+    assert again.config.parameter_sharing == "none"
+    np.testing.assert_allclose(again(PADDED_IDS), model(PADDED_IDS), rtol=0, atol=1e-6)
+
+
+def test_config_json_of_theirs():
+    entries = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2}
+    config = ROBERTA.config_from_huggingface(entries, "config.json")
+    assert (config.padding_idx, config.layer_norm_eps) == (1, 1e-12)
+    assert (config.max_position_embeddings, config.type_vocab_size) == (512, 1)
+    few = {**entries, "max_position_embeddings": 2}
+    with pytest.raises(UserError, match="max_position_embeddings to 2 and pad_token"):
+        ROBERTA.config_from_huggingface(few, "config.json")
+
+
+def _written(model, folder):
+    """The entries and tensors of a Hugging Face directory that holds the model."""
     model.save_pretrained(folder, format="huggingface")
-    return type(model).from_pretrained(folder)
+    again = type(model).from_pretrained(folder)
+    assert again.config == model.config
+    np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
+    entries = json.loads((folder / "config.json").read_text())
+    return entries, safetensors.load_file(folder / "model.safetensors")
+
+
+def _transformed(model, tensors, scope, activation):
+    """What a head's dense layer makes of the encoder's states."""
+    hidden = np.asarray(model.albert(IDS)["sequence_output"])
+    hidden = hidden @ tensors[f"{scope}.dense.weight"].T
+    return ACTIVATIONS[activation](hidden + tensors[f"{scope}.dense.bias"])
 
 
 def test_a_discriminator_there_and_back(make, tmp_path):
     model = make(albert_tf.AlbertForReplacedTokens, _OF_ELECTRA)
-    again = _again(model, tmp_path)
+    entries, tensors = _written(model, tmp_path)
     assert type(bundle.open(tmp_path).model()) is albert_tf.AlbertForReplacedTokens
-    np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
-    entries = json.loads((tmp_path / "config.json").read_text())
     assert entries["architectures"] == ["ElectraForPreTraining"]
     assert (entries["embedding_size"], entries["hidden_act"]) == (8, "relu")
-    tensors = safetensors.load_file(tmp_path / "model.safetensors")
-    hidden = np.asarray(model.albert(IDS)["sequence_output"])
     scope = "discriminator_predictions"
-    hidden = hidden @ tensors[f"{scope}.dense.weight"].T
     # The blocks' activation: "gelu", which ELECTRA fixes, is of the other heads.
-    hidden = np.maximum(hidden + tensors[f"{scope}.dense.bias"], 0)
+    hidden = _transformed(model, tensors, scope, "relu")
     logits = hidden @ tensors[f"{scope}.dense_prediction.weight"][0]
     logits = logits + tensors[f"{scope}.dense_prediction.bias"]
     np.testing.assert_allclose(model(IDS), logits, rtol=0, atol=1e-5)
@@ -281,13 +244,8 @@ def test_a_discriminator_there_and_back(make, tmp_path):
 
 def test_a_generator_fills_masks_with_gelu_whatever_its_blocks_have(make, tmp_path):
     model = make(albert_tf.AlbertForMaskedLM, _OF_ELECTRA)
-    again = _again(model, tmp_path)
-    np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
-    tensors = safetensors.load_file(tmp_path / "model.safetensors")
-    hidden = np.asarray(model.albert(IDS)["sequence_output"])
-    scope = "generator_predictions"
-    hidden = hidden @ tensors[f"{scope}.dense.weight"].T
-    hidden = keras.ops.gelu(hidden + tensors[f"{scope}.dense.bias"], approximate=False)
+    _, tensors = _written(model, tmp_path)
+    hidden = _transformed(model, tensors, "generator_predictions", "gelu_erf")
     hidden = model.masked_lm_head.layer_norm(hidden)
     table = tensors["electra.embeddings.word_embeddings.weight"]
     logits = hidden @ table.T + tensors["generator_lm_head.bias"]
@@ -321,10 +279,9 @@ def test_distilbert_has_no_segments(make, tmp_path):
     model = make(
         albert_tf.AlbertForSequenceClassification, _OF_DISTILBERT, num_labels=2
     )
-    again = _again(model, tmp_path)
+    entries, _ = _written(model, tmp_path)
     segments = {"input_ids": IDS, "segment_ids": np.ones_like(IDS)}
-    np.testing.assert_allclose(again(segments), model(IDS), rtol=0, atol=1e-6)
-    entries = json.loads((tmp_path / "config.json").read_text())
+    np.testing.assert_allclose(model(segments), model(IDS), rtol=0, atol=1e-6)
     assert (entries["dim"], entries["activation"]) == (12, "gelu_new")
     for form in ("tf1", "huggingface"):
         other = make(albert_tf.AlbertModel, {**_OF_DISTILBERT, "pooler_act": "tanh"})
@@ -333,28 +290,25 @@ def test_distilbert_has_no_segments(make, tmp_path):
 
 
 def test_dropout_of_classifiers():
-    entries = {"seq_classif_dropout": 0.3}
-    found = DISTILBERT.entries_from_huggingface(entries)["classifier_dropout_prob"]
-    assert found == 0.3
-    entries = {"classifier_dropout": None, "hidden_dropout_prob": 0.25}
-    found = ELECTRA.entries_from_huggingface(entries)["classifier_dropout_prob"]
-    assert found == 0.25
+    for family, entries in (
+        (DISTILBERT, {"seq_classif_dropout": 0.25}),
+        (ELECTRA, {"classifier_dropout": None, "hidden_dropout_prob": 0.25}),
+        (BERT, {"classifier_dropout": 0.25, "hidden_dropout_prob": 0.1}),
+    ):
+        found = family.entries_from_huggingface(entries)
+        assert found["classifier_dropout_prob"] == 0.25
 
 
 def test_xlm_roberta_keeps_its_name_and_decoders_may_be_untied(make, tmp_path):
-    fields = {"embedding_size": 12, "type_vocab_size": 1, "padding_idx": 1}
     untied = {"tie_word_embeddings": False}
     for name, changes in {
         "distilbert": {**_OF_DISTILBERT, **untied},
         "electra": {**_OF_ELECTRA, **untied},
-        "xlm-roberta": {**fields, "is_xlm": True},
-        "roberta": fields,
+        "xlm-roberta": {**_OF_ROBERTA, "is_xlm": True},
+        "roberta": _OF_ROBERTA,
     }.items():
         model = make(albert_tf.AlbertForMaskedLM, changes)
-        again = _again(model, tmp_path / name)
-        assert again.config == model.config
-        np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
-        entries = json.loads((tmp_path / name / "config.json").read_text())
+        entries, _ = _written(model, tmp_path / name)
         assert entries["model_type"] == name
 
 
@@ -375,24 +329,19 @@ def test_other_settings_are_refused():
 
 def test_deberta_with_the_new_head_of_the_language_model(make, tmp_path):
     model = make(albert_tf.AlbertForMaskedLM, _OF_DEBERTA)
-    again = _again(model, tmp_path)
-    assert again.config == model.config
-    path = tmp_path / "model.safetensors"
-    old = safetensors.load_file(path)
+    _, old = _written(model, tmp_path)
     new = {
         re.sub(r"cls\.predictions\.(transform\.)?", "lm_predictions.lm_head.", n): t
         for n, t in old.items()
     }
     assert "lm_predictions.lm_head.dense.weight" in new
     (tmp_path / "SHA256SUMS").unlink()
-    safetensors.save_file(new, path, {"format": "pt"})
+    safetensors.save_file(new, tmp_path / "model.safetensors", {"format": "pt"})
     again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
-    np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
-    hidden = np.asarray(model.albert(IDS)["sequence_output"])
     scope = "lm_predictions.lm_head"
     # The activation is that of the blocks, and not the pooler's.
-    hidden = hidden @ new[f"{scope}.dense.weight"].T + new[f"{scope}.dense.bias"]
-    hidden = model.masked_lm_head.layer_norm(np.maximum(hidden, 0))
+    hidden = _transformed(model, new, scope, "relu")
+    hidden = model.masked_lm_head.layer_norm(hidden)
     table = new["deberta.embeddings.word_embeddings.weight"]
     logits = hidden @ table.T + new[f"{scope}.bias"]
     np.testing.assert_allclose(again(IDS), logits, rtol=0, atol=1e-5)

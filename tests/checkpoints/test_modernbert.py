@@ -11,13 +11,10 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.families.modernbert import MODERNBERT
+from tests.models.block_reference import ACTIVATIONS
 
-_ACTIVATIONS = {
-    "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
-    "relu": lambda x: np.maximum(x, 0),
-    "silu": lambda x: x / (1 + np.exp(-x)),
-    "tanh": np.tanh,
-}
+_ACTIVATIONS = {**ACTIVATIONS, "gelu": ACTIVATIONS["gelu_erf"]}
 
 
 class Reference:
@@ -108,15 +105,12 @@ class Reference:
 
 IDS = np.random.default_rng(2).integers(0, 31, (2, 11))
 MASK = np.array([[1] * 11, [1] * 8 + [0] * 3])
-_SIZES = {
+ENTRIES = {
     "vocab_size": 31,
     "hidden_size": 12,
     "intermediate_size": 10,
     "num_hidden_layers": 4,
     "num_attention_heads": 3,
-}
-ENTRIES = {
-    **_SIZES,
     "model_type": "modernbert",
     "max_position_embeddings": 16,
     "norm_eps": 1e-5,
@@ -129,7 +123,12 @@ ENTRIES = {
     "classifier_pooling": "mean",
     "pad_token_id": 0,
 }
-_BIASES = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias")
+_BIASES = {
+    "attention_bias": "model.layers.0.attn.Wqkv",
+    "mlp_bias": "model.layers.0.mlp.Wi",
+    "norm_bias": "model.final_norm",
+    "classifier_bias": "head.dense",
+}
 SETTINGS = [
     {},
     {"tie_word_embeddings": False, "decoder_bias": False, "mlp_bias": True},
@@ -146,46 +145,26 @@ _OTHERS = [
 SETTINGS += [pytest.param(other, marks=pytest.mark.nightly) for other in _OTHERS]
 
 
-def _shapes(entries, outputs):
-    """Yields Hugging Face's names of a model with all heads, and shapes."""
-    width, inner = entries["hidden_size"], entries["intermediate_size"]
-
-    def layer(name, *shape, biased):
-        yield f"{name}.weight", shape
-        if entries.get(biased):
-            yield f"{name}.bias", shape[:1]
-
-    norms = ["model.embeddings.norm", "model.final_norm", "head.norm"]
-    yield "model.embeddings.tok_embeddings.weight", (entries["vocab_size"], width)
-    for number in range(entries["num_hidden_layers"]):
-        name = f"model.layers.{number}"
-        norms += [f"{name}.attn_norm"] * (number > 0) + [f"{name}.mlp_norm"]
-        biased = {"biased": "attention_bias"}
-        yield from layer(f"{name}.attn.Wqkv", 3 * width, width, **biased)
-        yield from layer(f"{name}.attn.Wo", width, width, **biased)
-        yield from layer(f"{name}.mlp.Wi", 2 * inner, width, biased="mlp_bias")
-        yield from layer(f"{name}.mlp.Wo", width, inner, biased="mlp_bias")
-    for name in norms:
-        yield from layer(name, width, biased="norm_bias")
-    yield from layer("head.dense", width, width, biased="classifier_bias")
-    if outputs:
-        yield from (("classifier.weight", (outputs, width)), ("classifier.bias", (2,)))
-        return
-    if entries.get("decoder_bias", True):
-        yield "decoder.bias", (entries["vocab_size"],)
-    if not entries.get("tie_word_embeddings", True):
-        yield "decoder.weight", (entries["vocab_size"], width)
-
-
-def _write(folder, changes, head, outputs=2):
+def _write(folder, changes, head):
     """Writes a random model; returns its entries and tensors."""
     entries = {**ENTRIES, **changes, "architectures": [f"ModernBertFor{head}"]}
-    draw = np.random.default_rng(7)
+    config = MODERNBERT.config_from_huggingface(entries, "config.json")
+    arguments = {"num_labels": 2} if "Classification" in head else {}
+    model = getattr(albert_tf, f"AlbertFor{head}")(config, **arguments)
+    model.save_pretrained(folder, format="huggingface")
+    path, draw = folder / "model.safetensors", np.random.default_rng(7)
+    path.with_name("SHA256SUMS").unlink()
     tensors = {
-        name: draw.normal(0.1, 0.4, shape).astype(np.float32)
-        for name, shape in _shapes(entries, outputs)
+        name: draw.normal(0.1, 0.4, own.shape).astype(np.float32)
+        for name, own in sorted(safetensors.load_file(path).items())
     }
-    safetensors.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    for entry, name in _BIASES.items():
+        assert (f"{name}.bias" in tensors) == entries.get(entry, False)
+    if head == "MaskedLM":
+        assert ("decoder.bias" in tensors) == entries.get("decoder_bias", True)
+        is_tied = entries.get("tie_word_embeddings", True)
+        assert ("decoder.weight" in tensors) != is_tied
+    safetensors.save_file(tensors, path, {"format": "pt"})
     (folder / "config.json").write_text(json.dumps(entries))
     return entries, tensors
 
@@ -214,7 +193,7 @@ def test_every_setting_is_obeyed_and_written(changes, tmp_path):
     entries, tensors = _write(tmp_path, changes, "SequenceClassification")
     _check(tmp_path, Reference(entries, tensors).texts(IDS, MASK))
     (tmp_path / "words").mkdir()
-    entries, tensors = _write(tmp_path / "words", changes, "MaskedLM", 0)
+    entries, tensors = _write(tmp_path / "words", changes, "MaskedLM")
     written = _check(tmp_path / "words", Reference(entries, tensors).words(IDS, MASK))
     found = safetensors.load_file(written / "model.safetensors")
     assert found.keys() == tensors.keys()
@@ -229,7 +208,7 @@ def test_heads_of_tokens(head, tmp_path):
 
 
 def test_a_new_classifier_starts_from_the_head_of_the_language_model(tmp_path):
-    _, tensors = _write(tmp_path, {}, "MaskedLM", 0)
+    _, tensors = _write(tmp_path, {}, "MaskedLM")
     make = albert_tf.AlbertForSequenceClassification.from_pretrained
     model = make(tmp_path, num_labels=2)
     kernel = tensors["head.dense.weight"].T
@@ -245,14 +224,14 @@ def test_both_forms_of_rotary_bases(tmp_path):
         "sliding_attention": {**rope, "rope_theta": 7.5},
     }
     types = ["full_attention", "sliding_attention"] * 2
-    _write(tmp_path, {"rope_parameters": rope, "layer_types": types}, "MaskedLM", 0)
+    _write(tmp_path, {"rope_parameters": rope, "layer_types": types}, "MaskedLM")
     config = bundle.open(tmp_path).config
     assert (config.rotary_base, config.local_rotary_base) == (70.0, 7.5)
     assert (config.global_attention_every, config.local_attention_window) == (2, 4)
 
 
 def test_other_settings_and_blocks_are_refused(tmp_path):
-    _write(tmp_path, {}, "MaskedLM", 0)
+    entries, _ = _write(tmp_path, {}, "MaskedLM")
     values = {**bundle.open(tmp_path).config.to_dict(), "hidden_act": "relu"}
     model = albert_tf.AlbertModel(AlbertConfig.from_dict(values))
     with pytest.raises(UserError, match="has no model whose blocks have"):
@@ -268,13 +247,13 @@ def test_other_settings_and_blocks_are_refused(tmp_path):
         ),
         ({"query_norm": True}, "sets query_norm to True, which albert_tf does not"),
     ):
-        _write(tmp_path, changes, "MaskedLM", 0)
+        (tmp_path / "config.json").write_text(json.dumps({**entries, **changes}))
         with pytest.raises(UserError, match=message):
             bundle.open(tmp_path)
 
 
 def test_pretraining_goes_on_but_has_no_class_of_theirs(tmp_path):
-    _write(tmp_path, {}, "MaskedLM", 0)
+    _write(tmp_path, {}, "MaskedLM")
     make = albert_tf.AlbertForPreTraining.from_pretrained
     model = make(tmp_path, allow_missing="cls/seq_relationship")
     features = {"input_ids": IDS, "input_mask": MASK}
@@ -285,23 +264,3 @@ def test_pretraining_goes_on_but_has_no_class_of_theirs(tmp_path):
         np.testing.assert_allclose(heads[name], whole[name], rtol=0, atol=1e-5)
     with pytest.raises(UserError, match="or as an AlbertForMaskedLM"):
         model.save_pretrained(tmp_path / "new", format="huggingface")
-
-
-def test_packed_texts_are_those_alone(tmp_path):
-    """Their means and windows do not reach into each other."""
-    _write(tmp_path, {}, "SequenceClassification")
-    model = bundle.open(tmp_path).model().albert
-    pair_ids = np.array([[1] * 6 + [2] * 4 + [0]])
-    packed = model(
-        {
-            "input_ids": IDS[:1],
-            "input_mask": np.int32(pair_ids > 0),
-            "pair_ids": pair_ids,
-            "cls_positions": np.array([[0, 6]]),
-        }
-    )
-    for place, part in enumerate((IDS[:1, :6], IDS[:1, 6:10])):
-        alone = model({"input_ids": part})
-        np.testing.assert_allclose(
-            packed["pooled_output"][:, place], alone["pooled_output"], atol=1e-5
-        )

@@ -58,13 +58,9 @@ def of_shapes(**shapes):
 
 def of_parts(parts=()):
     module = Module()
-    module.parts = dict(parts if isinstance(parts, dict) else _numbered(parts))
-    module.append = lambda part: module.parts.update({str(len(module.parts)): part})
+    module.parts = dict(parts if isinstance(parts, dict) else enumerate(parts))
+    module.append = lambda part: module.parts.update({len(module.parts): part})
     return module
-
-
-def _numbered(parts):
-    return ((str(number), part) for number, part in enumerate(parts))
 
 
 def linear(inputs, outputs, bias=True):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.config import AlbertConfig
 from tests.models.block_reference import MODERN
 from tests.models.block_reference import make
 
@@ -66,19 +65,6 @@ _OTHER_KEYS = {"encoder": {"unexpected": _CLASSIFIER}, "new": {"missing": _CLASS
 _MASK, _SEGMENTS = "attention_mask", "token_type_ids"
 
 
-def config_of(changes):
-    sizes = {
-        "vocab_size": 37,
-        "embedding_size": 6,
-        "hidden_size": 12,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 2,
-        "intermediate_size": 20,
-        "max_position_embeddings": 16,
-    }
-    return AlbertConfig(**{**sizes, "initializer_range": 0.2, **changes})
-
-
 @pytest.fixture(scope="module")
 def features():
     """Of two texts, the second padded, as lists."""
@@ -92,21 +78,22 @@ def features():
 
 
 @pytest.fixture(scope="module")
-def cases(features):
+def cases(features, tiny_config):
     """Our models, with theirs and the features, by name."""
     # Of three questions, one without its first choice and one without any.
     choices = {name: [value] * 3 for name, value in features.items()}
     choices[_MASK] = [choices[_MASK][0], [[0] * 7, [1] * 7], [[0] * 7] * 2]
     found = {}
     for number, changes in enumerate(BLOCKS):
-        model = make(config_of(changes), return_attentions=True)
+        config = tiny_config(num_attention_heads=2, **changes)
+        model = make(config, return_attentions=True)
         found[str(number)] = (model, "AutoModel", features)
     for name, (head, arguments, labels) in HEADS.items():
         ours, changes = getattr(albert_tf, f"AlbertFor{head}"), MODERN
         if name == "words":
             changes = {**MODERN, "tie_word_embeddings": False, "padding_idx": 1}
         rows = {**(choices if name == "choices" else features), **labels}
-        model = make(config_of(changes), ours, **arguments)
+        model = make(tiny_config(num_attention_heads=2, **changes), ours, **arguments)
         found[name] = (model, f"AutoModelFor{head}", rows)
     # The encoder of a classifier, and a classifier for an encoder.
     found["encoder"] = (found["texts"][0], "AutoModel", features)

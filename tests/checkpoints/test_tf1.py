@@ -209,20 +209,6 @@ def test_sublayers_move_apart_where_only_one_is_shared():
     assert moved(source, target) == ([0, 0], [0, 2])
 
 
-def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
-    AlbertModel(tiny_config()).save_pretrained(tmp_path)
-    config = tiny_config(num_hidden_groups=2, hidden_dropout_prob=0.1)
-    model, report = warm_start(
-        AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ("cls/",)
-    )
-    lines = "\n".join(report)
-    assert "cls/predictions/output_bias" in lines
-    assert "group_1/inner_group_0, attention: from group_0/inner_group_0" in lines
-    assert model.config == config
-    with pytest.raises(UserError, match="lacks cls/predictions"):
-        warm_start(AlbertForPreTraining, bundle.open(tmp_path), config, FIRST, ())
-
-
 def test_another_width_is_an_error(tiny_config, tmp_path):
     AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(intermediate_size=24)

@@ -17,6 +17,15 @@ MODERN = {
     "global_attention_every": 2,
 }
 DISENTANGLED = {"position_embedding_type": "disentangled", "position_buckets": 4}
+_ERF = np.vectorize(math.erf)
+ACTIVATIONS = {
+    "gelu": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "gelu_erf": lambda x: x / 2 * (1 + _ERF(x / np.sqrt(2))),
+    "relu": lambda x: np.maximum(x, 0),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+}
+_GATES = {"geglu": ACTIVATIONS["gelu"], "swiglu": ACTIVATIONS["silu"]}
 
 
 def make(config, model_class=AlbertModel, **options):
@@ -169,20 +178,11 @@ def _turned(heads, places):
 
 def _fed_forward(config, weights, scope, hidden):
     inner = _dense(weights, f"{scope}/dense", hidden)
-    if config.hidden_act in ("geglu", "swiglu"):
-        gate = _dense(weights, f"{scope}/gate", hidden)
-        inner = inner * {"geglu": _gelu, "swiglu": _silu}[config.hidden_act](gate)
+    if config.hidden_act in _GATES:
+        inner *= _GATES[config.hidden_act](_dense(weights, f"{scope}/gate", hidden))
     else:
-        inner = _gelu(inner)
+        inner = ACTIVATIONS["gelu"](inner)
     return _dense(weights, f"{scope}/output/dense", inner)
-
-
-def _gelu(x):
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def _silu(x):
-    return x / (1 + np.exp(-x))
 
 
 def _dense(weights, scope, inputs):

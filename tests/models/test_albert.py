@@ -17,9 +17,6 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from tests.models.block_reference import DISENTANGLED
 from tests.models.block_reference import MODERN
 
-PAIR_IDS = np.array([[1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")
-PAIRS = [slice(0, 5), slice(5, 8), slice(8, 12)]
-
 
 def test_mask_and_segments_may_be_absent(tiny_config, tiny_features):
     albert = AlbertModel(tiny_config())
@@ -32,29 +29,41 @@ def test_mask_and_segments_may_be_absent(tiny_config, tiny_features):
         albert({"input_ids": np.zeros((1, 17), "int32")})
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
-def test_each_text_of_a_row_is_computed_as_if_alone(policy, tiny_config):
-    random = np.random.default_rng(5)
+@pytest.mark.parametrize(
+    ("family", "policy", "tolerance"),
+    [
+        ("albert", "float32", 1e-5),
+        ("albert", "mixed_bfloat16", 0.05),
+        ("roberta", "float32", 1e-5),  # which counts positions from its padding on
+        ("modernbert", "float32", 1e-5),  # which takes means, and has windows
+    ],
+)
+def test_each_text_of_a_row_is_computed_as_if_alone(
+    family, policy, tolerance, family_config, family_tokenizer
+):
+    config = family_config(family, family_tokenizer(family))
+    random, pair_ids = np.random.default_rng(5), [[1] * 5 + [2] * 3 + [3] * 4 + [0] * 2]
+    segments = random.integers(0, config.type_vocab_size or 1, (1, 14), dtype="int32")
     row = {
-        "input_ids": random.integers(0, 37, (1, 14), dtype="int32"),
-        "input_mask": (PAIR_IDS > 0).astype("int32"),
-        "segment_ids": random.integers(0, 2, (1, 14), dtype="int32"),
-        "pair_ids": PAIR_IDS,
+        "input_ids": random.integers(5, 20, (1, 14), dtype="int32"),
+        "input_mask": np.int32(np.array(pair_ids) > 0),
+        "segment_ids": segments,
+        "pair_ids": np.array(pair_ids, "int32"),
         "cls_positions": np.array([[0, 5, 8, 0]], "int32"),
     }
-    model = AlbertForPreTraining(tiny_config(), dtype=policy)
+    model = AlbertForPreTraining(config, dtype=policy)
     packed = model(row)
-    atol = 1e-5 if policy == "float32" else 0.05
-    for k, pair in enumerate(PAIRS):
+    for k, pair in enumerate((slice(0, 5), slice(5, 8), slice(8, 12))):
         names = ("input_ids", "segment_ids")
         alone = model({name: row[name][:, pair] for name in names})
-        for name, found in (
-            ("sequence_output", packed["sequence_output"][:, pair]),
-            ("pooled_output", packed["pooled_output"][:, k]),
-            ("sentence_order_logits", packed["sentence_order_logits"][:, k]),
+        for name, place in (
+            ("sequence_output", pair),
+            ("pooled_output", k),
+            ("sentence_order_logits", k),
         ):
+            found = np.float32(packed[name][:, place])
             expected = np.float32(alone[name])
-            np.testing.assert_allclose(np.float32(found), expected, rtol=0, atol=atol)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 def test_groups_and_inner_groups_run_in_order(tiny_config, tiny_features):
@@ -156,13 +165,12 @@ def test_each_rate_acts_by_the_seed_and_in_training_alone(
 @pytest.mark.parametrize(
     "model_class", [AlbertForSequenceClassification, AlbertForTokenClassification]
 )
-def test_classifier_dropout(model_class, tiny_config, tiny_features):
-    del tiny_features["masked_lm_positions"]
+def test_classifier_dropout(model_class, tiny_config, features):
     config = tiny_config(num_hidden_layers=1)
     for rate, same in ((0.1, False), (0.0, True)):
         model = model_class(config, num_labels=3, classifier_dropout_prob=rate)
-        plain = model(tiny_features)
-        dropped = model(tiny_features, training=True, dropout_seed=SEED)
+        plain = model(features)
+        dropped = model(features, training=True, dropout_seed=SEED)
         assert np.array_equal(plain, dropped) is same
 
 
@@ -172,12 +180,6 @@ _MODELS = {
     "AlbertForSequenceClassification": {"num_labels": 3},
 }
 _THEIRS = {"input_mask": "attention_mask", "segment_ids": "token_type_ids"}
-
-
-@pytest.fixture
-def features(tiny_features):
-    del tiny_features["masked_lm_positions"]
-    return tiny_features
 
 
 def first(outputs):
@@ -262,6 +264,7 @@ def test_same_numbers_and_gradients(read, changes, options, tiny_config, tiny_fe
     names = ["masked_lm_logits", "sentence_order_logits"]
     if read == "pooled":
         del tiny_features["masked_lm_positions"]
+        tiny_features["pair_ids"] = TWO_TEXTS  # of which the first is pooled
         names = ["pooled_output"]
     if read == "packed":
         tiny_features |= {"pair_ids": TWO_TEXTS, "cls_positions": CLS_POSITIONS}
@@ -276,16 +279,6 @@ def test_same_numbers_and_gradients(read, changes, options, tiny_config, tiny_fe
     for gradient, other in zip(found, expected, strict=True):
         # The sums over positions are made in another order: a few roundings.
         np.testing.assert_allclose(gradient, other, rtol=0, atol=1e-5 * largest)
-
-
-def test_the_first_of_several_texts_is_pooled(tiny_config, tiny_features):
-    del tiny_features["masked_lm_positions"]
-    model = AlbertModel(tiny_config())
-    features = {**tiny_features, "pair_ids": TWO_TEXTS}
-    whole, saving = (
-        model(features, heads_only=only)["pooled_output"] for only in (False, True)
-    )
-    np.testing.assert_allclose(saving, whole, rtol=0, atol=1e-6)
 
 
 def products(model, features, **arguments):

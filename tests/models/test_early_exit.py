@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
@@ -158,18 +157,6 @@ def test_heads_and_rules_that_do_not_fit_are_refused(make, features):
         make()(features, training=True)
     with pytest.raises(UserError, match="no rule when to leave"):
         make(exit_rule=None).leave_early(features)
-
-
-def test_a_loop_in_a_graph_holds_one_block(make):
-    """The graph of many layers is as large as that of few."""
-    sizes = set()
-    for layers in (3, 6):
-        model = make(changes={"num_hidden_layers": layers})
-        function = tf.function(model.leave_early, autograph=False)
-        spec = {"input_ids": tf.TensorSpec([None, None], tf.int32)}
-        graph = function.get_concrete_function(spec).graph.as_graph_def()
-        sizes.add(sum(len(body.node_def) for body in graph.library.function))
-    assert len(sizes) == 1
 
 
 def test_all_flags_reach_the_rule_or_replace_the_kept_one():

@@ -182,12 +182,6 @@ def test_the_pooler_is_left_alone(tiny_config):
         assert not any("pooler" in name for name in names)
 
 
-@pytest.fixture
-def features(tiny_features):
-    del tiny_features["masked_lm_positions"]
-    return tiny_features
-
-
 @pytest.mark.slow
 def test_poolings(tiny_config, features, tmp_path):
     AlbertModel(tiny_config(num_hidden_layers=3)).save_pretrained(tmp_path)

@@ -28,8 +28,6 @@ for path in sys.argv[1:]:
     np.save(path + ".npy", model(np.ones((1, 5), "int32")))
 """
 
-_SCHEDULES = {"lamb": "polynomial", "muon": "wsd"}
-
 
 @pytest.fixture
 def pretraining_model(material):
@@ -134,17 +132,17 @@ def test_two_devices_take_the_mean(material, two_replicas):
 
 @pytest.mark.slow
 def test_a_fresh_process_loads_files(tiny_config, tmp_path):
-    loaded = {"lamb": "LAMB", "muon": "Muon"}
+    rules = {"lamb": ("LAMB", "polynomial"), "muon": ("Muon", "wsd")}
     model = albert_tf.AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
     paths = []
-    for optimizer in loaded:
-        rule = create_optimizer(optimizer, 1e-3, 10, 2, _SCHEDULES[optimizer])
+    for optimizer, (_, schedule) in rules.items():
+        rule = create_optimizer(optimizer, 1e-3, 10, 2, schedule)
         model.compile(optimizer=rule, loss="mse")
         paths.append(str(tmp_path / f"{optimizer}.keras"))
         model.save(paths[-1])
     command = [sys.executable, "-c", _LOAD, *paths]
     found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    names = [f"AlbertForSequenceClassification {name}" for name in loaded.values()]
+    names = [f"AlbertForSequenceClassification {name}" for name, _ in rules.values()]
     assert found.stdout.splitlines() == names
     expected = model(np.ones((1, 5), "int32"))
     for path in paths:

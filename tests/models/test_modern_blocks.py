@@ -60,13 +60,6 @@ def config(tiny_config):
 
 
 @pytest.fixture
-def features(tiny_features):
-    """Of two rows, each of one text."""
-    del tiny_features["masked_lm_positions"]
-    return tiny_features
-
-
-@pytest.fixture
 def packed():
     """Of two rows of three texts and of one, with padding."""
     random = np.random.default_rng(8)

@@ -30,12 +30,15 @@ def xlnet_features():
     """Features of 2 rows of 6 tokens with 3 predictions, of which one is padding."""
     random = np.random.default_rng(5)
     perm_mask = (random.random((2, 6, 6)) < 0.4).astype("float32")
-    perm_mask[:, :, 0] = 0  # each sees one token at least
+    key_order = random.integers(0, 6, (2, 6), dtype="int32")
+    perm_mask[:, :, 0] = key_order[:, 0] = 0  # each sees one token at least
     return {
         "input_ids": random.integers(0, 23, (2, 6), dtype="int32"),
         "input_mask": np.array([[1] * 6, [1] * 5 + [0]], "int32"),
         "segment_ids": np.array([[0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 3, 3]], "int32"),
         "perm_mask": perm_mask,
+        "query_order": random.integers(1, 6, (2, 6), dtype="int32"),
+        "key_order": key_order,
         "target_positions": np.array([[0, 4, 5], [2, 3, -1]], "int32"),
     }
 

@@ -50,11 +50,6 @@ def test_what_makes_no_sense_is_refused():
             XLNetConfig.from_dict({**_OFFICIAL, **change})
 
 
-def config(**changes):
-    sizes = {"n_token": 30, "d_model": 8, "n_layer": 3, "n_head": 2, "d_head": 3}
-    return XLNetConfig(**{**sizes, "d_inner": 10, **changes})
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -64,18 +59,18 @@ def config(**changes):
         {"parameter_sharing": "ffn", "untie_r": False},
     ],
 )
-def test_parameters_are_those_of_the_model(changes):
-    model = XLNetLMHeadModel(config(**changes))
+def test_parameters_are_those_of_the_model(changes, xlnet_config):
+    model = XLNetLMHeadModel(xlnet_config(n_layer=3, **changes))
     encoder = XLNET.encoder_parameters(model.config)
     assert encoder == model.transformer.count_params()
     counted = sum(costs.pretraining_parameters(model.config).values())
     assert counted == model.count_params()
 
 
-def test_operations_counted_by_hand():
+def test_operations_counted_by_hand(xlnet_config):
     """Of 4 tokens with 2 predictions and a memory of 2."""
-    found = costs.forward_flops(config(n_layer=2, mem_len=2), 4, 2)
-    heads, keys, queries = 6, 6, 6
+    found = costs.forward_flops(xlnet_config(mem_len=2), 4, 2)
+    heads, keys, queries = 12, 6, 6
     # Keys and values of 6 places; questions and outputs of 6; 8 wide.
     assert found["attention projections"] * 4 == 2 * 8 * heads * (2 * 6 + 2 * queries)
     # Content, values: 6 keys each; positions: 10 codes.
@@ -83,28 +78,29 @@ def test_operations_counted_by_hand():
     assert found["feed-forward"] * 4 == queries * 2 * 2 * 8 * 10
     last = 2 * 8 * heads * (2 * 6 + 2 * 2) + 2 * heads * 2 * 22 + 2 * 4 * 8 * 10
     assert found["last block"] * 4 == last
-    assert found["permutation LM head"] * 4 == 2 * 2 * 8 * 30
+    assert found["permutation LM head"] * 4 == 2 * 2 * 8 * 23
 
     # A mapping costs in both places.
-    found = costs.forward_flops(config(embedding_size=4), 4, 2)
+    found = costs.forward_flops(xlnet_config(embedding_size=4), 4, 2)
     mapping = 2 * 4 * 8
     assert found["embedding mapping"] == mapping
-    assert found["permutation LM head"] * 4 == 2 * (mapping + 2 * 4 * 30)
+    assert found["permutation LM head"] * 4 == 2 * (mapping + 2 * 4 * 23)
 
 
-def test_memory_counted_by_hand():
+def test_memory_counted_by_hand(xlnet_config):
     """Of 3 blocks for 4 segments of 16 tokens, 3 predictions and a memory of 5."""
-    found = costs.training_memory(config(mem_len=5), 4, 16, 3)
-    parameters = 4 * sum(costs.pretraining_parameters(config()).values())
-    # 2 heads have probabilities for 21 keys, and scores of 37 positions.
-    block = 8 * 8 + 10 + 2 * (21 + 37)
+    config = xlnet_config(n_layer=3, mem_len=5)
+    found = costs.training_memory(config, 4, 16, 3)
+    parameters = 4 * sum(costs.pretraining_parameters(config).values())
+    # 3 heads have probabilities for 21 keys, and scores of 37 positions.
+    block = 8 * 8 + 10 + 3 * (21 + 37)
     assert found == {
         "weights": parameters,
         "gradients": parameters,
         "optimizer (up to two moments)": 2 * parameters,
         "activations": 4 * 4 * 19 * 3 * block,
         "memory of earlier segments": 2 * 4 * 4 * 3 * 5 * 8,
-        "permutation LM logits": 4 * 4 * 2 * 3 * 30,
+        "permutation LM logits": 4 * 4 * 2 * 3 * 23,
     }
-    less = costs.training_memory(config(mem_len=5), 4, 16, 3, True, activation_bytes=2)
+    less = costs.training_memory(config, 4, 16, 3, True, activation_bytes=2)
     assert less["activations"] == 2 * 4 * 19 * (3 * 8 + block)
