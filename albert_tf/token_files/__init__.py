@@ -46,8 +46,8 @@ class TokenFile:
     Args:
         path: `model.tflite`; `model.onnx`, which needs onnxruntime; or `model.xml`,
             with `model.bin` beside it, which needs openvino.
-        keeps: False leaves an ONNX file to its runtime, without comparing its checksum,
-            where the file does not change while it is open.
+        keeps: False leaves ONNX and OpenVINO files to their runtimes, without comparing
+            checksums, where no file changes while it is open.
 
     Call: a dict of int32 features `[batch, tokens]`, to a dict of arrays.
 
@@ -63,7 +63,7 @@ class TokenFile:
     def __init__(self, path, keeps=True):
         path = pathlib.Path(path)
         weights = [path.with_suffix(".bin")] if path.suffix == ".xml" else []
-        read = _checked if keeps or path.suffix != ".onnx" else str
+        read = _checked if keeps or path.suffix == ".tflite" else str
         contents = map(read, map(str, [path, *weights]))
         self.runtime, self._run, self.outputs = _OPENED[path.suffix](*contents)
 

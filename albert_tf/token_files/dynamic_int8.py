@@ -4,6 +4,8 @@
 the weights.
 """
 
+import functools
+
 import numpy as np
 
 from albert_tf.token_files import onnx_graph
@@ -23,10 +25,11 @@ def quantize(path):
     """
     import onnx
 
-    model = onnx.load(path)
-    graph = onnx_graph.fold(model.graph)
+    folder = str(path.parent)
+    model = onnx_graph.outline(path)
+    graph = onnx_graph.fold(model.graph, folder)
     kernels = {
-        tensor.name: tensor
+        tensor.name: functools.partial(_in_bytes, tensor, folder)
         for tensor in graph.initializer
         if len(tensor.dims) == 2 and tensor.data_type == onnx.TensorProto.FLOAT
     }
@@ -35,7 +38,9 @@ def quantize(path):
     graph.initializer.extend(tensor for pair in made.values() for tensor in pair)
     onnx_graph.drop_unread(graph)
     onnx_graph.name_by_place(graph)
-    onnx_graph.save(model, {}, path)
+    rounded = path.with_suffix(".rounded")  # `path` still has the rest of the weights
+    onnx_graph.save(model, {}, rounded)
+    rounded.replace(path)
 
 
 def _quantize_products(part, kernels, made, rounded):
@@ -43,7 +48,7 @@ def _quantize_products(part, kernels, made, rounded):
 
     Args:
         part: the `onnx.GraphProto`.
-        kernels: a dict of constants by name.
+        kernels: a dict of `_in_bytes` of the constants by name.
         made: a dict that gets the kernels in bytes by name.
         rounded: a dict that gets the names of the inputs in bytes by name.
     """
@@ -60,7 +65,7 @@ def _quantize_products(part, kernels, made, rounded):
             rounded[rows] = [f"{rows}_{name}" for name in ("bytes", "scale", "zero")]
             part.node.append(_node("DynamicQuantizeLinear", [rows], rounded[rows]))
         if kernel not in made:
-            made[kernel] = _in_bytes(kernels[kernel])
+            made[kernel] = kernels[kernel]()
         part.node.extend(_product(node.output[0], *rounded[rows], *made[kernel]))
 
 
@@ -76,11 +81,11 @@ def _product(output, rows, scale, zero, kernel, scales):
     ]
 
 
-def _in_bytes(tensor):
+def _in_bytes(tensor, folder):
     """Returns a kernel in int8 and the scales of its columns, as constants."""
     import onnx
 
-    kernel = onnx.numpy_helper.to_array(tensor)
+    kernel = onnx.numpy_helper.to_array(tensor, folder)
     scales = np.abs(kernel).max(axis=0) / np.float32(_LARGEST)
     scales[scales == 0] = 1
     values = np.rint(kernel / scales).astype("int8")

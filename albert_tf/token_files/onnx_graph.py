@@ -6,6 +6,8 @@ It would copy each weight once for each layer that reads it, many times over.
 import contextlib
 import itertools
 import logging as standard_logging
+import mmap
+import os
 import warnings
 
 import keras
@@ -18,6 +20,7 @@ from albert_tf.token_files.onnx_operations import HANDLERS
 from albert_tf.token_files.onnx_operations import OPERATIONS
 
 _OPSET = 17
+_OUTLINED = 1024  # bytes of the smallest constant that `outline` leaves in its file
 
 
 def write(compute, specs, variables, path):
@@ -82,7 +85,8 @@ def save(model, weights, path):
     content.
 
     Args:
-        model: its constants with a `doc_string` stand for `weights` of that name.
+        model: its constants with a `doc_string` stand for `weights` of that name; or an
+            `outline` of another file in the same folder.
         weights: a dict of Keras variables.
         path: the file.
     """
@@ -95,13 +99,7 @@ def save(model, weights, path):
 
     def fields():
         for tensor in constants:
-            numbers = np.zeros(0)
-            if tensor.doc_string:
-                numbers = np.asarray(weights[tensor.doc_string])
-                dtype = onnx.helper.np_dtype_to_tensor_dtype(numbers.dtype)
-                tensor = onnx.TensorProto(
-                    dims=numbers.shape, data_type=dtype, name=tensor.name
-                )
+            tensor, numbers = _apart(tensor, weights, os.path.dirname(path))
             head = tensor.SerializeToString(deterministic=True)
             if numbers.nbytes:  # the last field of the message
                 head += _field(onnx.TensorProto, "raw_data", numbers.nbytes)
@@ -117,6 +115,21 @@ def save(model, weights, path):
             file.write(numbers)
 
 
+def _apart(tensor, weights, folder):
+    """Returns a constant and, for one that stands for them, its numbers; see `save`."""
+    import onnx
+
+    if tensor.external_data:
+        numbers = onnx.numpy_helper.to_array(tensor, folder)
+    elif tensor.doc_string:
+        numbers = np.asarray(weights[tensor.doc_string])
+    else:
+        return tensor, np.zeros(0)
+    dtype = onnx.helper.np_dtype_to_tensor_dtype(numbers.dtype)
+    tensor = onnx.TensorProto(dims=numbers.shape, data_type=dtype, name=tensor.name)
+    return tensor, numbers
+
+
 def _field(message, name, length):
     """Returns the bytes before a field of some length."""
     head = [message.DESCRIPTOR.fields_by_name[name].number << 3 | 2]
@@ -126,37 +139,100 @@ def _field(message, name, length):
     return bytes([*head, length])
 
 
-def fold(graph):
+def outline(path):
+    """Reads an ONNX file without its weights.
+
+    Protobuf would hold the bytes of the file and the weights together.
+
+    Args:
+        path: a file that `save` wrote.
+
+    Returns:
+        An `onnx.ModelProto` whose large constants are external, to be read from where
+        they lie in the file.
+    """
+    import onnx
+
+    model = onnx.ModelProto()
+    with (
+        open(path, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        _merge_outline(model, content, 0, len(content), path.name)
+    return model
+
+
+def _merge_outline(message, content, start, end, name):
+    """Adds the fields between two places of a file, of that name, to a message.
+
+    A field begins with its number and the kind of its content, which is a number or,
+    for kind 2, that many bytes.
+    """
+    while start < end:
+        key, place = _number(content, start)
+        size, place = _number(content, place)
+        stop = place + size if key & 7 == 2 else place
+        field = message.DESCRIPTOR.fields_by_number[key >> 3].name
+        if field in ("graph", "initializer"):
+            part = getattr(message, field)
+            part = part.add() if field == "initializer" else part
+            _merge_outline(part, content, place, stop, name)
+        elif field == "raw_data" and size >= _OUTLINED:
+            message.data_location = message.EXTERNAL
+            where = {"location": name, "offset": place, "length": size}
+            for entry, value in where.items():
+                message.external_data.add(key=entry, value=str(value))
+        else:
+            message.MergeFromString(content[start:stop])
+        start = stop
+
+
+def _number(content, place):
+    """Returns a number, seven bits a byte, the lowest first, and the place behind."""
+    number, shift = content[place] & 127, 7
+    while content[place] > 127:
+        place += 1
+        number |= (content[place] & 127) << shift
+        shift += 7
+    return number, place + 1
+
+
+def fold(graph, folder=""):
     """Computes what depends on constants only; returns the `onnx.GraphProto`.
 
     A quantized product needs its kernel as a constant, whereas the model may transpose
     or cut a variable.
+
+    Args:
+        graph: the `onnx.GraphProto`.
+        folder: where the file of an `outline` lies.
     """
-    import onnx
-    from onnx.reference import ReferenceEvaluator
-
     known = {tensor.name: tensor for tensor in graph.initializer}
-
-    def fold_nodes(part):
-        for node in [*part.node]:
-            for body in bodies(node):
-                fold_nodes(body)
-            needed = {part.name for part in part.output} & {*node.output}
-            is_known = node.input and known.keys() >= {*node.input}
-            if bodies(node) or needed or not is_known:
-                continue
-            given = {n: onnx.numpy_helper.to_array(known[n]) for n in node.input}
-            found = ReferenceEvaluator(node).run(None, given)
-            for name, value in zip(node.output, found, strict=True):
-                known[name] = onnx.numpy_helper.from_array(np.asarray(value), name)
-            part.node.remove(node)
-
     there = {*known}
-    fold_nodes(graph)
+    _fold_nodes(graph, known, folder)
     read = {name for node in graph.node for name in _read(node)}
     graph.initializer.extend(known[n] for n in known if n in read - there)
     drop_unread(graph)
     return graph
+
+
+def _fold_nodes(part, known, folder):
+    """Takes what `fold` computes out of a graph or a body, and adds it to `known`."""
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    for node in [*part.node]:
+        for body in bodies(node):
+            _fold_nodes(body, known, folder)
+        needed = {output.name for output in part.output} & {*node.output}
+        is_known = node.input and known.keys() >= {*node.input}
+        if bodies(node) or needed or not is_known:
+            continue
+        given = {n: onnx.numpy_helper.to_array(known[n], folder) for n in node.input}
+        found = ReferenceEvaluator(node).run(None, given)
+        for name, value in zip(node.output, found, strict=True):
+            known[name] = onnx.numpy_helper.from_array(np.asarray(value), name)
+        part.node.remove(node)
 
 
 def drop_unread(graph):

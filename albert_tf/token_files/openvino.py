@@ -7,12 +7,14 @@ import contextlib
 import functools
 import sys
 
+from albert_tf.token_files import onnx_graph
+
 
 def opened(graph, weights):
     """Opens a model on the CPU.
 
     Args:
-        graph, weights: the bytes of both files.
+        graph, weights: the bytes of both files; or their paths, to map the weights.
 
     Returns:
         A function from whether no other call is running to a function from a dict of
@@ -63,12 +65,15 @@ def convert(onnx_path, path):
     """Writes an ONNX file as an OpenVINO model in float32.
 
     Args:
-        onnx_path: the ONNX file.
+        onnx_path: the ONNX file, a `pathlib.Path`.
         path: the `model.xml` to write, a `pathlib.Path`.
     """
     import openvino
 
-    _save(openvino.Core().read_model(onnx_path), path)
+    # OpenVINO maps weights that lie outside, and copies others twice.
+    outline = onnx_path.with_suffix(".outline")
+    outline.write_bytes(onnx_graph.outline(onnx_path).SerializeToString())
+    _save(openvino.Core().read_model(outline), path)
 
 
 def quantize(path, rows):

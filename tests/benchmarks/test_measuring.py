@@ -11,6 +11,8 @@ from albert_tf.cli import command_line
 from albert_tf.costs.albert import forward_flops
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
+from albert_tf.serving import writing
+from benchmarks import export_memory
 from benchmarks import retrieval
 from benchmarks.measuring import kept_runs
 from benchmarks.measuring import turns
@@ -95,3 +97,8 @@ def test_answers_come_back_from_their_tokens(tmp_path, vocabulary, squad, capsys
         "2 of 3 answers come back from their tokens (66.667%)",
         "1: 'xy' becomes 'xyz', since it ends inside a token",
     ]
+
+
+def test_stages_of_an_export_are_functions_that_it_calls():
+    for name in export_memory._STAGES:
+        assert callable(getattr(writing, name))

@@ -14,7 +14,9 @@ from albert_tf.serving.loading import build_module_of
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
+from albert_tf.token_files import onnx_graph
 from albert_tf.token_files import round_onnx
+from tests import memory
 from tests import saved_models
 from tests.serving import answers
 
@@ -157,3 +159,36 @@ def test_int8_multiplies_by_the_table_of_words(written):
     kernels = [t.dims for t in tensors if t.data_type == onnx.TensorProto.INT8]
     config = served.config
     assert [config.embedding_size, config.vocab_size] in kernels
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A file of 16 products, each with a kernel of 4 MiB."""
+    names = [f"rows_{place}" for place in range(17)]
+    kernel = np.resize(np.float32([1, 2, 3, 4]), (1024, 1024))
+    rows = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [None, 1024])
+        for name in (names[0], names[-1])
+    ]
+    nodes, kernels = [], []
+    for place in range(16):
+        inputs = [names[place], f"kernel_{place}"]
+        nodes.append(onnx.helper.make_node("MatMul", inputs, [names[place + 1]]))
+        kernels.append(onnx.numpy_helper.from_array(kernel, inputs[1]))
+    graph = onnx.helper.make_graph(nodes, "large", rows[:1], rows[1:], kernels)
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.helper.make_model(graph), path)
+    return path
+
+
+def test_an_outline_is_saved_as_its_file(large):
+    outline, copy = onnx_graph.outline(large), large.with_name("copy.onnx")
+    assert outline.ByteSize() < 10_000
+    onnx_graph.save(outline, {}, copy)
+    assert onnx.load(copy) == onnx.load(large)
+
+
+def test_int8_holds_one_weight_at_a_time(large):
+    """Beside all in bytes, 16 MiB; the file has 64."""
+    assert memory.added(lambda: round_onnx(large, "int8")) < 48
+    assert large.stat().st_size < 17 << 20
