@@ -21,7 +21,6 @@ from albert_tf.layers.attention_mask import key_bias
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import EMBEDDING_SITE
 from albert_tf.layers.base import SITES_PER_BLOCK
-from albert_tf.layers.base import Dense
 from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import fold_seed
@@ -42,26 +41,6 @@ from albert_tf.models.base import seeded
 from albert_tf.models.classification import AlbertForSequenceClassification
 
 _ROWS = np.random.default_rng(0).normal(size=(2, 3, 8)).astype("float32")
-
-
-def test_numbers_and_gradients_are_those_of_keras():
-    kernel = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
-    results = []
-    for layer_class in (keras.layers.Dense, Dense):
-        layer = layer_class(4, bias_initializer="ones")
-        layer.build((None, None, 8))
-        layer.kernel.assign(kernel)
-
-        @tf.function(input_signature=[tf.TensorSpec([None, None, 8])])
-        def run(rows, layer=layer):
-            outputs = layer(rows)
-            loss = tf.reduce_sum(outputs**2)
-            sources = [v.value for v in layer.trainable_variables]
-            return outputs, *tf.gradients(loss, [rows, *sources])
-
-        results.append(run(_ROWS))
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(found, expected)
 
 
 def test_heads_of_bfloat16_models_round_no_logit():

@@ -13,11 +13,9 @@ from albert_tf.tokenization.word_starts import starts_word
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import wordpiece
 
-PIECES = [*"a,[]中οe", "un", "##aff", "##able", "##ς", "##x", "##a"]
 
-
-def tokenizer(*pieces, **arguments):
-    return WordPieceTokenizer(wordpiece([*PIECES, *pieces]).encode(), **arguments)
+def tokenizer(**arguments):
+    return WordPieceTokenizer(wordpiece(["a", "e", "##e", "É"]).encode(), **arguments)
 
 
 def test_the_official_blocks_of_chinese():
@@ -25,27 +23,12 @@ def test_the_official_blocks_of_chinese():
     assert (len(found), sum(found)) == (81520, 9217255752)
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("unaffable", ["un", "##aff", "##able"]),
-        ("UNAFF,a", ["un", "##aff", ",", "a"]),
-        ("a中a", ["a", "中", "a"]),
-        ("unbelief a", ["[UNK]", "a"]),
-        ("[MASK]", ["[", "[UNK]", "]"]),
-        ("É\u0301x", ["e", "##x"]),
-        ("ΟΣ", ["ο", "##ς"]),
-        ("a\u0000\ufffd\u200b,\u2028a", ["a", ",", "a"]),
-        ("e" * 201, ["[UNK]"]),
-        ("", []),
-    ],
-)
-def test_pieces(text, pieces):
-    assert tokenizer().tokenize(text) == pieces
+def test_words_of_more_than_200_letters_are_unknown():
+    assert tokenizer().tokenize("e" * 200 + " " + "e" * 201)[199:] == ["##e", "[UNK]"]
 
 
 def test_letters_keep_their_case_and_accents():
-    cased = tokenizer("É", do_lower_case=False)
+    cased = tokenizer(do_lower_case=False)
     assert cased.tokenize("É a A") == ["É", "a", "[UNK]"]
     assert cased.count_stripped("é") == 0
     assert tokenizer().count_stripped("é क्या नहीं") == 3
