@@ -102,17 +102,19 @@ BROKEN = [(0, 11), (11, 22), (14, 25), (25, 36), (36, 47), (45, 50)]
 
 
 @pytest.mark.parametrize(
-    ("documents", "breaks", "across", "runs", "repeated"),
+    ("documents", "breaks", "across", "runs", "repeated", "truncated"),
     [
-        ([[3, 2], [4], [5, 1]], False, True, [(0, 10), (11, 17)], 0),
-        ([[3, 2], [4], [5, 1]], False, False, [(0, 5), (5, 9), (9, 15)], 0),
-        ([[3, 8, 2], [30], [5]], True, True, BROKEN, 8 + 2),
+        ([[3, 2], [4], [5, 1]], False, True, [(0, 10), (11, 17)], 0, 0),
+        ([[3, 2], [4], [5, 1]], False, False, [(0, 5), (5, 9), (9, 15)], 0, 0),
+        ([[3, 8, 2], [30], [5]], True, True, BROKEN, 8 + 2, 0),
         # The separator alone does not fit: the sentence before it is not broken.
-        ([[11], [4]], True, True, [(0, 11), (12, 16)], 0),
-        ([[8, 8], [4]], True, False, [(0, 11), (8, 16), (16, 20)], 3),
+        ([[11], [4]], True, True, [(0, 11), (12, 16)], 0, 0),
+        ([[8, 8], [4]], True, False, [(0, 11), (8, 16), (16, 20)], 3, 0),
+        # Only what cannot fit is truncated.
+        ([[40, 3, 3]], False, True, [(11, 22), (40, 46)], 0, 29),
     ],
 )
-def test_full_sentences(documents, breaks, across, runs, repeated):
+def test_full_sentences(documents, breaks, across, runs, repeated, truncated):
     """They cross documents with a separator, or end with theirs."""
     flags = {"across_documents": across, "break_sentences": breaks}
     text = window(documents)
@@ -126,13 +128,7 @@ def test_full_sentences(documents, breaks, across, runs, repeated):
     assert sorted(map(tuple, rows[:, :2].tolist())) == runs
     assert not rows[:, 4].any()
     assert counts["tokens repeated"] == repeated
-
-
-def test_full_sentences_truncate_only_what_cannot_fit():
-    joined = instances.join_documents(window([[40, 3, 3]]), SEP)
-    rows, counts = make_instances(joined, options(13, objective="none"), SEP, 1, seed=0)
-    assert sorted((rows[:, 1] - rows[:, 0]).tolist()) == [6, 11]
-    assert counts["tokens truncated"] == 29
+    assert counts["tokens truncated"] == truncated
 
 
 def test_short_sequences():
