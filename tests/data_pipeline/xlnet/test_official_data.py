@@ -12,7 +12,6 @@ from data_pipeline.xlnet.permutation import choose_targets
 from data_pipeline.xlnet.permutation import draw_permutations
 from data_pipeline.xlnet.permutation import permuted_order
 from data_pipeline.xlnet.permutation import predictions
-from data_pipeline.xlnet.streams import cut_stream
 from data_pipeline.xlnet.streams import lay_out
 from data_pipeline.xlnet.streams import split_texts
 
@@ -101,13 +100,6 @@ def test_records_are_the_official_ones(name, recorded):
     np.testing.assert_array_equal(found["target_positions"], positions)
     np.testing.assert_array_equal(found["target_ids"], data["parsed/target"])
     np.testing.assert_array_equal(found["target_weights"], data["parsed/target_mask"])
-
-
-def test_each_segment_goes_on_where_the_first_half_of_the_last_ended():
-    rows = cut_stream([0, 3, 9, 10, 14, 20, 26, 31, 40], 16, random.Random(0))
-    assert rows[:, 0].tolist() == [0, 8, 16, 24]
-    assert (rows[:, 1] == rows[:, 0] + 8).all()
-    assert len(cut_stream([0, 4, 12], 16, random.Random(0))) == 0
 
 
 @pytest.mark.parametrize(
