@@ -4,12 +4,15 @@ import collections
 import dataclasses
 import functools
 import hashlib
+from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from benchmarks import data_pipeline as benchmark
+from data_pipeline import beam
 from data_pipeline import create_pretraining_data as command
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
@@ -213,11 +216,8 @@ def test_official_command_line_and_its_output_is_kept(
 
 
 def test_full_disk_leaves_nothing_half_written(make_options, out, monkeypatch):
-    class FullDisk(tf.io.TFRecordWriter):
-        def write(self, record):
-            raise tf.errors.ResourceExhaustedError(None, None, "No space left")
-
-    monkeypatch.setattr(tf.io, "TFRecordWriter", FullDisk)
+    full = tf.errors.ResourceExhaustedError(None, None, "No space left")
+    monkeypatch.setattr(tf.io.TFRecordWriter, "write", mock.Mock(side_effect=full))
     with pytest.raises(UserError, match="cannot be made: No space left"):
         create_pretraining_data(make_options())
     assert [p for p in out.rglob("*") if p.is_file()] == []
@@ -298,3 +298,33 @@ def test_bits_of_streams_read_both_ways(make):
     for example in data.records:
         expected = first_of_words(data.tokenizer, example["input_ids"])
         assert example["token_boundary"].astype(bool).tolist() == expected
+
+
+_SHARDS = {"num_shards": 3, "held_out_fraction": 0.2}
+
+
+@pytest.mark.slow
+def test_same_files_with_beam(make_options, made, out, digests):
+    """And an unknown runner is one sentence."""
+    options = dataclasses.asdict(make_options(**_SHARDS))
+    with pytest.raises(UserError, match="--beam_options=--runner=no.such.Runner: "):
+        beam.create(beam.BeamOptions(**options, beam_options="--runner=no.such.Runner"))
+    beam.create(beam.BeamOptions(**options, beam_options="--runner=DirectRunner"))
+    found = digests(out)
+    assert found == digests(made(**_SHARDS))
+    assert len(found) == 10
+
+
+@pytest.mark.nightly
+def test_the_benchmark_prints_every_figure(corpus_file, model_file, capsys):
+    files = {"input_file": str(corpus_file), "spm_model_file": model_file}
+    benchmark.benchmark(benchmark.Options(**files, max_seq_length=32, memory_factor=1))
+    printed = capsys.readouterr().out
+    for figure in (
+        "encoder alone, prepared lines",
+        "static, one worker",
+        "dynamic, one worker",
+        "peak memory of a worker",
+        "dynamic masking in tf.data",
+    ):
+        assert figure in printed

@@ -1,7 +1,7 @@
 """The law of pairs: the texts A and B, and the label."""
 
 import collections
-import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -26,13 +26,7 @@ def window(documents, word_every=1):
     )
 
 
-def options(max_seq_length=13, short=0.0, objective="sop", official_sop=False):
-    return PairingFlags(
-        max_seq_length=max_seq_length,
-        short_seq_prob=short,
-        sentence_objective=objective,
-        official_sop=official_sop,
-    )
+options = functools.partial(PairingFlags, max_seq_length=13, short_seq_prob=0.0)
 
 
 def test_pairs_are_swapped_and_split_by_fair_draws():
@@ -81,7 +75,7 @@ def test_official_sop_takes_a_random_document_for_a_single_sentence():
 
 def test_random_next_sentence():
     text = window([[5, 5, 5, 5]] * 50)
-    rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
+    rows, _ = make_instances(text, options(sentence_objective="nsp"), SEP, 10, seed=0)
     same = rows[:, 0] // 20 == rows[:, 2] // 20
     assert (same == (rows[:, 4] == 0)).all()
     in_order = rows[rows[:, 4] == 0]
@@ -91,7 +85,7 @@ def test_random_next_sentence():
     assert {5, 10, 15} <= set((rows[:, 0] % 20).tolist())
     # A random text fills the row, to the end of its document.
     text = window([[1] * 20] * 50)
-    rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
+    rows, _ = make_instances(text, options(sentence_objective="nsp"), SEP, 10, seed=0)
     a_start, a_end, b_start, b_end, _ = rows[rows[:, 4] == 1].T
     left = 20 - b_start % 20
     assert (b_end - b_start == np.minimum(10 - (a_end - a_start), left)).all()
@@ -123,7 +117,7 @@ def test_full_sentences(documents, breaks, across, runs, repeated, truncated):
         ends = np.cumsum([sum(document) + 1 for document in documents])
         assert np.flatnonzero(text.ids == SEP).tolist() == (ends - 1).tolist()
         assert text.ids[text.ids != SEP].tolist() == window(documents).ids.tolist()
-    chosen = dataclasses.replace(options(13, objective="none"), **flags)
+    chosen = options(sentence_objective="none", **flags)
     rows, counts = make_instances(text, chosen, SEP, 1, seed=0)
     assert sorted(map(tuple, rows[:, :2].tolist())) == runs
     assert not rows[:, 4].any()
@@ -133,7 +127,7 @@ def test_full_sentences(documents, breaks, across, runs, repeated, truncated):
 
 def test_short_sequences():
     text = window([[1] * 100] * 200)
-    rows, _ = make_instances(text, options(short=0.3), SEP, 1, seed=0)
+    rows, _ = make_instances(text, options(short_seq_prob=0.3), SEP, 1, seed=0)
     lengths = (rows[:, 1] - rows[:, 0]) + (rows[:, 3] - rows[:, 2])
     assert lengths.min() == 2
     pairs = np.bincount(np.minimum(rows[:, 0], rows[:, 2]) // 100)
@@ -153,7 +147,9 @@ def test_truncated_lengths_equal_the_official_loop(limit):
 
 
 def test_truncation_takes_from_both_ends_alike():
-    rows, _ = make_instances(window([[30, 30]] * 4000), options(43), SEP, 1, seed=0)
+    rows, _ = make_instances(
+        window([[30, 30]] * 4000), options(max_seq_length=43), SEP, 1, seed=0
+    )
     first = rows[rows[:, 4] == 0]
     front = first[:, 0] % 60
     assert (first[:, 1] - first[:, 0] == 20).all()
