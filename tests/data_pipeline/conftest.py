@@ -25,28 +25,18 @@ TEXT = (
 )
 
 
-def _write_corpus(path, documents, seed=0):
-    """Writes `documents` documents of two to twelve sentences, a sentence a line."""
-    rng = random.Random(seed)
-    lines = []
-    for _ in range(documents):
+@pytest.fixture(scope="session")
+def corpus_file(tmp_path_factory):
+    """120 random documents of two to twelve sentences, a sentence a line."""
+    rng, lines = random.Random(0), []
+    for _ in range(120):
         for _ in range(rng.randint(2, 12)):
             words = rng.choices(TEXT.split(), k=rng.randint(3, 12))
             lines.append(" ".join(words).capitalize() + ".")
         lines.append("")
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
     path.write_text("\n".join(lines))
     return path
-
-
-@pytest.fixture(scope="session")
-def write_corpus():
-    """Writes a random corpus: write_corpus(path, documents, seed=0)."""
-    return _write_corpus
-
-
-@pytest.fixture(scope="session")
-def corpus_file(tmp_path_factory):
-    return _write_corpus(tmp_path_factory.mktemp("corpus") / "corpus.txt", 120)
 
 
 @pytest.fixture(scope="session")
@@ -163,12 +153,8 @@ def _examples(path):
     records = tf.data.TFRecordDataset(str(path), buffer_size=2**16)
     for record in records.as_numpy_iterator():
         features = tf.train.Example.FromString(record).features.feature
-        yield {name: np.array(_values(feature)) for name, feature in features.items()}
-
-
-def _values(feature):
-    lists = (feature.int64_list, feature.float_list, feature.bytes_list)
-    return next((found.value for found in lists if found.value), [])
+        lists = {n: getattr(f, f.WhichOneof("kind")) for n, f in features.items()}
+        yield {name: np.array(found.value) for name, found in lists.items()}
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import transformers
 
 import albert_tf
@@ -20,7 +21,10 @@ from data_pipeline.train_tokenizer import train_tokenizer
 _NEW = "quokka quokkas wombats jumped, żółw żółwie 1974 quokka\n" * 40
 _OLD = ["the film was very good.", "a cat, the dog", "is it the one"]
 _TRAINING = {"character_coverage": 1.0, "num_threads": 1}
-_NIGHTLY = ("bert", "deberta-v2", "distilbert", "electra", "roberta")
+
+
+def _nightly(*families):
+    return [pytest.param(family, marks=pytest.mark.nightly) for family in families]
 
 
 @pytest.fixture
@@ -57,8 +61,7 @@ def check_old_answers(old, new):
     expected, found = old.model()(rows), new.model()(rows)
     logits = found.pop("masked_lm_logits")[..., :size]
     np.testing.assert_array_equal(logits, expected.pop("masked_lm_logits"))
-    for name, values in expected.items():
-        np.testing.assert_array_equal(found[name], values)
+    tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
 
 
 def check_new_vectors(old, new):
@@ -98,7 +101,7 @@ def check_other_libraries(new, folder):
     "family",
     [
         *("albert", "modernbert", "xlm-roberta"),
-        *(pytest.param(f, marks=pytest.mark.nightly) for f in _NIGHTLY),
+        *_nightly("bert", "deberta-v2", "distilbert", "electra", "roberta"),
     ],
 )
 def test_an_extended_model(family, extend, tmp_path):
@@ -109,14 +112,7 @@ def test_an_extended_model(family, extend, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "family",
-    [
-        "albert",
-        pytest.param("modernbert", marks=pytest.mark.nightly),
-        pytest.param("xlm-roberta", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize("family", ["albert", *_nightly("modernbert", "xlm-roberta")])
 def test_an_extended_model_is_served(family, extend):
     _, new = extend(family, "classification")
     texts = [*_OLD, *_NEW.splitlines()[:1], "the quokka"]
@@ -152,13 +148,10 @@ def test_same_text_same_model(extend):
     assert first.digest() == second.digest()
 
 
-def _no_text():
-    raise AssertionError("the text is read before the model is checked")
-
-
 def test_what_cannot_be_extended(saved_model, tmp_path):
+    xlnet = str(saved_model("encoder", "xlnet"))
     with pytest.raises(UserError, match="not a unigram model"):
-        extend_model(str(saved_model("encoder", "xlnet")), _no_text, 9, tmp_path / "o")
+        extend_model(xlnet, None, 9, tmp_path / "o")  # before there is a text
     (tmp_path / "old.txt").write_text("the film\n")
     options = TokenizerOptions(
         input_file=str(tmp_path / "old.txt"),

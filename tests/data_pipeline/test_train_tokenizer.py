@@ -20,15 +20,12 @@ ACCENTED = "má mà мой мои क्या कया می\u200cروم می �
 
 
 @pytest.fixture
-def train(tmp_path, write_corpus):
-    """Trains on `text`, or on a small English corpus; returns (tokenizer, report)."""
+def train(tmp_path, corpus_file):
+    """Trains on `text`, or on the corpus; returns (tokenizer, report)."""
 
     def run(text=None, **arguments):
         path = tmp_path / "text.txt"
-        if text is None:
-            write_corpus(path, 50)
-        else:
-            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        path.write_text(text or corpus_file.read_text(), "utf-8")
         prefix = tmp_path / "out" / "v"
         named = {"input_file": str(path), "output_prefix": str(prefix)}
         options = TokenizerOptions(**{**named, "vocab_size": 55, **arguments})
@@ -139,24 +136,16 @@ def test_other_normalizations(train, caplog):
     assert "are joiners" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("given", "symbols"),
-    [
+def test_the_flags_of_spm_train(tmp_path, corpus_file):
+    """Takes the flags of the official README, with a smaller vocabulary."""
+    none = {"input_file": "", "output_prefix": ""}
+    for given, symbols in (
         ('a,"b,c","""",d', ["a", "b,c", '"', "d"]),
         ('",",<x>', [",", "<x>"]),
-    ],
-)
-def test_symbols_are_read_as_spm_train_does(given, symbols):
-    options = TokenizerOptions(
-        input_file="", output_prefix="", user_defined_symbols=given
-    )
-    assert options.symbols() == symbols
-
-
-def test_the_flags_of_spm_train(tmp_path, write_corpus):
-    """Takes the flags of the official README, with a smaller vocabulary."""
-    corpus = write_corpus(tmp_path / "all.txt", 50)
-    command = f"""spm_train --input={corpus} --model_prefix={tmp_path}/30k-clean
+    ):
+        options = TokenizerOptions(**none, user_defined_symbols=given)
+        assert options.symbols() == symbols
+    command = f"""spm_train --input={corpus_file} --model_prefix={tmp_path}/30k-clean
     --vocab_size=55 --input_sentence_size=10000000 --pad_id=0 --unk_id=1 --eos_id=-1
     --bos_id=-1 --control_symbols=[CLS],[SEP],[MASK]
     --user_defined_symbols=(,),",-,.,–,£,€ --shuffle_input_sentence=true

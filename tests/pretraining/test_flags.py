@@ -55,16 +55,6 @@ def test_the_type_of_the_devices_is_stored(settings, monkeypatch):
     assert chosen.execution["dtype"] == "mixed_bfloat16"
 
 
-@pytest.mark.slow
-def test_dry_run_measures_and_writes_nothing(run, capsys, tmp_path):
-    assert run(dry_run=True) is None
-    assert not (tmp_path / "model").exists()
-    printed = capsys.readouterr().out
-    assert "seconds a step" in printed and "training takes" in printed
-    assert "Plan: 12 steps on 1 replica(s) /job" in printed
-    assert "3,072 tokens, padding included" in printed
-
-
 def test_the_rate_is_scaled(settings):
     """By the root of a batch of 16, of 4096; half of it in the second step of two."""
     chosen = settings(scale_learning_rate=True, learning_rate=0.16)

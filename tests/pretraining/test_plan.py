@@ -10,14 +10,10 @@ from albert_tf.costs import albert
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.pretraining import plan
+from albert_tf.pretraining import run
 from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import DataFlags
-from albert_tf.pretraining.plan import measured_lines
-from albert_tf.pretraining.plan import plan_lines
-from albert_tf.pretraining.run import _prepare
-from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.run import with_steps
 
 
 def phases(**flags):
@@ -56,27 +52,27 @@ def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
     assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 40), (12, 6, 100)]
 
 
+_LENGTHS = ("max_seq_length", "max_predictions_per_seq")
+
+
 @pytest.fixture
 def unsaid(settings):
     """Makes the settings of a run that is not told the lengths."""
-    names = ("max_seq_length", "max_predictions_per_seq")
-    return lambda **changes: settings(**{**dict.fromkeys(names), **changes})
+    return lambda **changes: settings(**{**dict.fromkeys(_LENGTHS), **changes})
 
 
 def lengths(settings, prefix=""):
-    names = ("max_seq_length", "max_predictions_per_seq")
-    return tuple(getattr(settings, f"{prefix}{name}") for name in names)
+    return tuple(getattr(settings, f"{prefix}{name}") for name in _LENGTHS)
 
 
-def test_what_the_data_was_made_with_or_else_the_official_defaults(unsaid, tmp_path):
+def test_what_the_data_was_made_with_or_else_the_official_defaults(
+    unsaid, dynamic, described, tokenizer, tmp_path
+):
     assert lengths(unsaid()) == (16, 3)
     assert lengths(unsaid(max_seq_length=8)) == (8, 3)
     (tmp_path / "official.tfrecord").write_bytes(b"")
     assert lengths(unsaid(input_file=tmp_path / "official.tfrecord")) == (512, 20)
-
-
-def test_dynamic_data_is_predicted_at_its_rate(unsaid, dynamic, described, tokenizer):
-    """512 tokens at 15% are 77 predictions, not the 20 of the official default."""
+    # Dynamic data is predicted at its rate: 512 tokens at 15% are 77 predictions.
     told = {"max_seq_length": 512, "max_predictions_per_seq": 77}
     long = described(dynamic, "long", **told) / "train.tfrecord"
     assert lengths(unsaid(input_file=long)) == (512, 77)
@@ -115,9 +111,9 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
     flags |= {f"second_phase_{name}": value for name, value in phase.items()}
     flags |= {"num_train_steps": 8, "first_phase_steps": 6, "peak_teraflops": 0.5}
     chosen = settings(**flags)
-    *_, trainer = _prepare(chosen)
+    *_, trainer = run._prepare(chosen)
     kind, config = KINDS[chosen.objective], trainer.model.config
-    lines = plan_lines(chosen, trainer, kind)
+    lines = plan.plan_lines(chosen, trainer, kind)
     costs = []
     for rows, shape in ((16, (8, 2)), (4, (16, 3))):
         flops = albert.training_flops(albert.forward_flops(config, *shape))
@@ -145,7 +141,7 @@ def test_what_was_measured_is_added_up():
         types.SimpleNamespace(batch_size=size, last_step=last)
         for size, last in ((30, 100), (60, 160))
     ]
-    assert measured_lines(trainer, stages)[1:] == [
+    assert plan.measured_lines(trainer, stages)[1:] == [
         "  steps 0 to 100: 30 seconds a step, 1 sequences a second",
         "  steps 100 to 160: 60 seconds a step, 1 sequences a second",
         "  training takes 1.83 hours, evaluation and checkpoints apart",
@@ -155,7 +151,7 @@ def test_what_was_measured_is_added_up():
 @pytest.fixture
 def planned(settings):
     """Makes the settings of a run whose number of steps its budget decides."""
-    return lambda **changes: with_steps(settings(num_train_steps=None, **changes))
+    return lambda **changes: run.with_steps(settings(num_train_steps=None, **changes))
 
 
 @pytest.fixture
@@ -195,8 +191,11 @@ def test_steps_are_measured_until_the_first_checkpoint(
     with pytest.raises(UserError, match="--train_minutes is 0.2, but the run in"):
         planned(train_minutes=0.2)
     assert len(a_second_a_step) == 4
-    pretrain(planned(train_minutes=0.1, dry_run=True, output_dir=tmp_path / "dry"))
-    assert "Plan: 6 steps" in capsys.readouterr().out
+    dry = {"dry_run": True, "output_dir": tmp_path / "dry"}
+    assert run.pretrain(planned(train_minutes=0.1, **dry)) is None
+    printed = capsys.readouterr().out
+    assert "Plan: 6 steps on 1 replica(s) /job" in printed
+    assert "seconds a step" in printed and "training takes" in printed
     assert not (tmp_path / "dry").exists()
 
 

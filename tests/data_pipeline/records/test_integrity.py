@@ -35,20 +35,16 @@ def cut_at_a_record(path):
             writer.write(record)
 
 
-@pytest.mark.parametrize("pattern", ["", f"/{SECOND}"])
-def test_a_file_of_another_size(data, read, pattern):
-    before = (data / SECOND).stat().st_size
-    cut_at_a_record(data / SECOND)
-    after = (data / SECOND).stat().st_size
-    message = f"{SECOND} has {after:,} bytes, but .*/dataset_info.json says {before:,};"
-    with pytest.raises(UserError, match=message):
-        read(f"{data}{pattern}")
-    read(data / FIRST)
-
-
 @pytest.mark.parametrize("pattern", ["", "/*", "/x-0000?-of*.tfrecord"])
-def test_a_file_that_is_missing_or_of_another_data_set(data, read, pattern):
+def test_a_file_that_is_cut_or_missing_or_of_another_data_set(data, read, pattern):
     whole = (data / SECOND).read_bytes()
+    cut_at_a_record(data / SECOND)
+    sizes = (data / SECOND).stat().st_size, len(whole)
+    message = "{} has {:,} bytes, but .*/dataset_info.json says {:,};"
+    for named in (pattern, f"/{SECOND}"):
+        with pytest.raises(UserError, match=message.format(SECOND, *sizes)):
+            read(f"{data}{named}")
+    read(data / FIRST)
     (data / SECOND).unlink()
     with pytest.raises(UserError, match=f"lists {SECOND}, which is missing; copy it"):
         read(f"{data}{pattern}")
@@ -82,7 +78,7 @@ def describe(folder, change):
 
 def test_descriptions_of_earlier_versions_list_names(data, read, caplog):
     describe(data, lambda info: info.update(files=list(info["files"])))
-    assert next(iter(read(data)))["input_ids"].shape == (8, 32)
+    read(data)
     DataSet(str(data)).verify()
     assert "2 of 2 files have no checksum in a dataset_info.json" in caplog.text
     (data / SECOND).unlink()

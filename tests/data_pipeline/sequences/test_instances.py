@@ -1,7 +1,7 @@
 """The law of pairs: the texts A and B, and the label."""
 
 import collections
-import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -26,13 +26,7 @@ def window(documents, word_every=1):
     )
 
 
-def options(max_seq_length=13, short=0.0, objective="sop", official_sop=False):
-    return PairingFlags(
-        max_seq_length=max_seq_length,
-        short_seq_prob=short,
-        sentence_objective=objective,
-        official_sop=official_sop,
-    )
+options = functools.partial(PairingFlags, max_seq_length=13, short_seq_prob=0.0)
 
 
 def test_pairs_are_swapped_and_split_by_fair_draws():
@@ -81,7 +75,7 @@ def test_official_sop_takes_a_random_document_for_a_single_sentence():
 
 def test_random_next_sentence():
     text = window([[5, 5, 5, 5]] * 50)
-    rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
+    rows, _ = make_instances(text, options(sentence_objective="nsp"), SEP, 10, seed=0)
     same = rows[:, 0] // 20 == rows[:, 2] // 20
     assert (same == (rows[:, 4] == 0)).all()
     in_order = rows[rows[:, 4] == 0]
@@ -91,7 +85,7 @@ def test_random_next_sentence():
     assert {5, 10, 15} <= set((rows[:, 0] % 20).tolist())
     # A random text fills the row, to the end of its document.
     text = window([[1] * 20] * 50)
-    rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
+    rows, _ = make_instances(text, options(sentence_objective="nsp"), SEP, 10, seed=0)
     a_start, a_end, b_start, b_end, _ = rows[rows[:, 4] == 1].T
     left = 20 - b_start % 20
     assert (b_end - b_start == np.minimum(10 - (a_end - a_start), left)).all()
@@ -102,17 +96,19 @@ BROKEN = [(0, 11), (11, 22), (14, 25), (25, 36), (36, 47), (45, 50)]
 
 
 @pytest.mark.parametrize(
-    ("documents", "breaks", "across", "runs", "repeated"),
+    ("documents", "breaks", "across", "runs", "repeated", "truncated"),
     [
-        ([[3, 2], [4], [5, 1]], False, True, [(0, 10), (11, 17)], 0),
-        ([[3, 2], [4], [5, 1]], False, False, [(0, 5), (5, 9), (9, 15)], 0),
-        ([[3, 8, 2], [30], [5]], True, True, BROKEN, 8 + 2),
+        ([[3, 2], [4], [5, 1]], False, True, [(0, 10), (11, 17)], 0, 0),
+        ([[3, 2], [4], [5, 1]], False, False, [(0, 5), (5, 9), (9, 15)], 0, 0),
+        ([[3, 8, 2], [30], [5]], True, True, BROKEN, 8 + 2, 0),
         # The separator alone does not fit: the sentence before it is not broken.
-        ([[11], [4]], True, True, [(0, 11), (12, 16)], 0),
-        ([[8, 8], [4]], True, False, [(0, 11), (8, 16), (16, 20)], 3),
+        ([[11], [4]], True, True, [(0, 11), (12, 16)], 0, 0),
+        ([[8, 8], [4]], True, False, [(0, 11), (8, 16), (16, 20)], 3, 0),
+        # Only what cannot fit is truncated.
+        ([[40, 3, 3]], False, True, [(11, 22), (40, 46)], 0, 29),
     ],
 )
-def test_full_sentences(documents, breaks, across, runs, repeated):
+def test_full_sentences(documents, breaks, across, runs, repeated, truncated):
     """They cross documents with a separator, or end with theirs."""
     flags = {"across_documents": across, "break_sentences": breaks}
     text = window(documents)
@@ -121,23 +117,17 @@ def test_full_sentences(documents, breaks, across, runs, repeated):
         ends = np.cumsum([sum(document) + 1 for document in documents])
         assert np.flatnonzero(text.ids == SEP).tolist() == (ends - 1).tolist()
         assert text.ids[text.ids != SEP].tolist() == window(documents).ids.tolist()
-    chosen = dataclasses.replace(options(13, objective="none"), **flags)
+    chosen = options(sentence_objective="none", **flags)
     rows, counts = make_instances(text, chosen, SEP, 1, seed=0)
     assert sorted(map(tuple, rows[:, :2].tolist())) == runs
     assert not rows[:, 4].any()
     assert counts["tokens repeated"] == repeated
-
-
-def test_full_sentences_truncate_only_what_cannot_fit():
-    joined = instances.join_documents(window([[40, 3, 3]]), SEP)
-    rows, counts = make_instances(joined, options(13, objective="none"), SEP, 1, seed=0)
-    assert sorted((rows[:, 1] - rows[:, 0]).tolist()) == [6, 11]
-    assert counts["tokens truncated"] == 29
+    assert counts["tokens truncated"] == truncated
 
 
 def test_short_sequences():
     text = window([[1] * 100] * 200)
-    rows, _ = make_instances(text, options(short=0.3), SEP, 1, seed=0)
+    rows, _ = make_instances(text, options(short_seq_prob=0.3), SEP, 1, seed=0)
     lengths = (rows[:, 1] - rows[:, 0]) + (rows[:, 3] - rows[:, 2])
     assert lengths.min() == 2
     pairs = np.bincount(np.minimum(rows[:, 0], rows[:, 2]) // 100)
@@ -157,7 +147,9 @@ def test_truncated_lengths_equal_the_official_loop(limit):
 
 
 def test_truncation_takes_from_both_ends_alike():
-    rows, _ = make_instances(window([[30, 30]] * 4000), options(43), SEP, 1, seed=0)
+    rows, _ = make_instances(
+        window([[30, 30]] * 4000), options(max_seq_length=43), SEP, 1, seed=0
+    )
     first = rows[rows[:, 4] == 0]
     front = first[:, 0] % 60
     assert (first[:, 1] - first[:, 0] == 20).all()

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -56,15 +57,10 @@ def test_interrupted_work_goes_on_shard_by_shard(unfinished, monkeypatch, digest
     assert not (parts / "dataset_info.json").exists()
     with pytest.raises(UserError, match="holds shards made with other input or flags"):
         create_pretraining_data(dataclasses.replace(options, ngram=2))
-    written = []
-
-    def write_and_note(options, files, shard, paths, report):
-        written.append(shard)
-        return writing.write_shard(options, files, shard, paths, report)
-
-    monkeypatch.setattr(workers, "write_shard", write_and_note)
+    write_shard = mock.Mock(wraps=writing.write_shard)
+    monkeypatch.setattr(workers, "write_shard", write_shard)
     create_pretraining_data(options)
-    assert written == [2]
+    assert [call.args[2] for call in write_shard.call_args_list] == [2]
     assert digests(parts) == digests(whole)
 
 
@@ -187,14 +183,6 @@ def test_workers_say_nothing_and_do_not_change_a_byte(start, made, out, digests)
     assert digests(out) == digests(made(**_FOUR))
 
 
-def _kill(process):
-    process.kill()
-
-
-def _terminate(process):
-    process.terminate()
-
-
 def _press_ctrl_c(process):
     """Sends the signal as a terminal does, to the workers too."""
     os.killpg(process.pid, signal.SIGINT)
@@ -205,9 +193,11 @@ def _press_ctrl_c(process):
 @pytest.mark.parametrize(
     ("stop", "files", "status"),
     [
-        pytest.param(_kill, 2, -signal.SIGKILL, marks=pytest.mark.nightly),
+        pytest.param(
+            subprocess.Popen.kill, 2, -signal.SIGKILL, marks=pytest.mark.nightly
+        ),
         # While the workers start: they, and the process that cleans up after them.
-        (_terminate, 0, 143),
+        (subprocess.Popen.terminate, 0, 143),
         pytest.param(_press_ctrl_c, 2, 130, marks=pytest.mark.nightly),
     ],
 )
@@ -225,7 +215,7 @@ def test_workers_end_with_their_run(
     assert process.returncode == status
     assert "Traceback" not in printed
     assert not (out / "dataset_info.json").exists()
-    if stop is not _kill:
+    if status > 0:
         assert f"stopped: finished files are kept in {out}\n" in printed
         assert f"\nTo continue, run: {shlex.join(process.args)}\n" in printed
         assert not list(out.rglob("*.incomplete"))

@@ -39,6 +39,11 @@ def test_overlapping_patterns_name_each_file_once(text):
         "{0},{0}/../link.txt",
     ):
         assert names(patterns.format(text)) == ["a.txt", "b.txt"]
+    # Files end documents, and patterns keep their order.
+    (text / "c.text").write_text("In c.text")
+    segments = [[f"In {name}"] for name in ("c.text", "a.txt", "b.txt")]
+    assert read(f"{text}/c*, {text}/*.txt")[0] == segments
+    assert len(read(text)[0]) == 3
 
 
 def test_a_folder_stands_for_those_in_it_too(text):
@@ -110,14 +115,6 @@ def test_a_json_line_with_two_texts_is_an_error(tmp_path, name, shares):
         with pytest.raises(UserError, match=message):
             for share in range(shares):
                 read(tmp_path / name, share, shares)
-
-
-def test_files_end_documents_and_patterns_keep_their_order(tmp_path):
-    for name in ("a.txt", "b.txt", "c.text"):
-        (tmp_path / name).write_text(f"In {name}")
-    patterns = f"{tmp_path}/c*, {tmp_path}/*.txt"
-    assert read(patterns)[0] == [["In c.text"], ["In a.txt"], ["In b.txt"]]
-    assert len(read(tmp_path)[0]) == 3
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.gz"])

@@ -111,7 +111,7 @@ def test_accents_that_are_lost(wordpiece, tmp_path, make_options, caplog):
     (tmp_path / "text.txt").write_text(text, "utf-8")
     path = str(tmp_path / "text.txt")
     options = make_options(input_file=path, max_unknown=1.0, **wordpiece)
-    files = corpus.find_files(options.input_file)
+    files = corpus.find_files(path)
     quality.check_sample(options, files)
     assert "15.4% of the characters lose an accent" in caplog.text
     caplog.clear()

@@ -49,11 +49,9 @@ def test_segments_of_a_file_continue_each_other(
             assert example["input_ids"][-1] == tokenizer.cls_id
             assert example["segment_ids"].max() == 2
     assert len(reused[0]) == len(reused[1]) == 2  # a stream each way in each file
-    documents = corpus_file.read_text().split("\n\n")
     ids = []
-    for document in documents:
-        for line in filter(None, document.split("\n")):
-            ids.extend(tokenizer.encode(line))
+    for document in corpus_file.read_text().split("\n\n"):
+        ids += [i for line in document.splitlines() for i in tokenizer.encode(line)]
         ids.append(tokenizer.mask_id)
     forward = reused[0][0]
     assert len(forward) > 1000 and forward == ids[: len(forward)]
@@ -69,15 +67,12 @@ def test_predictions_are_drawn_anew_in_each_epoch(streams, read):
     epoch = records // 3
     batches = list(read(folder, training=True).take(2 * epoch))
     again = list(read(folder, training=True).take(5))
-    for batch, same in zip(batches, again, strict=False):
-        for name, values in batch.items():
-            np.testing.assert_array_equal(values, same[name])
+    tf.nest.map_structure(np.testing.assert_array_equal, batches[:5], again)
     seen = {}
     for batch in batches:
-        for ids, targets in zip(
-            batch["input_ids"], batch["target_positions"], strict=True
-        ):
-            seen.setdefault(tuple(ids.numpy()), set()).add(tuple(targets.numpy()))
+        rows = (batch[name].numpy() for name in ("input_ids", "target_positions"))
+        for ids, targets in zip(*rows, strict=True):
+            seen.setdefault(tuple(ids), set()).add(tuple(targets))
     drawn = [len(targets) for targets in seen.values()]
     assert np.mean(drawn) > 1.9
     weights = np.concatenate([batch["target_weights"] for batch in batches])
@@ -102,8 +97,9 @@ def test_the_place_in_the_streams_is_saved(streams, read, tmp_path):
 
 @pytest.mark.slow
 def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
-    streams, read, examples
+    streams, read, examples, monkeypatch
 ):
+    monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", 7 * 3 * 300)
     paths = sorted(streams(num_shards=4).glob("*.tfrecord"))
     files = [[tuple(e["input_ids"]) for e in examples(path)] for path in paths]
     # An evaluation reads each record once.
@@ -126,16 +122,6 @@ def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
         assert found[number * 3 * size :][: 3 * size] == expected
 
 
-@pytest.mark.slow
-def test_blocks_do_not_show(streams, read, monkeypatch):
-    dataset = read(streams(), training=True, batch_size=7)
-    expected = [batch["target_ids"].numpy() for batch in dataset.take(40)]
-    monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", 7 * 3 * 300)
-    dataset = read(streams(), training=True, batch_size=7)
-    for batch, same in zip(dataset.take(40), expected, strict=True):
-        np.testing.assert_array_equal(batch["target_ids"], same)
-
-
 def test_a_damaged_file_is_named(streams, read, tmp_path):
     shutil.copytree(streams(), tmp_path / "damaged")
     path = max((tmp_path / "damaged").glob("*.tfrecord"))
@@ -148,11 +134,8 @@ def test_a_damaged_file_is_named(streams, read, tmp_path):
 
 def test_each_pass_splits_the_texts_anew(streams, examples):
     once, twice = (
-        [
-            tuple(example["input_ids"])
-            for example in examples(streams(num_shards=1, dupe_factor=n) / "x.tfrecord")
-        ]
-        for n in (1, 2)
+        [tuple(example["input_ids"]) for example in examples(folder / "x.tfrecord")]
+        for folder in (streams(num_shards=1, dupe_factor=n) for n in (1, 2))
     )
     assert twice[: len(once)] == once != twice[len(once) :]
 

@@ -10,10 +10,8 @@ import tensorflow as tf
 from data_pipeline.xlnet.permutation import choose
 from data_pipeline.xlnet.permutation import choose_targets
 from data_pipeline.xlnet.permutation import draw_permutations
-from data_pipeline.xlnet.permutation import draw_spans
 from data_pipeline.xlnet.permutation import permuted_order
 from data_pipeline.xlnet.permutation import predictions
-from data_pipeline.xlnet.streams import cut_stream
 from data_pipeline.xlnet.streams import lay_out
 from data_pipeline.xlnet.streams import split_texts
 
@@ -104,13 +102,6 @@ def test_records_are_the_official_ones(name, recorded):
     np.testing.assert_array_equal(found["target_weights"], data["parsed/target_mask"])
 
 
-def test_each_segment_goes_on_where_the_first_half_of_the_last_ended():
-    rows = cut_stream([0, 3, 9, 10, 14, 20, 26, 31, 40], 16, random.Random(0))
-    assert rows[:, 0].tolist() == [0, 8, 16, 24]
-    assert (rows[:, 1] == rows[:, 0] + 8).all()
-    assert len(cut_stream([0, 4, 12], 16, random.Random(0))) == 0
-
-
 @pytest.mark.parametrize(
     ("drawn", "texts"), [(0.5, (0, 2, 2, 5, 1)), (0.49, (0, 2, 9, 12, 0))]
 )
@@ -120,24 +111,6 @@ def test_half_of_the_texts_follow(drawn, texts):
     # Texts end before the stream does.
     assert split_texts([0, 4, 8], 4, 4, random.Random(0)) is None
     assert split_texts([0, 4, 9], 4, 4, random.Random(0)) is not None
-
-
-@pytest.mark.parametrize("group", ["one_block", "three_blocks", "two_blocks"])
-def test_one_half_is_the_official_one(group, recorded):
-    data = np.load(recorded / "local_perm.npz")
-    data = {n.split("/")[1]: data[n] for n in data.files if n.startswith(group)}
-    inputs, chosen = data["inputs"], data["is_masked"] > 0
-    both = np.repeat(data["permutation"][:, None], 2, axis=1)
-    length = inputs.shape[1]
-    # As the second half, after a first one of the same tokens, too.
-    twice = tf.constant(np.tile(inputs, 2)), np.tile(chosen, 2)
-    orders = permuted_order(*twice, both, length, (_SEP, _CLS))
-    mask, targets = hidden(*orders[:2]), orders[2].numpy()
-    for half in (slice(length), slice(length, None)):
-        np.testing.assert_array_equal(mask[:, half, half], data["perm_mask"])
-        np.testing.assert_array_equal(targets[:, half], data["target_mask"])
-        np.testing.assert_array_equal(targets[:, half], data["input_q"])
-    assert mask[:, :length, length:].all() and not mask[:, length:, :length].any()
 
 
 def test_permutations_follow_from_their_seed_inside_tf_data():
@@ -204,19 +177,6 @@ def test_drawn_tokens_have_the_official_statistics(recorded, is_reversed):
     for place, side in ((0, "first"), (-1, "last")):
         share = statistics[name][f"share_of_{side}_position"]
         assert halves[:, place].mean() == pytest.approx(share, abs=0.015)
-
-
-def test_draws_follow_from_their_seed():
-    first, same, other = (
-        draw_spans(3, 8, 4, seed, 5) for seed in ([1, 2], [1, 2], [1, 3])
-    )
-    for a, b in zip(first, same, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert (first[2].numpy() != other[2].numpy()).any()
-    lengths = draw_spans(2000, 8, 10, [5, 6], 5)[0].numpy().reshape(-1)
-    shares = np.bincount(lengths, minlength=6)[1:] / lengths.size
-    np.testing.assert_allclose(shares, [0.438, 0.219, 0.146, 0.109, 0.088], atol=0.012)
-    assert (draw_spans(2, 8, 10, [5, 6], 1)[0].numpy() == 1).all()
 
 
 def test_the_first_half_has_the_odd_prediction():
