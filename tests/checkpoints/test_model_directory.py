@@ -117,9 +117,11 @@ def test_files_of_others_stay_and_nobody_vouches_for_them(tiny_config, words, tm
     (tmp_path / "a" / "SHA256SUMS").unlink()
     (tmp_path / "a" / "training_info.json").write_text(json.dumps(TASK))
     before = (tmp_path / "a" / "vocab.txt").read_bytes()
+    (tmp_path / "a" / "model.safetensors").write_bytes(b"theirs")
     AlbertModel(tiny_config()).save_pretrained(tmp_path / "a")
     assert (tmp_path / "a" / "vocab.txt").read_bytes() == before
-    assert "vocab.txt" not in checksums.read(tmp_path / "a")
+    assert (tmp_path / "a" / "model.safetensors").read_bytes() == b"theirs"
+    assert not {"vocab.txt", "model.safetensors"} & {*checksums.read(tmp_path / "a")}
     # Only a model of ours has this one, and it would tell of another's task.
     assert not (tmp_path / "a" / "training_info.json").exists()
 

@@ -1,5 +1,6 @@
 """Whoever runs servers exports a file, starts it, probes it and asks it."""
 
+import concurrent.futures
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ _EXPORT = (
     "albert-tf export --model_dir=wikipedia_small --export_dir=served --task=embedding "
     "--format=onnx --compute_dtype=int8"
 )
+_MANY = 2000
 _BODY = {"inputs": {"text": ["the king of france", "a kingdom", "green apples"]}}
 
 
@@ -55,8 +57,14 @@ def test_a_server_of_an_int8_file(newcomer, environment):
         france, kingdom, apples = vectors.reshape(3, -1)
         assert france @ kingdom > france @ apples
         assert b"requests" in _answer(f"{url}/metrics")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            many = {"inputs": {"text": ["the king of france"] * _MANY}}
+            asked = pool.submit(_answer, f"{url}/v1/models/served:predict", many)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)  # in the middle of the request
+            assert len(json.loads(asked.result())["outputs"]) == _MANY
+        said = process.communicate(timeout=30)[1]
     finally:
-        process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=30)[1]
+        process.kill()
     assert process.returncode == 0
     assert b"Traceback" not in said

@@ -86,7 +86,13 @@ def test_a_checkpoint_of_another_vocabulary_is_refused(options, tokenizer, tmp_p
         load_tokenizer(options(do_lower_case=False, **start))
 
 
-_NIGHTLY = ("distilbert", "electra", "xlm-roberta")
+_FAMILIES = [
+    "modernbert",
+    *(
+        pytest.param(f, marks=pytest.mark.nightly)
+        for f in ("distilbert", "electra", "xlm-roberta")
+    ),
+]
 _LINES = [
     "the quokka sat on the plot and the wombat was not very good",
     "the film was one that the quokkas and wombats had not seen",
@@ -96,13 +102,11 @@ _LINES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "family",
-    ["modernbert", *(pytest.param(f, marks=pytest.mark.nightly) for f in _NIGHTLY)],
-)
+@pytest.mark.parametrize("family", _FAMILIES)
 def test_todays_encoders_learn_new_words_and_go_back(
-    family, saved_model, run, tmp_path
+    family, saved_model, run, deterministic, tmp_path
 ):
+    """A killed run of them ends with the same weights."""
     theirs, start, output = (tmp_path / n for n in ("theirs", "start", "model"))
     text, records = tmp_path / "text.txt", str(tmp_path / "data" / "x.tfrecord")
     documents = ["\n".join(_LINES[i:] + _LINES[:i]) for i in range(4)] * 8
@@ -127,15 +131,19 @@ def test_todays_encoders_learn_new_words_and_go_back(
             workers=1,
         )
     )
-    run(
-        input_file=records,
-        eval_file=None,
-        spm_model_file=None,
-        init_checkpoint=start,
-        num_train_steps=4,
-        num_warmup_steps=1,
-        albert_config_file=start / "albert_config.json",
-    )
+    flags = {
+        "input_file": records,
+        "eval_file": None,
+        "spm_model_file": None,
+        "init_checkpoint": start,
+        "num_train_steps": 4,
+        "num_warmup_steps": 1,
+        "albert_config_file": start / "albert_config.json",
+        **deterministic,
+        "save_checkpoints_steps": 2,
+        "iterations_per_loop": 1,
+    }
+    run(**flags)
     trained = bundle.open(output)
     target = str(tmp_path / "back")
     kinds = {"to_format": "huggingface", "model_class": "AlbertForMaskedLM"}
@@ -155,3 +163,14 @@ def test_todays_encoders_learn_new_words_and_go_back(
     assert back.huggingface["architectures"] == old.huggingface["architectures"]
     # Its records are of no use to the model with the old words.
     assert saved.tokenizer().fingerprint() != trained.tokenizer().fingerprint()
+
+    whole = dict(trained.tensors)
+    later = [*(output / "checkpoints").glob("training-4.*")]
+    assert later
+    for path in later:
+        path.unlink()  # as if the run had ended before
+    run(**flags)
+    again = bundle.open(output).tensors
+    assert whole.keys() == again.keys()
+    for name, tensor in whole.items():
+        np.testing.assert_array_equal(again[name], tensor, err_msg=name)

@@ -37,12 +37,19 @@ def models(opened, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["saved_model", "onnx"])
+@pytest.mark.parametrize(
+    ("form", "dtype", "error"),
+    [
+        ("saved_model", "float32", 1e-5),
+        ("onnx", "float32", 1e-5),
+        ("onnx", "int8", 0.1),
+    ],
+)
 def test_one_pass_gives_the_answers_of_each_model(
-    form, models, tiny_tokenizer, tmp_path
+    form, dtype, error, models, tiny_tokenizer, tmp_path
 ):
-    sources = ",".join(map(str, models))
-    version = exported(sources, tmp_path / "served", format=form)
+    changes = {"format": form, "compute_dtype": dtype}
+    version = exported(",".join(map(str, models)), tmp_path / "served", **changes)
     predictor = Predictor(version)
     found = predictor.arrays(_TEXTS)
     features = tiny_tokenizer(_TEXTS, padding=True)
@@ -50,7 +57,7 @@ def test_one_pass_gives_the_answers_of_each_model(
     expected = {"mood_probabilities": tf.nn.softmax(mood), "stars_score": stars[:, 0]}
     assert found.keys() == {"mood_label", *expected}
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-5)
+        np.testing.assert_allclose(found[name], values, atol=error)
     answer = predictor(_TEXTS[0])
     assert answer["mood"]["label"] == found["mood_label"][0]
     assert answer["stars"] == {"score": pytest.approx(found["stars_score"][0])}
