@@ -102,6 +102,22 @@ def test_a_bad_row_and_an_absent_folder_are_errors(tmp_path):
         glue_examples("cola", tmp_path)
 
 
+def test_released_files_are_read_whole(shared):
+    """Their rows of dev and of test."""
+    sizes = {
+        "cola": (1043, 1063),
+        "mrpc": (408, 1725),
+        "rte": (277, 3000),
+        "sst-2": (872, 1821),
+    }
+    for name, rows in sizes.items():
+        _, tables = glue_examples(name, shared("data/glue"), roles=("dev", "test"))
+        dev, test = tables.values()
+        assert (len(dev), len(test)) == rows
+        assert set(dev.labels.tolist()) == {0, 1}
+        assert test.labels is None
+
+
 def test_each_task_has_the_metrics_of_the_leaderboard():
     """Literal, because what picks the best checkpoint must not change unnoticed."""
     by_accuracy = ("sst-2", "mnli", "mismnli", "qnli", "rte", "wnli")

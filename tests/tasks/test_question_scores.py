@@ -140,6 +140,14 @@ def test_version_2_with_answers_only(files, capsys):
         assert "NoAns_total" not in figures
 
 
+@pytest.mark.slow
+def test_published_predictions(shared, capsys):
+    data = shared("data/squad/dev-v1.1.json")
+    predicted = shared("data/squad/predictions/logistic_regression_v1.1.json")
+    figures = json.loads(printed(capsys, str(data), str(predicted)).out)
+    assert figures == {"exact_match": 40.14191106906339, "f1": 50.98153647324482}
+
+
 def test_figures_of_a_run():
     questions = [
         Question(identity, "q", tuple(Answer(text, 0) for text in texts or ()))
@@ -156,6 +164,8 @@ def test_figures_of_a_run():
     given = scores.evaluate_version_2(questions, predictions, 0.5)
     assert (given["exact"], given["NoAns_exact"]) == (60.0, 100.0)
     assert given["null_score_diff_threshold"] == 0.5
+    figures = scores.evaluate_version_1(questions[:2], predictions)
+    assert figures == {"exact_match": 50.0, "f1": 50.0}
 
 
 @pytest.mark.parametrize("name", ["v2", "edge"])

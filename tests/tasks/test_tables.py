@@ -26,6 +26,7 @@ from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tagging.sentences import TagFile
+from albert_tf.tasks.tokenized_examples import tokenize_texts
 from data_pipeline.text import corpus
 
 _SENTENCES = Columns("sentence", None, "label")
@@ -141,6 +142,16 @@ def test_a_file_that_is_no_table_has_no_bad_rows(tmp_path):
         for skip_bad_rows in (False, True):
             with pytest.raises(UserError, match=f"{name},? .*{message}"):
                 _read(path, skip_bad_rows=skip_bad_rows)
+
+
+def test_chinese_reviews_are_read_and_tokenized(shared, chinese):
+    name, columns = "ChnSentiCorp_htl_all", Columns("review", None, "label")
+    path = shared(f"data/classification_zh/{name}") / f"{name}.csv"
+    table = _read(path, columns, labels=("0", "1"), skip_bad_rows=True)
+    assert (len(table), table.num_skipped) == (7765, 1)
+    assert np.bincount(table.labels).tolist() == [2443, 5322]
+    examples = tokenize_texts(table.texts[:200], None, chinese, 128)
+    assert np.mean(examples.ids == chinese.unk_id) < 0.01
 
 
 _COLUMNS = Columns("text", None, "label")
