@@ -69,6 +69,8 @@ class Running:
 def running(predictor, **limits):
     server = Server(predictor, "m", 3, serve.ServeOptions(**limits))
     listening = socket.socket()
+    # Connections inherit it; without it the kernel may take all answers by itself.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
     listening.bind(("127.0.0.1", 0))
     in_thread = uvicorn.Server(server.config(backlog=128))
     thread = threading.Thread(target=in_thread.run, args=([listening],))
