@@ -114,21 +114,6 @@ def pytest_configure(config):
     gc.set_threshold(50_000)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forgotten_gradients():
-    """Lets go of the graphs of a file's tests, of which some are 3,000 operations.
-
-    TensorFlow keeps the gradient of each call of a `tf.custom_gradient` in a graph, and
-    with it the graph, until the process ends.
-    """
-    yield
-    from tensorflow.python.framework import ops
-
-    known = ops.gradient_registry._registry
-    for name in [name for name in known if name.startswith("CustomGradient-")]:
-        del known[name]
-
-
 @pytest.fixture(scope="session")
 def tiny_config():
     """Makes a tiny `AlbertConfig` of unequal sizes; keyword arguments change it."""

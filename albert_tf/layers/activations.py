@@ -37,6 +37,8 @@ def _compiled(function):
     # Imported here: the layers also run without TensorFlow.
     import tensorflow as tf
 
+    from albert_tf.layers.custom_gradient import custom_gradient
+
     def in_float32(*inputs):
         exact = [tf.cast(tensor, tf.float32) for tensor in inputs]
         return tf.cast(function(*exact), inputs[0].dtype)
@@ -52,7 +54,7 @@ def _compiled(function):
         for part in (in_float32, gradient)
     )
 
-    @tf.custom_gradient
+    @custom_gradient
     def call(*inputs):
         return forward(*inputs), lambda upstream: backward(upstream, *inputs)
 

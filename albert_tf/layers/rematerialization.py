@@ -13,6 +13,8 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 from tensorflow.python.ops import control_flow_util
 
+from albert_tf.layers.custom_gradient import custom_gradient
+
 
 def depth_loop(body, hidden, count):
     """Applies `body` in a `tf.while_loop`, which traces and compiles it once.
@@ -37,7 +39,7 @@ def rematerialize(body, variables, hidden, count):
     dropout has to come from a given seed. Returns the list of all outputs.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(hidden, *weights):
         inputs = [hidden]
         for i in range(count):
@@ -66,7 +68,7 @@ def rematerialized_loop(body, variables, hidden, count):
     Returns the last output.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(hidden, *weights):
         inputs = tf.TensorArray(hidden.dtype, count, element_shape=hidden.shape)
 
@@ -146,7 +148,7 @@ def in_parts(queries, *others, function, size):
 
 
 def _recomputed(function, tensors):
-    @tf.custom_gradient
+    @custom_gradient
     def run(*tensors):
         def gradient(upstream):
             first, upstream, others = _after(tensors[0], upstream, tensors[1:])
