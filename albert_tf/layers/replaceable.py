@@ -21,7 +21,7 @@ def replaceable(function):
 @contextlib.contextmanager
 def replaced(functions):
     """Replaces `replaceable` functions, by name, while the context lasts."""
-    token = _OTHERS.set(functions)
+    token = _OTHERS.set({**_OTHERS.get(), **functions})
     try:
         yield
     finally:

@@ -263,7 +263,7 @@ def write_tflite(module, served, directory):
 
 
 def _static_choice(condition, function, other):
-    """Returns the function for rows of any length; TensorFlow Lite has no branches."""
+    """Returns the function for rows of any length, in the place of a branch."""
     return function if condition is True else other
 
 
@@ -282,6 +282,8 @@ def write_onnx(module, served, directory):
 def write_openvino(module, served, directory):
     """Writes `model.xml` and `model.bin` in float32, like `write_onnx`.
 
+    OpenVINO reads no loop inside a branch, so that long rows are computed whole.
+
     Raises:
         UserError: openvino or tf2onnx is not installed.
     """
@@ -290,7 +292,9 @@ def write_openvino(module, served, directory):
         of_extra("openvino", "An OpenVINO model needs openvino, NNCF and tf2onnx"),
         tempfile.TemporaryDirectory(dir=directory) as temporary,
     ):
-        openvino.convert(write_onnx(module, served, pathlib.Path(temporary)), path)
+        with replaced({"chosen": _static_choice}):
+            onnx_path = write_onnx(module, served, pathlib.Path(temporary))
+        openvino.convert(onnx_path, path)
     return path
 
 

@@ -47,6 +47,7 @@ def write(compute, specs, variables, path):
             # The name will change; `save` looks for the other string.
             graph.initializer.add(name=part.name, doc_string=part.name)
     _keep_sums_apart(graph)
+    _drop_no_axes(graph, {t.name for t in graph.initializer if t.dims == [0]})
     name_by_place(graph)
     save(model, weights, path)
 
@@ -257,6 +258,20 @@ def _keep_sums_apart(graph):
         is_norm = node.op_type == "LayerNormalization" and maker is not None
         if is_norm and maker.op_type == "Add":
             maker.op_type = "Sum"
+
+
+def _drop_no_axes(graph, empty):
+    """Makes each Unsqueeze whose axes are a constant of `empty` an Identity.
+
+    tf2onnx puts one behind a slice of a size that it does not know; OpenVINO adds an
+    axis all the same.
+    """
+    for node in graph.node:
+        for body in bodies(node):
+            _drop_no_axes(body, empty)
+        if node.op_type == "Unsqueeze" and node.input[1] in empty:
+            node.op_type = "Identity"
+            del node.input[1]
 
 
 def read_constants_from_outside(graph):

@@ -39,7 +39,8 @@ def opened(graph, weights):
             # A request has one place for each tensor.
             request = idle.pop() if idle else compiled.create_infer_request()
             found = request.infer(features)
-            arrays = {output.any_name: found[output] for output in compiled.outputs}
+            # Compiled outputs may have names of operations, too.
+            arrays = {name: found[place] for place, name in enumerate(outputs)}
             idle.append(request)
             return arrays
 
@@ -71,8 +72,12 @@ def convert(onnx_path, path):
     import openvino
 
     # OpenVINO maps weights that lie outside, and copies others twice.
+    model = onnx_graph.outline(onnx_path)
+    # NNCF takes the rows of a kernel of one column for its columns if the model
+    # transposes it.
+    onnx_graph.fold(model.graph, str(onnx_path.parent))
     outline = onnx_path.with_suffix(".outline")
-    outline.write_bytes(onnx_graph.outline(onnx_path).SerializeToString())
+    outline.write_bytes(model.SerializeToString())
     _save(openvino.Core().read_model(outline), path)
 
 
