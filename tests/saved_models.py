@@ -42,7 +42,7 @@ _TASKS = {
 _LOUD = {
     "tagging": 30,
     "question_answering": 5,
-    "answerable_questions": 5,
+    "answerable_questions": 2,
     "multiple_choice": 60,
 }
 # The models of no task, by kind: of ALBERT's kind, and of XLNet's.
