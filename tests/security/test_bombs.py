@@ -1,9 +1,6 @@
 """Small files that hold much, and files that are none: refused, in little memory."""
 
-import bz2
-import gzip
 import json
-import lzma
 import os
 import random
 
@@ -22,14 +19,8 @@ from albert_tf.tasks.tables import read_table
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.text import corpus
 from tests.memory import added
+from tests.tasks.test_tables import PACK
 from tools.verify.recordings import read_arrays
-
-_PACK = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
-}
 
 
 def refused(message, function, *arguments):
@@ -70,7 +61,7 @@ def test_a_row_or_a_text_without_end(tmp_path, monkeypatch, name, text, message)
     monkeypatch.setattr(table_rows, "MAX_ROW", 2**16)
     monkeypatch.setattr(text_files, "_MAX_BYTES", 2**20)
     path = tmp_path / name
-    path.write_bytes(_PACK[path.suffix](text))
+    path.write_bytes(PACK[path.suffix](text))
     whole = ".txt" in name  # read at once
     reader, most = (text_files.read_lines, 20) if whole else (read, 8)
     assert refused(message, reader, path) < most

@@ -51,7 +51,7 @@ _RATIO = 8  # 4 where time grows with the length, 16 where it grows with its squ
 # is noticed.
 _SECONDS = 0.02
 
-_LETTERS = "abcdefgh"
+_LETTERS = "abcdefghijkl"
 _draw = random.Random(0)
 _WORD = "".join(_draw.choices(_LETTERS, k=_TIMES * _LONG_WORD))
 _CHINESE = "".join(_draw.choices("日本三藏中文字", k=_TIMES * _SHORT))

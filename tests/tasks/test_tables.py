@@ -457,7 +457,7 @@ def test_files_of_a_folder(tmp_path):
         examples.files_by_role(*given, ())
 
 
-_PACK = {
+PACK = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
@@ -467,7 +467,7 @@ _PACK = {
 
 @pytest.mark.parametrize("ending", [".bz2", ".xz", ".zst", ".GZ"])
 def test_packed_tables_and_corpora(tmp_path, ending):
-    pack = _PACK[ending.lower()]
+    pack = PACK[ending.lower()]
     for role in ("train", "validation"):
         path = tmp_path / f"{role}.tsv{ending}"
         path.write_bytes(pack(b"label\ttext\nx\ta\ny\tb\n"))
