@@ -23,9 +23,9 @@ _OPERATORS = re.compile(
 
 
 # Nothing can show that an assertion is gone where the code is right, that AutoGraph
-# reads code without loops, or that a large number has become one larger: 1e30 + 1 is
-# 1e30.
-_WITHOUT_EFFECT = re.compile(r"(strict|autograph)=$")
+# reads code without loops, that versions of a cache are counted from another number, or
+# that a large number has become one larger: 1e30 + 1 is 1e30.
+_WITHOUT_EFFECT = re.compile(r"((strict|autograph)=|^_VERSION = )$")
 _NUMBER = re.compile(r"\d[\d_.]*(e\d+)?(?!\w)")
 _LARGE = 1000
 

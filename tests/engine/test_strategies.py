@@ -13,6 +13,7 @@ from albert_tf.engine import compilation
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import ReportFlags
+from albert_tf.engine.processes import Workers
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -161,6 +162,14 @@ def test_auto_leaves_no_worker_to_train_alone(monkeypatch, cluster):
     )
     assert create_strategy("mirrored") is cpu
     assert len(created[0]) == 2  # the devices of this process
+
+
+def test_every_worker_gets_the_number_of_each(two_replicas, monkeypatch):
+    monkeypatch.setattr(
+        tf.distribute, "MultiWorkerMirroredStrategy", type(two_replicas)
+    )
+    assert Workers(two_replicas).all_values(3) == [3, 3]
+    assert Workers(CPU).all_values(3) == [3]
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"cluster": {"ps": ["a:1"]}}'])
