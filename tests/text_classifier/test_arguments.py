@@ -1,5 +1,6 @@
 """Data, labels and weights that a classifier takes, and those that it refuses."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -22,15 +23,14 @@ _ONE = create_task("single_label", "t", labels=("glad", "sad"))
 _SEVERAL = create_task("multi_label", "t", labels=("x", "y", "z"))
 
 
-def names_of(kind):
-    return lambda values: labels.label_names(TextTask.kinds[kind], values)
-
-
 def ids_of(task):
-    return lambda values: labels.label_array(task, values)
+    return functools.partial(labels.label_array, task)
 
 
-names_found, sets_found = names_of("single_label"), names_of("multi_label")
+names_found, sets_found = (
+    functools.partial(labels.label_names, TextTask.kinds[task.kind])
+    for task in (_ONE, _SEVERAL)
+)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,7 @@ from sklearn.model_selection import cross_val_score
 
 import albert_tf
 from albert_tf import text_classifier
-from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.run import run_repeatedly
 
 pytestmark = pytest.mark.slow
 _TEXTS = ["good film", "bad plot"] * 8
@@ -70,24 +67,6 @@ def test_it_learns_strings_and_answers_them(moods, tmp_path):
     assert found == pytest.approx({name: scores[name] for name in found})
 
 
-def test_what_it_saves_knows_task_and_labels(moods, asked, tmp_path):
-    classifier, _ = moods
-    expected = classifier.predict(["good film", "bad plot"])
-    classifier.save_pretrained(tmp_path / "tuned")
-    again = albert_tf.TextClassifier(tmp_path / "tuned")
-    found = [answer["probabilities"] for answer in again.predict(_TEXTS[:2])]
-    assert found == [pytest.approx(answer["probabilities"]) for answer in expected]
-    argv = [f"--init_checkpoint={tmp_path / 'tuned'}", f"--output_dir={tmp_path / 'o'}"]
-    argv += ["--do_predict", "--input_text=good film"]
-    (tmp_path / "o").mkdir()
-    run_repeatedly(parse(ClassifierOptions, ["run_classifier.py", *argv]))
-    assert (tmp_path / "o" / "predictions.tsv").read_text().startswith("glad\t")
-    again.fit(_TEXTS[:2], [1, "glad"])  # the labels are still those
-    assert asked[0]["examples"].labels.tolist() == [1, 0]
-    with pytest.raises(UserError, match=r"labels\[0\]: the label 'old' is unknown"):
-        again.fit(["good"], ["old"])
-
-
 def test_pairs_are_remembered(pretrained, asked, tmp_path):
     classifier, pairs = _classifier(pretrained), {"text_pairs": ["it is", "film"]}
     classifier.fit(_TEXTS[:2], [10, 9], **pairs)
@@ -96,8 +75,12 @@ def test_pairs_are_remembered(pretrained, asked, tmp_path):
     classifier.save_pretrained(tmp_path)
     task = json.loads((tmp_path / "training_info.json").read_text())["task"]
     assert task["pair"] is True
-    albert_tf.TextClassifier(tmp_path).fit(_TEXTS[:2], ["10", "9"], **pairs)
+    again = albert_tf.TextClassifier(tmp_path)
+    again.fit(_TEXTS[:2], [1, "9"], **pairs)  # the labels are still those
+    assert asked[1]["examples"].labels.tolist() == [1, 0]
     assert asked[1]["max_length"] == 12
+    with pytest.raises(UserError, match=r"labels\[0\]: the label 'old' is unknown"):
+        again.fit(_TEXTS[:1], ["old"], text_pairs=["film"])
     assert classifier.predict("bad plot", "film")["label"] in ("9", "10")
     with pytest.raises(UserError, match="takes text and text_pair, but got text"):
         classifier.predict("good film")

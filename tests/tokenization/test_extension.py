@@ -2,6 +2,7 @@
 
 import pytest
 import tokenizers
+from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies
 
@@ -44,45 +45,24 @@ def test_characters_come_first_and_then_what_saves_most_pieces():
     assert _pieces(old, ["abc " * 50 + "hgfedcba hgfedcba"], 1)[1] == ["abc"]
 
 
-def test_only_what_saves_pieces_is_learnt():
-    """`##the` would be a likely piece, if the vocabulary had no `the`."""
-    old = _wordpiece("the ##t ##h ##e ##s e n t h s o")
-    new, pieces = _pieces(old, ["the then these thens"] * 9)
-    assert not {*pieces} & {"the", "##the"}
-    assert {*new.tokenize("then these")} & {*pieces}
-
-
-@pytest.fixture(scope="module")
-def unigram():
-    """A unigram model with added tokens, and the same with new pieces."""
+def test_added_tokens_keep_their_ids(tmp_path):
     old = SentencePieceTokenizer(tie_pieces())
     added = enumerate(("age", "<new>"), start=old.vocab_size)
     old = old.with_added([AddedToken(content, index) for index, content in added])
-    texts = ["abcabc abcd <new> żółw żółw fedcba1974,", "(abcabc"] * 20
-    return old, extension_of(old)(texts, 40, **_TRAINING)[0]
-
-
-def test_added_tokens_keep_their_ids(unigram, tmp_path):
-    old, new = unigram
+    texts = ["abcabc abcd <new> żółw żółw 1974,5 1974,6 2974,7 1974,8", "(abcabc"] * 20
+    new, pieces = _pieces(old, texts, 40)
     assert new.pieces[: old.vocab_size] == old.pieces
     assert new.encode("<new>") == old.encode("<new>") == [old.vocab_size - 1]
     assert new.tokenize("x <new> abcabc")[-1] == "▁abcabc"
     assert new.unk_id not in new.encode("żółw (")
-    assert not any(piece.endswith("4,") for piece in new.pieces)
+    assert "<" not in pieces  # of <new>
+    assert not any(piece.endswith("4,") for piece in pieces)
     theirs = tokenizers.Tokenizer.from_str(whole_file(new).decode())
     new.save(tmp_path)
     loaded = load_tokenizer(tmp_path)
     for text in ("ab <new> żółw", "abcabc age AGE"):
         assert loaded.encode(text) == new.encode(text)
         assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
-
-
-@given(strategies.text("abcdefg żó1,(<", max_size=30))
-def test_a_text_without_new_pieces_keeps_its_ids(unigram, text):
-    old, new = unigram
-    ids = new.encode(text)
-    if max(ids, default=0) < old.vocab_size:
-        assert ids == old.encode(text)
 
 
 _OLD = byte_bpe_of(("n", "g"), ("i", "n"), ("in", "g"))
@@ -96,9 +76,10 @@ def test_no_new_merge_makes_an_old_piece():
     assert new.tokenize("ing") == ["i", "ng"]
 
 
-@given(strategies.text("xing s", max_size=12))
+@example(text="sin")
+@given(text=strategies.text("xing s", max_size=12))
 def test_new_merges_come_after_the_old(text):
-    new, _ = _pieces(_OLD, ["sings xing xings"] * 3, 4)
+    new, _ = _pieces(_OLD, ["sings", "xing", " xin sin"] * 3, 4)
     parts = [
         _OLD.pieces[index]
         for piece in new.tokenize(text)

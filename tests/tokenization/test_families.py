@@ -133,19 +133,15 @@ def test_pieces_and_rows(family, ours, folder):
     assert marked["input_ids"] == theirs([f"the {mask}"])["input_ids"]
 
 
-def test_places_of_composed_characters(modern):
+def test_places_of_composed_characters(tmp_path):
+    modern_bpe(tmp_path)
+    modern = load_tokenizer(tmp_path)
     text = "cafe\u0301 \u1100\u1161\u11a8x"
     ids, spans = modern.encode_with_offsets(text)
     assert ids == modern.encode("caf\u00e9 \uac01x")
     assert (spans[0][0], spans[-1]) == (0, (len(text) - 1, len(text)))
     assert any(end == 5 for _, end in spans) and not any(end == 4 for _, end in spans)
     check(modern, [text, "", "e\u0301", "a  "])
-
-
-@pytest.fixture
-def modern(tmp_path):
-    modern_bpe(tmp_path)
-    return load_tokenizer(tmp_path)
 
 
 def test_debertas_own_file_comes_back(tmp_path):

@@ -50,17 +50,14 @@ def test_what_a_vocabulary_reads_as_a_space_or_drops_is_no_part_of_a_piece(
         assert "".join(parts) == "\ufffdthe\x01\u200c\x02cat\ufffd"
 
 
-@pytest.fixture(params=["sentencepiece_30k", "wordpiece_chinese"])
-def golden(request, shared):
-    """An official vocabulary, and what it makes of texts."""
-    tokenizer = {"sentencepiece_30k": "english", "wordpiece_chinese": "chinese"}
-    lines = shared(f"fixtures/tokenization/{request.param}.jsonl").read_text("utf-8")
+@pytest.mark.parametrize(
+    ("name", "vocabulary"),
+    [("sentencepiece_30k", "english"), ("wordpiece_chinese", "chinese")],
+)
+def test_recorded_pieces_and_ids(name, vocabulary, request, shared):
+    lines = shared(f"fixtures/tokenization/{name}.jsonl").read_text("utf-8")
     rows = [json.loads(line) for line in lines.splitlines()]
-    return request.getfixturevalue(tokenizer[request.param]), rows
-
-
-def test_recorded_pieces_and_ids(golden):
-    tokenizer, rows = golden
+    tokenizer = request.getfixturevalue(vocabulary)
     texts, expected = [row["text"] for row in rows], [row["ids"] for row in rows]
     assert [tokenizer.tokenize(text) for text in texts] == [r["pieces"] for r in rows]
     assert tokenizer.encode_batch(texts) == expected

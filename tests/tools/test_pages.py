@@ -31,14 +31,18 @@ def test_every_public_name_has_a_page_and_a_docstring_that_explains_its_fields()
     assert about in found["api/index.md"]
 
 
-def test_the_menu_has_every_page_under_a_title(project):
+def test_the_menu_has_every_page_and_the_overview_links_to_the_site(project):
     menu = (project / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     entries = re.findall(r"- (.+): ([\w/]+\.md)$", menu, re.MULTILINE)
     folder = project / "docs"
     there = {str(path.relative_to(folder)) for path in folder.rglob("*.md")}
-    there |= {*pages.top_level_pages(), *pages.notebook_pages()}
+    of_top_level = pages.top_level_pages()
+    there |= {*of_top_level, *pages.notebook_pages()}
     assert {path for _, path in entries} == there
     assert len({title for title, _ in entries}) == len(entries)
+    overview = of_top_level["overview.md"]
+    assert "](docs/" not in overview and "](serving.md#" in overview
+    assert "](notebooks/your_own_corpus.md)" in overview
 
 
 def test_links_lead_to_pages_of_the_site_by_their_titles():
@@ -50,9 +54,6 @@ def test_links_lead_to_pages_of_the_site_by_their_titles():
     page = "[docs/serving.md](serving.md), [serving.md, b](serving.md#b), `serving.md`"
     shown = "[Serve](serving.md), [Serve, b](serving.md#b), `serving.md`"
     assert pages.with_titles(page, titles) == shown
-    overview = pages.top_level_pages()["overview.md"]
-    assert "](docs/" not in overview and "](serving.md#" in overview
-    assert "](notebooks/your_own_corpus.md)" in overview
 
 
 def test_pages_show_the_figures_of_today(project, tmp_path, monkeypatch):

@@ -102,7 +102,8 @@ class _Attention:
         if token >= 0 and token != itself and self.is_hidden(place, token):
             return np.full(self.config.n_head, -np.inf)
         key = np.einsum("w,wnd->nd", self.keys[j], self.of("rel_attn/k/kernel"))
-        code = np.einsum("w,wnd->nd", self.code(place - token), self.position_kernel())
+        kernel = self.of("rel_attn/r/kernel")
+        code = np.einsum("w,wnd->nd", self.code(place - token), kernel)
         score = ((q + self.bias("r_w_bias")) * key).sum(-1)
         score += ((q + self.bias("r_r_bias")) * code).sum(-1)
         if "segment_ids" in self.row:
@@ -119,9 +120,6 @@ class _Attention:
             return True
         order = [self.row.get(name) for name in _ORDERS]
         return order[0] is not None and order[0][place] <= order[1][token]
-
-    def position_kernel(self):
-        return self.of("rel_attn/r/kernel")
 
     def code(self, distance):
         limit = self.config.clamp_len
