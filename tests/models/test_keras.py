@@ -78,7 +78,7 @@ def test_evaluate_gives_the_objective(material, pretraining_model):
     model = pretraining_model
     model.compile(optimizer="sgd")
     rows = batch_of(material, 64)
-    for some in (slice(64), slice(1, 2)):
+    for some in (slice(1, 2), slice(64)):
         batch = {name: values[some] for name, values in rows.items()}
         found = model.evaluate(tf.data.Dataset.from_tensors(batch), verbose=0)
         objective = PretrainingObjective()
