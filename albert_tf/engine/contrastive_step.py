@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from albert_tf.engine.compilation import compiled
+from albert_tf.engine.strategies import sum_over_replicas
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.engine.train_step import part_of
 from albert_tf.layers.activations import compiled_activations
@@ -92,7 +93,7 @@ class ContrastiveStep(TrainStep):
             shape = tf.concat([[count * size], tf.shape(value)[1:]], axis=0)
             whole = tf.reshape(spread, shape)
             if count > 1:
-                whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
+                whole = sum_over_replicas(whole)
             return whole
 
         batch = {name: of_all(rows[name]) for name in self.objective.compared}

@@ -8,6 +8,7 @@ from absl import logging
 
 from albert_tf.engine.device_loop import CarriedState
 from albert_tf.engine.strategies import replica_rows
+from albert_tf.engine.strategies import sum_over_replicas
 from albert_tf.errors import UserError
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.objectives.base import reported_sums
@@ -69,11 +70,10 @@ class Evaluator:
         return self.strategy.experimental_local_results(sums)[0]
 
     def _replica_sums(self, rows, carried=None):
-        context = tf.distribute.get_replica_context()
         if carried:
             rows = {**rows, **self.objective.resumed(carried, rows)}
         sums, after = self._compiled_sums(rows)
-        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+        sums = sum_over_replicas(sums)
         return (sums, after) if carried else sums
 
     def _sums(self, batch):

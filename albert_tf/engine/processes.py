@@ -7,6 +7,7 @@ import time
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.engine.strategies import sum_over_replicas
 from albert_tf.errors import UserError
 
 _SAME_REQUEST = 1.0  # seconds
@@ -89,7 +90,7 @@ class Workers:
             context.num_replicas_in_sync,
             dtype=tf.float64,
         )
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, place * value)
+        return sum_over_replicas(place * value)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.layers.custom_gradient import kept_by_graph
 
 _LOCAL_TPU = "local"
 _TPU_PORT = 8470  # Cloud TPU's, if its address has none.
@@ -121,6 +122,12 @@ def replica_rows(strategy, batch):
         return {name: value[start : start + size] for name, value in batch.items()}
 
     return strategy.experimental_distribute_values_from_function(rows_of)
+
+
+def sum_over_replicas(values):
+    """Adds up a nest of tensors over all replicas; called inside `strategy.run`."""
+    replica = tf.distribute.get_replica_context()
+    return kept_by_graph(replica.all_reduce(tf.distribute.ReduceOp.SUM, values))
 
 
 def _one_process(name):

@@ -4,13 +4,12 @@ import tensorflow as tf
 
 from albert_tf.engine.compilation import compiled
 from albert_tf.engine.step_guard import StepGuard
+from albert_tf.engine.strategies import sum_over_replicas
 from albert_tf.layers.activations import compiled_activations
 from albert_tf.objectives.base import reported_sums
 
 VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
 """Statistics of a variable: unclipped gradient norm, weight norm, LAMB's factor."""
-
-_SUM = tf.distribute.ReduceOp.SUM
 
 
 class TrainStep:
@@ -75,13 +74,13 @@ class TrainStep:
         step = self.optimizer.iterations.value
         before = self.objective.resumed(carried, rows) if carried else {}
         rows = {**rows, **before}
-        denominators = replica.all_reduce(_SUM, self.objective.denominators(rows))
+        denominators = sum_over_replicas(self.objective.denominators(rows))
         seed = self._replica_seed(replica, step)
         gradients, sums, after = self._gradients(
             rows, denominators, seed, micro_batches, tuple(before)
         )
         # In one collective operation.
-        *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])
+        *gradients, sums = sum_over_replicas([*gradients, sums])
         state = tf.nest.map_structure(tf.convert_to_tensor, self._variables())
         state["carried"] = before
         losses = sums[: len(self.objective.loss_terms), 0]

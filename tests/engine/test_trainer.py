@@ -1,6 +1,7 @@
 """Runs that are interrupted, damaged, divergent; folders of checkpoints after that."""
 
 import concurrent.futures
+import gc
 import os
 import pathlib
 import signal
@@ -8,6 +9,7 @@ import signal
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
 
 from albert_tf.engine import processes
 from albert_tf.engine.checkpointing import Checkpointing
@@ -50,6 +52,17 @@ def test_an_interrupted_run_continues_bit_for_bit(
     assert rest.step == STEPS
     for path, value in weights(whole).items():
         np.testing.assert_array_equal(weights(rest)[path], value)
+
+
+def graphs():
+    gc.collect()
+    return [own for own in gc.get_objects() if isinstance(own, FuncGraph)]
+
+
+def test_graphs_end_with_their_run(make_linear_trainer, batches):
+    before = {id(graph) for graph in graphs()}
+    make_linear_trainer(2).train(batches())
+    assert [graph for graph in graphs() if id(graph) not in before] == []
 
 
 @pytest.mark.slow
