@@ -134,6 +134,8 @@ def in_parts(queries, *others, function, size):
     Returns:
         `[batch, tokens, heads, head size]`.
     """
+    # The gradient of a branch may read tensors of the branch, and no others.
+    queries, *others = map(tf.identity, (queries, *others))
     batch, tokens = tf.unstack(tf.shape(queries)[:2])
     more = (tokens + size - 1) // size * size - tokens
     padded = tf.pad(queries, [[0, 0], [0, more], [0, 0], [0, 0]])

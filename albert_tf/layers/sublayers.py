@@ -219,7 +219,12 @@ class SelfAttention(Sublayer):
             return everywhere
         from albert_tf.layers.rematerialization import in_parts
 
-        parts = functools.partial(in_parts, function=everywhere, size=_PART)
+        def attend(query, key, value, bias):
+            return self._attend(query, key, value, ops.stop_gradient(bias), seed)
+
+        def parts(*inputs):
+            return in_parts(*inputs, bias, function=attend, size=_PART)
+
         return chosen(tokens > _LONGEST_WHOLE, parts, everywhere)
 
     def _nearby(self, attention_mask, bias, seed, tokens):

@@ -40,11 +40,15 @@ def masked(config, *inputs):
 def values_and_gradients(model, features, shape=None):
     specs = {name: tf.TensorSpec(shape, tf.int32) for name in features}
 
+    @tf.function(autograph=False)
+    def states_of(features):  # differentiated by its caller, as in a ContrastiveStep
+        return model(features)["sequence_output"]
+
     @tf.function(input_signature=[specs], autograph=False)
     def run(features):
         real = tf.cast(features["input_mask"], "float32")[:, :, None]
         with tf.GradientTape() as tape:
-            states = model(features)["sequence_output"]
+            states = states_of(features)
             loss = tf.reduce_sum(real * states**3)
         return real * states, tape.gradient(loss, [v.value for v in variables])
 
