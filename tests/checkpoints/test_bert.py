@@ -18,6 +18,7 @@ from albert_tf.errors import UserError
 from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
+from albert_tf.families.bert import bert_config
 from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
 from albert_tf.families.electra import ELECTRA
@@ -124,6 +125,8 @@ def test_googles_checkpoint(golden, tensors, tmp_path):
     model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path)
     assert model.config.hidden_act == "gelu"  # theirs is computed by tanh
     _check(model, golden, "gelu_new", ("sequence_output", "sentence_order_logits"))
+    base = bert_config({"vocab_size": 9}, "bert_config.json").to_dict()
+    assert [base[key] for key in known[1:5]] == [768, 12, 12, 3072]
 
 
 def test_what_is_no_bert_of_ours(directory):

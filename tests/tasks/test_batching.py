@@ -12,6 +12,8 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks import fitting
 from albert_tf.tasks import prediction
+from albert_tf.tasks.batching import BUCKETS
+from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
@@ -121,6 +123,8 @@ def test_rows_of_similar_length_meet_and_none_is_lost():
     dataset = evaluation_dataset(numbered_rows([3, 20, 4]), 2, 64)
     assert [b["labels"].numpy().tolist() for b in dataset] == [[0, 1], [2]]
     assert [b["input_ids"].shape[1] for b in dataset] == [32, 16]
+    for buckets in (BUCKETS, FINE_BUCKETS):
+        assert [*buckets] == sorted({*buckets})
 
 
 def test_windows_are_sorted_and_their_batches_shuffled():
