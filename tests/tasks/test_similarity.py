@@ -343,7 +343,7 @@ def test_texts_alone_are_learned_and_texts_in_windows_applied(triplets, write, f
     np.testing.assert_allclose(similarities(out), np.sum(first * second, 1), atol=1e-4)
 
 
-def test_flags_make_the_task(triplets, asked, vectors, write):
+def test_flags_make_the_task(triplets, asked, vectors):
     task, examples = asked(run, do_train=True)
     assert list(examples) == ["train", "dev"]
     # The dev set has no scores, whatever the test set has.
@@ -362,8 +362,6 @@ def test_flags_make_the_task(triplets, asked, vectors, write):
     assert (task.pooling, task.normalize) == ("mean", True)
     task, examples = asked(run, do_predict=True, **start, dimensions="4")
     assert (task.pooling, task.dimensions, list(examples)) == ("cls", (), ["test"])
-    write("test.tsv", _PAIR[:2], [("a", "b")])
-    assert asked(run, do_predict=True, **start)[0].scored
 
 
 def test_sts_b_as_glue_publishes_it(write, asked, tmp_path):
