@@ -181,8 +181,8 @@ def test_weights_are_read_once_and_only_where_they_are_needed(
 
 IDS = np.array([[2, 9, 17, 5, 3], [2, 11, 3, 8, 3]])
 SEGMENTS = np.array([[0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])
-_ROBERTA = {"padding_idx": 1, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
-_WIDE = {"embedding_size": 12, "parameter_sharing": "none"}
+_OF_ROBERTA = {"padding_idx": 1, "layer_norm_eps": 1e-5}
+_OF_ROBERTA |= {"embedding_size": 12, "parameter_sharing": "none"}
 _XLNET = XLNetConfig(
     n_token=37, d_model=12, n_layer=2, n_head=3, d_head=4, d_inner=20, untie_r=True
 )
@@ -205,21 +205,17 @@ CASES = {
 }
 
 
-def model_of(name, tiny_config):
-    entries, _ = CASES[name]
-    if name.startswith("xlnet"):
-        return XLNetForSequenceClassification(_XLNET, num_labels=2)
-    changes = {**_ROBERTA, **_WIDE} if name.startswith("roberta") else {}
-    changes["type_vocab_size"] = entries.get("type_vocab_size", 2)
-    if "untied" in name:
-        return albert_tf.AlbertForMaskedLM(tiny_config(**changes))
-    return albert_tf.AlbertForSequenceClassification(tiny_config(**changes), 2)
-
-
 def write(folder, tiny_config, name):
     """Writes the directory of a case; returns the class of its model."""
     entries, _ = CASES[name]
-    model = model_of(name, tiny_config)
+    changes = _OF_ROBERTA if name.startswith("roberta") else {}
+    changes = {**changes, "type_vocab_size": entries.get("type_vocab_size", 2)}
+    if name.startswith("xlnet"):
+        model = XLNetForSequenceClassification(_XLNET, num_labels=2)
+    elif "untied" in name:
+        model = albert_tf.AlbertForMaskedLM(tiny_config(**changes))
+    else:
+        model = albert_tf.AlbertForSequenceClassification(tiny_config(**changes), 2)
     model.save_pretrained(folder, format="huggingface")
     (folder / "SHA256SUMS").unlink()
     tensors = safetensors.load_file(folder / "model.safetensors")

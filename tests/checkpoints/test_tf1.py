@@ -163,9 +163,6 @@ def test_what_is_no_checkpoint_of_the_model(tiny_config, tmp_path):
         refused("is damaged")
 
 
-_TRANSFORMER = "bert/encoder/transformer"
-
-
 def groups(layers, groups, sharing="all"):
     sizes = {"num_hidden_layers": layers, "num_hidden_groups": groups}
     return AlbertConfig(10, parameter_sharing=sharing, **sizes)
@@ -175,7 +172,7 @@ def moved(source, target, **options):
     """From which group each group of `target` comes: (attention, feed-forward)."""
     tensors = {"bert/pooler/dense/bias": -1}
     for number in range(source.num_hidden_layers):
-        scope = f"{_TRANSFORMER}/group_{number}/inner_group_0"
+        scope = f"bert/encoder/transformer/group_{number}/inner_group_0"
         tensors[f"{scope}/attention_1/self/query/bias"] = np.float32(number)
         tensors[f"{scope}/ffn_1/intermediate/dense/bias"] = np.float32(number)
     tensors, _ = move_layers(tensors, source, target, **options)

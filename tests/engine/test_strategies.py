@@ -128,16 +128,15 @@ def test_a_tpu_is_connected_initialized_and_used(monkeypatch):
         calls.append((name, args, kwargs))
         return result
 
-    one_device = tf.distribute.OneDeviceStrategy("/cpu:0")
     steps = {
         "TPUClusterResolver": (tf.distribute.cluster_resolver, "resolver"),
         "experimental_connect_to_cluster": (tf.config, None),
         "initialize_tpu_system": (tf.tpu.experimental, None),
-        "TPUStrategy": (tf.distribute, one_device),
+        "TPUStrategy": (tf.distribute, CPU),
     }
     for name, (module, result) in steps.items():
         monkeypatch.setattr(module, name, functools.partial(record, name, result))
-    assert create_strategy("tpu", "pod", "zone", "project") is one_device
+    assert create_strategy("tpu", "pod", "zone", "project") is CPU
     first, *others = steps
     flags = {"tpu": "pod", "zone": "zone", "project": "project"}
     expected = [(first, (), flags), *((name, ("resolver",), {}) for name in others)]

@@ -45,9 +45,9 @@ def test_changes_of_tokens_and_pictures(pretrained, tmp_path):
 
 
 def test_what_is_drawn(model_dir, tmp_path, monkeypatch):
-    from matplotlib import figure
+    from matplotlib.figure import Figure
 
-    figure = figure.Figure()
+    figure = Figure()
 
     def write_plot(path, draw, size, labels):
         draw(figure, labels)

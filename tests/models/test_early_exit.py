@@ -16,7 +16,6 @@ from albert_tf.tasks.prediction import exit_layers
 from tests.models.block_reference import MODERN
 
 _RULE = {"name": "patience", "threshold": 1}
-_NEVER = ExitRule("entropy", 1e-9)
 _LAYERS = 6
 
 
@@ -73,7 +72,8 @@ def test_rows_leave_with_the_answer_of_their_layer(make, features, changes):
     of_layers = model(features, all_layers=True).numpy()
     full = model(features).numpy()
     np.testing.assert_allclose(of_layers[:, -1], full, atol=1e-5)
-    logits, layers = model.leave_early(features, _NEVER)
+    never = ExitRule("entropy", 1e-9)
+    logits, layers = model.leave_early(features, never)
     np.testing.assert_allclose(logits, full, atol=1e-5)
     assert layers.numpy().tolist() == [_LAYERS] * 9
     sure = confidence(of_layers[:, 0], "probability", "single_label")

@@ -174,8 +174,8 @@ def test_the_generator_has_the_positions_of_the_discriminator(config, features):
         )
 
 
-QUERY = "group_{}/inner_group_0/attention_1/self/query/kernel"
-ADAPTERS = "bert/encoder/transformer/depth_adapters"
+TRANSFORMER = "bert/encoder/transformer"
+QUERY = f"{TRANSFORMER}/group_{{}}/inner_group_0/attention_1/self/query/kernel"
 SHARINGS = [
     {},
     {"parameter_sharing": "attention", "num_hidden_groups": 2},
@@ -197,7 +197,7 @@ def started(folder, deep_config, rule):
 
 def adapters_of(variables):
     """`down` and `up` of the query's adapters."""
-    scope = f"{ADAPTERS}/attention_1/self/query"
+    scope = f"{TRANSFORMER}/depth_adapters/attention_1/self/query"
     return variables[f"{scope}/down"], variables[f"{scope}/up"]
 
 
@@ -266,83 +266,78 @@ def test_a_rank_without_a_use_is_refused(deep_config):
         deep_config(parameter_sharing="none")
 
 
-class TestFromLayersThatDiffer:
-    """Shared students of an unshared teacher."""
+@pytest.fixture
+def teacher(deep_config, tmp_path):
+    """A saved teacher of four layers, whose new biases and norms are equal."""
+    values = {"depth_adapter_rank": 0, "parameter_sharing": "none"}
+    model = AlbertForPreTraining(dataclasses.replace(deep_config(), **values))
+    model.save_pretrained(tmp_path)
+    return model
 
-    @pytest.fixture
-    def teacher(self, deep_config, tmp_path):
-        """A saved teacher of four layers, whose new biases and norms are equal."""
-        values = {"depth_adapter_rank": 0, "parameter_sharing": "none"}
-        model = AlbertForPreTraining(dataclasses.replace(deep_config(), **values))
-        model.save_pretrained(tmp_path)
-        return model
 
-    def test_full_rank_is_the_teacher(
-        self, deep_config, tiny_features, teacher, tmp_path
-    ):
-        expected = states(teacher, tiny_features)
-        for rule in (layer_sharing.FIRST, layer_sharing.MEAN):
-            student, report = started(tmp_path, deep_config(12), rule)
-            found = states(student, tiny_features)
-            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-            assert "  rank of depth adapters: 12, from 0" in report
+def test_full_rank_is_the_teacher(deep_config, tiny_features, teacher, tmp_path):
+    expected = states(teacher, tiny_features)
+    for rule in (layer_sharing.FIRST, layer_sharing.MEAN):
+        student, report = started(tmp_path, deep_config(12), rule)
+        found = states(student, tiny_features)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+        assert "  rank of depth adapters: 12, from 0" in report
 
-    def test_a_lower_rank_is_the_nearest(self, deep_config, teacher, tmp_path):
-        weights = teacher.official_variables()
-        layers = [
-            np.array(weights[f"bert/encoder/transformer/{QUERY.format(i)}"])
-            for i in range(4)
-        ]
-        student, _ = started(tmp_path, deep_config(3), layer_sharing.MEAN)
-        own = student.official_variables()
-        down, up = adapters_of(own)
-        shared = own[f"bert/encoder/transformer/{QUERY.format(0)}"]
-        np.testing.assert_allclose(shared, np.mean(layers, axis=0), atol=1e-6)
-        for i, layer in enumerate(layers):
-            left = np.linalg.norm(layer - shared - down[i] @ up[i])
-            values = np.linalg.svd(layer - shared, compute_uv=False)
-            np.testing.assert_allclose(left, np.linalg.norm(values[3:]), rtol=1e-4)
 
-    @pytest.mark.usefixtures("teacher")
-    def test_an_adapter_without_a_difference_trains(self, deep_config, tmp_path):
-        """Of the first layer, where that is the shared one."""
-        student, _ = started(tmp_path, deep_config(3), layer_sharing.FIRST)
-        own = student.official_variables()
-        down, up = adapters_of(own)
-        assert np.abs(up[0]).max() < 1e-6
-        lengths = np.linalg.norm(down[0], axis=0)
-        np.testing.assert_allclose(lengths, 0.2 * 12**0.5, rtol=1e-3)
+def test_a_lower_rank_is_the_nearest(deep_config, teacher, tmp_path):
+    weights = teacher.official_variables()
+    layers = [np.array(weights[QUERY.format(i)]) for i in range(4)]
+    student, _ = started(tmp_path, deep_config(3), layer_sharing.MEAN)
+    own = student.official_variables()
+    down, up = adapters_of(own)
+    shared = own[QUERY.format(0)]
+    np.testing.assert_allclose(shared, np.mean(layers, axis=0), atol=1e-6)
+    for i, layer in enumerate(layers):
+        left = np.linalg.norm(layer - shared - down[i] @ up[i])
+        values = np.linalg.svd(layer - shared, compute_uv=False)
+        np.testing.assert_allclose(left, np.linalg.norm(values[3:]), rtol=1e-4)
 
-    def test_its_student_keeps_or_merges_its_adapters(self, deep_config, tmp_path):
-        model = make(deep_config(), AlbertForPreTraining)
-        model.save_pretrained(tmp_path)
-        changed = deep_config(hidden_dropout_prob=0.1)
-        again, _ = started(tmp_path, changed, layer_sharing.FIRST)
-        assert_same_weights(again, model)
-        plain, _ = started(tmp_path, deep_config(0), layer_sharing.MEAN)
-        own = model.official_variables()
-        down, up = adapters_of(own)
-        name = f"bert/encoder/transformer/{QUERY.format(0)}"
-        expected = own[name] + np.mean(down @ up, axis=0)
-        found = plain.official_variables()[name]
-        np.testing.assert_allclose(found, expected, atol=1e-6)
 
-    def test_another_depth_takes_the_adapters_of_its_layers(self, deep_config):
-        """Layers 0 and 2 of four, whose full rank is exact."""
-        source, target = deep_config(12), deep_config(12, num_hidden_layers=2)
-        model = make(source, AlbertModel)
-        tensors = {n: v.numpy() for n, v in model.official_variables().items()}
-        moved, _ = layer_sharing.move_layers_and_adapters(
-            tensors, source, target, layer_sharing.FIRST
-        )
-        ((_, expected), (_, found)) = (
-            layer_sharing.merge_adapters(c, t)
-            for c, t in ((source, tensors), (target, moved))
-        )
-        name = f"bert/encoder/transformer/{QUERY}"
-        for own, theirs in ((0, 0), (1, 2)):
-            kernels = found[name.format(own)], expected[name.format(theirs)]
-            np.testing.assert_allclose(*kernels, atol=1e-6)
+@pytest.mark.usefixtures("teacher")
+def test_an_adapter_without_a_difference_trains(deep_config, tmp_path):
+    """Of the first layer, where that is the shared one."""
+    student, _ = started(tmp_path, deep_config(3), layer_sharing.FIRST)
+    own = student.official_variables()
+    down, up = adapters_of(own)
+    assert np.abs(up[0]).max() < 1e-6
+    lengths = np.linalg.norm(down[0], axis=0)
+    np.testing.assert_allclose(lengths, 0.2 * 12**0.5, rtol=1e-3)
+
+
+def test_its_student_keeps_or_merges_its_adapters(deep_config, tmp_path):
+    model = make(deep_config(), AlbertForPreTraining)
+    model.save_pretrained(tmp_path)
+    changed = deep_config(hidden_dropout_prob=0.1)
+    again, _ = started(tmp_path, changed, layer_sharing.FIRST)
+    assert_same_weights(again, model)
+    plain, _ = started(tmp_path, deep_config(0), layer_sharing.MEAN)
+    own = model.official_variables()
+    down, up = adapters_of(own)
+    expected = own[QUERY.format(0)] + np.mean(down @ up, axis=0)
+    found = plain.official_variables()[QUERY.format(0)]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_another_depth_takes_the_adapters_of_its_layers(deep_config):
+    """Layers 0 and 2 of four, whose full rank is exact."""
+    source, target = deep_config(12), deep_config(12, num_hidden_layers=2)
+    model = make(source, AlbertModel)
+    tensors = {n: v.numpy() for n, v in model.official_variables().items()}
+    moved, _ = layer_sharing.move_layers_and_adapters(
+        tensors, source, target, layer_sharing.FIRST
+    )
+    ((_, expected), (_, found)) = (
+        layer_sharing.merge_adapters(c, t)
+        for c, t in ((source, tensors), (target, moved))
+    )
+    for own, theirs in ((0, 0), (1, 2)):
+        kernels = found[QUERY.format(own)], expected[QUERY.format(theirs)]
+        np.testing.assert_allclose(*kernels, atol=1e-6)
 
 
 def test_optimizers_know_them(deep_config):

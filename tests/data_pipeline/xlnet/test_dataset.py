@@ -13,7 +13,6 @@ from data_pipeline.xlnet import records
 from data_pipeline.xlnet.dataset import stream_dataset
 
 LENGTH = 32
-REUSED = LENGTH // 2
 ORDERS = [[2, 3, 1, 0], [0, 1, 3, 2], [1, 3, 0, 2]]  # of files, in three epochs
 
 
@@ -45,7 +44,7 @@ def test_segments_of_a_file_continue_each_other(
             direction = int(example["reversed_rows"][0])
             if example["stream_starts"][0]:
                 reused[direction].append([])
-            reused[direction][-1].extend(example["input_ids"][:REUSED].tolist())
+            reused[direction][-1].extend(example["input_ids"][: LENGTH // 2].tolist())
             assert example["input_ids"][-1] == tokenizer.cls_id
             assert example["segment_ids"].max() == 2
     assert len(reused[0]) == len(reused[1]) == 2  # a stream each way in each file

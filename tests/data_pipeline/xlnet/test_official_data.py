@@ -47,11 +47,6 @@ def boundaries_of(sentence_bits):
     return [0, *starts.tolist(), len(sentence_bits)]
 
 
-def hidden(query_order, key_order):
-    """Returns which keys a query must not see: bool `[B, S, S]`."""
-    return np.array(query_order)[:, :, None] <= np.array(key_order)[:, None]
-
-
 def test_pairs_are_the_official_ones(recorded):
     bits = np.load(recorded / "stream.npz")["sent_ids"][:20000]
     boundaries = boundaries_of(bits)
@@ -89,8 +84,9 @@ def test_records_are_the_official_ones(name, recorded):
     query_order, key_order, targets = permuted_order(
         inputs, chosen, permutations, reused, (_SEP, _CLS)
     )
-    expected = data["parsed/perm_mask"]
-    np.testing.assert_array_equal(hidden(query_order, key_order), expected)
+    # The keys that a query must not see, [B, S, S].
+    hidden = np.array(query_order)[:, :, None] <= np.array(key_order)[:, None]
+    np.testing.assert_array_equal(hidden, data["parsed/perm_mask"])
     np.testing.assert_array_equal(targets, data["parsed/input_q"])
     if "parsed/target_mapping" not in data.files:
         return
