@@ -75,7 +75,7 @@ def test_the_config_file_lies_under_the_flags(recipe):
 @pytest.mark.parametrize(
     ("flags", "config", "message"),
     [
-        ("", '{"rate": 0.1, "steps": 3, "rate": 0.2}', "sets 'rate' twice in one obj"),
+        ("", '{"steps": 3, "rate": 0.1, "rate": 0.2}', "sets 'rate' twice in one obj"),
         ("", '{"scale": NaN}', "--scale=nan: expected a finite number"),
         ("", '{"text": "b", "input_file": "b"}', "'text' and 'input_file', which are"),
         ("--steps", "{}", "Missing value for flag --steps; --help explains the flags."),

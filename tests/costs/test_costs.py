@@ -120,6 +120,10 @@ def test_memory_counted_by_hand(tiny_config):
     assert again["activations"] == 2 * 30 * (2 * 12 + block + 3 * 6)
     parts = "gradients of each block"
     assert whole[parts] == 2 * again[parts]
+    window = {"local_attention_window": 4, "global_attention_every": 2}
+    near = tiny_config(num_hidden_layers=2, position_embedding_type="rotary", **window)
+    # One block of two keeps, for each of three heads, six keys of ten.
+    assert block_values(near, 10) == block - 3 * (10 - 6) / 2
     gated = tiny_config(num_hidden_layers=2, hidden_act="geglu")
     assert block_values(gated, 10) == block + 20
     found, plain = (forward_flops(c, 10, 2)["feed-forward"] for c in (gated, config))

@@ -19,6 +19,7 @@ def model_dir(tiny_config, tmp_path_factory):
     tokenizer = WordPieceTokenizer(wordpiece(pieces).encode(), True)
     # The model has more rows than the vocabulary, as released ones do.
     sizes = {"vocab_size": tokenizer.vocab_size + 3, "num_hidden_layers": 2}
+    sizes["hidden_dropout_prob"] = 0.1  # which answers know nothing of
     model = albert_tf.AlbertForPreTraining(tiny_config(**sizes))
     model.save_pretrained(directory, tokenizer)
     return directory
