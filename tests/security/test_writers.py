@@ -1,10 +1,15 @@
 """Several writers of a file: readers see one of them whole."""
 
+import concurrent.futures
 import fcntl
 import os
+import threading
+
+import numpy as np
 
 from albert_tf.io.files import replacing_file
 from albert_tf.io.files import write_atomically
+from albert_tf.tasks.tokenized_examples import cached
 
 
 def test_each_writer_has_a_file_of_its_own_with_the_users_rights(tmp_path):
@@ -28,3 +33,20 @@ def test_what_killed_writers_left_is_removed(tmp_path):
         fcntl.flock(in_use, fcntl.LOCK_EX)
         write_atomically(path, b"1")
     assert sorted(os.listdir(tmp_path)) == sorted(["a[1]", *names[1:]])
+
+
+def test_two_workers_fill_one_cache(tmp_path):
+    both = threading.Barrier(2)
+
+    def make():
+        both.wait()
+        return {"a": np.arange(5)}
+
+    def fill(_, make=make):
+        return cached(tmp_path, ["facts"], lambda a: a, make)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        made = [*pool.map(fill, range(2))]
+    for array in (*made, fill(2, None)):
+        np.testing.assert_array_equal(array, np.arange(5))
+    assert len(os.listdir(tmp_path)) == 1

@@ -14,7 +14,10 @@ from sklearn.model_selection import cross_val_score
 
 import albert_tf
 from albert_tf import text_classifier
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.commands.run import run_repeatedly
 
 pytestmark = pytest.mark.slow
 _TEXTS = ["good film", "bad plot"] * 8
@@ -65,6 +68,20 @@ def test_it_learns_strings_and_answers_them(moods, tmp_path):
     loaded = keras.models.load_model(tmp_path / "moods.keras")
     found = loaded.evaluate(*given, verbose=0, return_dict=True)
     assert found == pytest.approx({name: scores[name] for name in found})
+
+
+def test_what_it_saves_answers_alike_and_to_the_command(moods, tmp_path):
+    classifier, _ = moods
+    expected = classifier.predict(["good film", "bad plot"])
+    classifier.save_pretrained(tmp_path / "tuned")
+    again = albert_tf.TextClassifier(tmp_path / "tuned")
+    found = [answer["probabilities"] for answer in again.predict(_TEXTS[:2])]
+    assert found == [pytest.approx(answer["probabilities"]) for answer in expected]
+    argv = [f"--init_checkpoint={tmp_path / 'tuned'}", f"--output_dir={tmp_path / 'o'}"]
+    argv += ["--do_predict", "--input_text=good film"]
+    (tmp_path / "o").mkdir()
+    run_repeatedly(parse(ClassifierOptions, ["run_classifier.py", *argv]))
+    assert (tmp_path / "o" / "predictions.tsv").read_text().startswith("glad\t")
 
 
 def test_pairs_are_remembered(pretrained, asked, tmp_path):
