@@ -121,6 +121,19 @@ def identity(path):
     return path.rstrip("/") if is_remote(path) else os.path.realpath(path)
 
 
+def modified_at(path):
+    """Returns the time of a file's last change, in nanoseconds.
+
+    A disk's comes from the operating system, since TensorFlow drops what is below a
+    second.
+    """
+    if not is_remote(path):
+        return os.stat(path).st_mtime_ns
+    import tensorflow as tf
+
+    return tf.io.gfile.stat(os.fspath(path)).mtime_nsec
+
+
 def make_folder(path):
     """Makes a folder and its parents, unless they exist."""
     if not is_remote(path):

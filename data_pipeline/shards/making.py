@@ -127,9 +127,7 @@ def _digest(options, files, paths):
     for name, default in (("across_documents", True), ("break_sentences", False)):
         if values[name] == default:  # as versions without the flag did
             del values[name]
-    values["files"] = [
-        (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
-    ]
+    values["files"] = [(*file, storage.modified_at(file.path)) for file in files]
     values["tokenizer"] = options.tokenizer.fingerprint()
     values["token_counts"] = options.token_counts
     values["shards"] = list(map(os.path.basename, paths))
