@@ -65,6 +65,7 @@ def test_a_released_file_is_the_released_size_and_there_and_back(project, tmp_pa
             {"position_embedding_type": "rotary", "num_attention_heads": 256},
             "turns pairs of elements, but a head has 3 ",
         ),
+        ({"norms_first_input": False}, "needs norm 'pre' and parameter_sharing 'none'"),
         ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
         ({"initializer_range": "x"}, "initializer_range must be"),

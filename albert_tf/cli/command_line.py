@@ -261,9 +261,8 @@ def config_file_values(path, *options_classes):
             meant = f"; did you mean {close!r}?" if close else "; --help lists them."
             raise UserError(f"--config={path} sets the unknown flag {name!r}{meant}")
         accepted = (int, float) if kinds[name] is float else kinds[name]
-        if type(value) is bool and kinds[name] is not bool:
-            accepted = ()
-        if not isinstance(value, accepted):
+        is_other_bool = type(value) is bool and kinds[name] is not bool
+        if is_other_bool or not isinstance(value, accepted):
             raise UserError(
                 f"--config={path} sets {name!r} to {value!r}; expected "
                 f"{_EXPECTED[kinds[name]]}."

@@ -51,7 +51,3 @@ def _print_row(name, config, source):
 def main(argv=None):
     """Runs the command."""
     run(ModelsOptions, list_models, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

@@ -125,11 +125,7 @@ def check_beginning(path, data):
 
 def checked_beginning(path, file):
     """Checks and returns the first bytes of a file, and stays at its beginning."""
-    if hasattr(file, "peek"):
-        data = file.peek(BEGINNING)
-    else:
-        data = file.read(BEGINNING)
-        file.seek(0)
+    data = file.peek(BEGINNING)
     check_beginning(path, data)
     return data
 

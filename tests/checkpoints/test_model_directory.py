@@ -124,6 +124,15 @@ def test_files_of_others_stay_and_nobody_vouches_for_them(tiny_config, words, tm
     assert not {"vocab.txt", "model.safetensors"} & {*checksums.read(tmp_path / "a")}
     # Only a model of ours has this one, and it would tell of another's task.
     assert not (tmp_path / "a" / "training_info.json").exists()
+    # A form that is read later than a model of others there would stay unread.
+    AlbertModel(tiny_config()).save_pretrained(tmp_path / "a", format="tf1")
+    (tmp_path / "a" / "config.json").write_text("{}")
+    for name in ("model.safetensors", "model.weights.h5"):
+        (tmp_path / "a" / name).write_bytes(b"theirs")
+        with pytest.raises(UserError, match=f"{name} would be read instead .* tf1 "):
+            AlbertModel(tiny_config()).save_pretrained(tmp_path / "a", format="tf1")
+    with pytest.raises(UserError, match="format='onnx': expected one of model_direct"):
+        AlbertModel(tiny_config()).save_pretrained(tmp_path / "a", format="onnx")
 
 
 def test_weights_that_are_no_numbers_are_named(tiny_config, tmp_path):

@@ -54,6 +54,7 @@ def test_sharing_as_in_the_paper():
         {"position_embedding_type": "rotary", "hidden_act": "swiglu"},
         {"norm": "pre", "use_bias": False, "hidden_act": "geglu"},
         {"depth_adapter_rank": 2},
+        {"position_embedding_type": "disentangled", "position_buckets": 4},
         {"padding_idx": 1},
         {"type_vocab_size": 0, "unbiased": ("attention", "norm", "decoder")},
         {

@@ -52,7 +52,7 @@ class Hub:
     def content(self, name, revision):
         """The commit and the files of a revision, or the error of the protocol."""
         if name not in self.repositories:
-            raise LookupError("RepoNotFound")
+            raise LookupError("GatedRepo" if "gated" in name else "RepoNotFound")
         for known, files in self.repositories[name].items():
             commit = hashlib.sha1(f"{name}@{known}".encode()).hexdigest()
             if revision in (known, commit):

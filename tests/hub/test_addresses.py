@@ -6,9 +6,11 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import socket
 import tarfile
 import threading
+import urllib.request
 
 import pytest
 
@@ -18,6 +20,7 @@ from albert_tf.engine.resumption import IdentityEntry
 from albert_tf.engine.resumption import check_identity
 from albert_tf.errors import UserError
 from albert_tf.hub import archives
+from albert_tf.hub import downloads
 from albert_tf.hub.downloads import download
 from albert_tf.hub.downloads import shown
 from albert_tf.hub.names import local_directory
@@ -49,6 +52,11 @@ def test_an_unencrypted_address_needs_a_hash(scheme, hub, digest, tmp_path):
             local_directory(url)
         assert len(hub.requests) == count
         local_directory(url + digest)
+    asked = urllib.request.Request("https://a/b")
+    led = downloads._Redirected().redirect_request(
+        asked, None, 302, "", {}, "https://c"
+    )
+    assert led.full_url == "https://c"
 
 
 def test_a_password_goes_to_its_own_host_only_and_is_kept_nowhere(hub, digest, cache):
@@ -274,6 +282,45 @@ def test_what_is_damaged_in_the_cache_is_unpacked_again(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(UserError, match="or is damaged there, and HF_HUB_OFFLINE"):
         local_directory(hub.address("/m.tar"))
+    # Earlier versions wrote no list, so that the folder is taken as it is.
+    damage(pathlib.Path(local_directory(path)) / "b")
+    folder.with_suffix(".json").unlink()
+    before = sorted(os.listdir(folder))
+    for _ in range(2):
+        assert local_directory(path) == str(folder)
+    assert sorted(os.listdir(folder)) == before
+    damage(folder / "a")
+    local_directory(path)
+    assert (folder / "a").read_bytes() == (folder / "b").read_bytes() == b"hello"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_another_process_that_was_first(archive, leftovers, monkeypatch, is_there):
+    def rename(source, target):
+        if is_there:
+            shutil.copytree(source, target)
+        raise OSError(39, "Directory not empty")
+
+    monkeypatch.setattr(os, "rename", rename)
+    path = archive({"a/b": b"1", "c": b"2"})
+    if is_there:
+        assert sorted(os.listdir(local_directory(path))) == ["a", "c"]
+    else:
+        message = "model.tar.gz cannot be kept in .*: Directory not empty; make room"
+        with pytest.raises(UserError, match=message):
+            local_directory(path)
+    assert not leftovers()
+
+
+def test_no_room_for_a_cache(archive, monkeypatch):
+    path = archive({"a": b"1"})
+    for place, message in (
+        ("~no-such-user/x", "no home folder to keep downloads in ~no-such-user/x; set"),
+        (f"{path}/x", f"cannot be kept in {path}/x: Not a directory; make room"),
+    ):
+        monkeypatch.setenv("ALBERT_TF_CACHE", place)
+        with pytest.raises(UserError, match=message):
+            local_directory(path)
 
 
 def test_too_large(archive, cache, leftovers, monkeypatch):

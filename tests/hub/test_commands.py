@@ -147,7 +147,9 @@ def test_a_private_repository_and_a_card_of_somebody_else_stay(model, files, hub
 
 
 def test_who_may_not_write(model, hub, monkeypatch, tmp_path):
+    from huggingface_hub import HfApi
     from huggingface_hub import constants
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.delenv("HUGGING_FACE_HUB_TOKEN", raising=False)
@@ -156,8 +158,18 @@ def test_who_may_not_write(model, hub, monkeypatch, tmp_path):
         model.push_to_hub("me/mine")
     assert not hub.requests
     monkeypatch.setenv("HF_TOKEN", "hf_reads")
-    with pytest.raises(UserError, match=r"^hf://me/mine could not be uploaded to \S"):
+    not_uploaded = r"^hf://me/mine could not be uploaded to http://127\S+: "
+    with pytest.raises(UserError, match=not_uploaded):
         model.push_to_hub("me/mine")
+    monkeypatch.setenv("HF_TOKEN", "hf_writes")
+    for method, error in (
+        ("upload_folder", RuntimeError("no")),
+        ("hf_hub_download", LocalEntryNotFoundError("no")),  # of the card
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(HfApi, method, mock.Mock(side_effect=error))
+            with pytest.raises(UserError, match=f"{not_uploaded}no"):
+                model.push_to_hub("me/mine")
 
 
 def test_the_command(files, hub, opened, capsys):

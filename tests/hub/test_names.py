@@ -135,6 +135,8 @@ def test_a_revision(published, tiny_config):
         assert model.config.initializer_range == expected
     with pytest.raises(UserError, match=r"@v3 does not exist: .*no such revision"):
         model_class.from_pretrained("hf://albert/tiny@v3")
+    with pytest.raises(UserError, match="names the revision v2, not v3; give only one"):
+        model_class.from_pretrained("hf://albert/tiny@v2", revision="v3")
     with pytest.raises(UserError, match="works only with hf:// names"):
         model_class.from_pretrained(published.folder, revision="main")
 
@@ -159,6 +161,7 @@ def test_what_is_no_repository(hub):
     hub_page = "https://tfhub.dev/google/albert_base/2"
     for name, message in {
         "hf://albert/none": "hf://albert/none does not exist, or is priv",
+        "hf://albert/gated": "hf://albert/gated needs a login: accept its terms",
         **dict.fromkeys(("hf://tiny", "hf://a/b/c", "hf://", "hf://a/"), none),
         f"{_PAGE}/tree/main": "is a web page; write hf://albert/albert-base-v2",
         hub_page: rf"{hub_page} is a web page; write {hub_page}\?tf-hub-format=compr",
@@ -199,6 +202,12 @@ def test_a_damaged_file(published, file):
     for _ in range(2):  # and from the cache
         with pytest.raises(UserError, match=message):
             local_directory("hf://albert/tiny")
+    with checksums.verifying_weights(False):
+        if file == "model.safetensors":
+            assert pathlib.Path(local_directory("hf://albert/tiny"), file).exists()
+        else:
+            with pytest.raises(UserError, match=message):
+                local_directory("hf://albert/tiny")
 
 
 def test_in_a_process_of_its_own(published, project):

@@ -50,6 +50,11 @@ def test_files_are_written_whole_and_read(kind, tmp_path):
     assert storage.matching(folder, "best-*") == [f"{folder}/best-1"]
     assert storage.names_in(f"{folder}/best-1") == ["a"]
     assert storage.read_bytes(f"{folder}/best-1/a") == b"best-2.tmp/a"
+    # TensorFlow's memory has no times.
+    time = os.stat(f"{folder}/best-1/a").st_mtime_ns if kind == "disk" else 0
+    assert storage.modified_at(f"{folder}/best-1/a") == time
+    found = input_files.find(f"{folder}/a/b.txt", input_files.matching, "text")
+    assert found == [f"{folder}/a/b.txt"]
     for _ in range(2):
         storage.remove_folder(f"{folder}/best-1")
         assert not storage.exists(f"{folder}/best-1")
@@ -184,6 +189,11 @@ def test_json_without_numbers_that_json_lacks(tmp_path):
     assert json.loads(text, parse_constant=pytest.fail) == expected
     assert json_text(math.nan, indent=None) == "null\n"
     assert json_text({"é": 1}, indent=None, ensure_ascii=True) == '{"\\u00e9": 1}\n'
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        json_text(deep)
 
 
 def test_a_recipe_is_found_by_its_name(project, tmp_path, monkeypatch):

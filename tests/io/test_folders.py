@@ -2,10 +2,13 @@
 
 import concurrent.futures
 import contextlib
+import errno
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -14,6 +17,7 @@ from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.folder_lock import folder_lock
+from albert_tf.io.folder_lock import is_locked
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import finish
 from albert_tf.io.whole_folder import replacing
@@ -121,6 +125,10 @@ def test_lists_that_others_have_written(folder):
     require_whole(folder)
     replace(folder)
     assert set(lines) < set((folder / "SHA256SUMS").read_text().splitlines(True))
+    (folder / "SHA256SUMS").unlink()
+    (folder / "SHA256SUMS").mkdir()
+    with pytest.raises(UserError, match="/SHA256SUMS cannot be read: Is a directory"):
+        checksums.read(folder)
 
 
 @pytest.mark.parametrize("remote", [False, True])
@@ -174,6 +182,10 @@ def test_an_error_leaves_the_old_files_and_names_the_new_ones_place(folder):
         raise OSError(28, f"{new}/b: full", f"{new}/b")
     assert error.value.filename == f"{folder}/b"
     assert error.value.strerror == f"{folder}/b: full"
+    odd = OSError("which the system did not raise")
+    with pytest.raises(OSError, match="which") as error, replacing(folder):
+        raise odd
+    assert error.value is odd
     assert contents(folder) == {**OLD, "mine": "0"}
     checksums.check_folder(folder)
 
@@ -183,6 +195,8 @@ def test_a_file_that_is_gone_is_missed(folder):
     for check in (require_whole, checksums.check_folder):
         with pytest.raises(UserError, match=r"/a is missing, though .*/SHA256SUMS"):
             check(folder)
+    with pytest.raises(UserError, match="/a cannot be read: No such file or directory"):
+        checksums.check_weights(folder / "a", folder / "a")
     replace(folder)  # which needs it no more
     require_whole(folder)
 
@@ -210,17 +224,35 @@ def test_the_second_run_is_told_of_the_first(tmp_path, project):
 
 
 def test_a_folder_is_free_again_after_the_run(tmp_path):
-    def takes_it():
-        with pytest.raises(UserError, match="in use"), folder_lock(tmp_path):
+    def takes_it(by):
+        message = f"{tmp_path} is in use by {by}"
+        with pytest.raises(UserError, match=message), folder_lock(tmp_path):
             pass
 
     with concurrent.futures.ThreadPoolExecutor() as other_thread:
         for _ in range(2):
             with folder_lock(tmp_path), folder_lock(f"{tmp_path}/"):  # its own
-                other_thread.submit(takes_it).result()
+                this = f"process {os.getpid()} on .*, which began on 2"
+                other_thread.submit(takes_it, this).result()
+                (tmp_path / ".lock").write_text("{}")  # half of a name
+                other_thread.submit(takes_it, "another run; wait").result()
     assert not list(tmp_path.iterdir())
     with folder_lock("ram://folder"), folder_lock("ram://folder"):  # buckets have none
         pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+def test_a_file_system_without_locks(number, tmp_path, monkeypatch, caplog):
+    fail = mock.Mock(side_effect=OSError(number, os.strerror(number)))
+    monkeypatch.setattr(fcntl, "flock", fail)
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"), folder_lock(tmp_path):
+            pass
+        assert not caplog.text
+    else:
+        with folder_lock(tmp_path):
+            assert not is_locked(tmp_path)
+        assert f"file system of {tmp_path} has no locks; start only" in caplog.text
 
 
 def test_a_planted_link_is_not_followed(tmp_path):

@@ -19,6 +19,8 @@ from albert_tf.tokenization.wordpiece import WordPieceTokenizer
         ("./k99/note.txt", "k99/notes.txt"),
         ("../x/k99/modle", None),
         ("k98", "k99"),
+        ("k99/notes.txt/x", None),
+        ("k99/notes.txt/../modle", "k99/model"),
         ("k99/model", None),
         ("gs://bucket/modle", None),
     ],

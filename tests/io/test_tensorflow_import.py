@@ -1,12 +1,15 @@
 """Importing TensorFlow says nothing, and does not look for garbage."""
 
 import gc
+import importlib.util
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
+from albert_tf.io import tensorflow_import
 from albert_tf.io.tensorflow_import import without_collections
 from albert_tf.io.tensorflow_import import without_noise
 
@@ -33,6 +36,20 @@ def test_only_noise_is_held_back(capfd):
         raise ImportError
     os.write(2, _NOISE.encode())
     assert capfd.readouterr().err == f"why\n{_NOISE}"
+
+
+def test_a_package_that_is_missing_and_no_standard_error(monkeypatch):
+    missing = mock.Mock(return_value=None)
+    monkeypatch.setattr(importlib.util, "find_spec", missing)
+    finder = tensorflow_import._Finder(True)
+    monkeypatch.setattr(sys, "meta_path", [finder])
+    assert finder.find_spec("other") is None
+    assert finder.find_spec("tensorflow") is None
+    missing.assert_called_once_with("tensorflow")
+    assert sys.meta_path == []
+    monkeypatch.setattr(os, "dup", mock.Mock(side_effect=OSError))
+    with without_noise():
+        assert sys.stderr
 
 
 _PRINTS = """

@@ -445,6 +445,8 @@ def test_confidence_is_of_the_probabilities(kind):
 
 
 def test_a_rule_that_makes_no_sense_is_refused():
+    with pytest.raises(UserError, match="no exit rule 'luck'; choose from patience, e"):
+        ExitRule("luck")
     with pytest.raises(UserError, match="below 1"):
         ExitRule("probability", 1.0)
     with pytest.raises(UserError, match="No text leaves 4 layers"):

@@ -35,6 +35,22 @@ def test_what_killed_writers_left_is_removed(tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted(["a[1]", *names[1:]])
 
 
+def test_a_new_file_that_another_writer_takes_for_a_leftover(tmp_path, monkeypatch):
+    lock, made = fcntl.flock, []
+
+    def too_late(file, how):
+        made.append(file)
+        if len(made) < 3:
+            os.remove(file.name)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", too_late)
+    write_atomically(tmp_path / "a", b"1")
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"1"
+    assert [file.closed for file in made] == [True] * 3
+
+
 def test_two_workers_fill_one_cache(tmp_path):
     both = threading.Barrier(2)
 
