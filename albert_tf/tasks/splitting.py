@@ -199,9 +199,8 @@ def _roles(units, labels, count, flags):
         total = collections.Counter(label for own in labels for label in own)
         rarest = {label: (total[label], label) for label in total}
         strata = [min((rarest[label] for label in own), default=()) for own in labels]
-    rest.sort(
-        key=strata.__getitem__
-    )  # units of one stratum stay in the order of hashes
+    # Units of one stratum stay in the order of hashes.
+    rest.sort(key=strata.__getitem__)
     sizes = [len(units[place]) for place in rest]
     # What must be in train is not taken from the shares of the others.
     scale = count / max(sum(sizes), 1)
@@ -248,9 +247,9 @@ def _tell(table, texts, rows):
     across = [text for text, own in parts.items() if len(own) > 1]
     if across:
         logging.warning(
-            "%s: %d texts are in several parts, since their groups differ, such as %r; "
-            "scores on them show what was learned by heart.",
+            "%s: %d texts are in several parts, since their groups differ, such as "
+            "%.80r; scores on them show what was learned by heart.",
             table.path,
             len(across),
-            across[0][:80],
+            across[0],
         )

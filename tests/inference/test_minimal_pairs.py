@@ -192,9 +192,13 @@ def test_names_of_groups_are_texts(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = accuracies(read_pairs(path), [1.0, 1.0], [0.0, 2.0])
     assert (found["UID"], found["field"]) == ({"3": 0.5}, {})
-    path.write_text(json.dumps(pair("a", "b", field=["a"])))
-    with pytest.raises(UserError, match=r"\['a'\] in the column field is no name"):
-        read_pairs(path)
+    for line, message in (
+        (json.dumps(pair("a", "b", field=["a"])), r"\['a'\] in the column field is no"),
+        ("{", "line 1: the line is not valid JSON.*; correct the row"),
+    ):
+        path.write_text(line)
+        with pytest.raises(UserError, match=message):
+            read_pairs(path)
 
 
 @pytest.mark.slow

@@ -61,6 +61,11 @@ def test_rows_of_texts_and_pairs():
     assert single.ids.tolist() == [2, 10, 11, 12, 13, 3, 2, 3]
     assert single.lengths.tolist() == [6, 2]
     pair = tokenize_texts(["abcd"], ["ef"], _Letters(), 8, labels=np.array([1]))
+    for pairs, least in ((None, 4), (["ef"], 5)):
+        rows = tokenize_texts(["abcd"], pairs, _Letters(), least)
+        assert rows.lengths.tolist() == [least]
+        with pytest.raises(UserError, match=f"={least - 1} leaves no room.* 5 or more"):
+            tokenize_texts(["abcd"], pairs, _Letters(), least - 1)
     assert pair.ids.tolist() == [2, 10, 11, 12, 3, 14, 15, 3]
     assert pair.first_lengths.tolist() == [5]
     batch = next(iter(evaluation_dataset(pair, 4, 10, pad_to_max_length=True)))

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.tasks.classification import run as command
 from albert_tf.tasks.classification.calibration import best_thresholds
 from albert_tf.tasks.classification.calibration import fitted_temperature
 from albert_tf.tasks.registry import create_task
@@ -137,8 +139,11 @@ def test_what_is_not_calibrated(saved_model, flags, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
+def test_a_finished_run_is_calibrated_once(
+    flags, finished, tmp_path, caplog, monkeypatch
+):
     caplog.set_level("INFO", "absl")
+    other = shutil.copytree(finished, tmp_path / "other")
     path = finished / "model" / "training_info.json"
     before = results(flags(**FINISHED, do_eval=True))
     info = json.loads(path.read_text())
@@ -146,7 +151,8 @@ def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
     after = results(flags(**run))
     told = json.loads(path.read_text())
     facts = told.pop("calibration")
-    assert told.pop("dev")["loss"] < info.pop("dev")["loss"]
+    dev = info.pop("dev")
+    assert told.pop("dev")["loss"] < dev["loss"]
     assert told == info
     errors = [scores["calibration_error"] for scores in (before, after)]
     names = ("calibration_error_before", "calibration_error")
@@ -159,3 +165,11 @@ def test_a_finished_run_is_calibrated_once(flags, finished, caplog):
     assert results(flags(**run)) == after
     assert {path: path.read_bytes() for path in files} == files
     assert not math.isclose(temperature, 1, abs_tol=0.01)
+    # Of several dev sets, as MNLI's, the first counts; their scores have prefixes.
+    names = ("dev_matched", "dev_mismatched")
+    monkeypatch.setattr(
+        command, "of_role", lambda examples, _: dict.fromkeys(names, examples["dev"])
+    )
+    flags(**run, output_dir=other)
+    told = json.loads((other / "model" / "training_info.json").read_text())
+    assert told["dev"] == dev and told["calibration"] == facts

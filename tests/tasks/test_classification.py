@@ -43,8 +43,11 @@ from tests.tasks.conftest import results
 
 
 @pytest.mark.slow
-def test_what_flags_build(built, tmp_path):
+def test_what_flags_build(built, tmp_path, caplog):
     plain = built()
+    assert "bad rows left out" not in caplog.text
+    path = tmp_path / "data" / "train.tsv"
+    path.write_text(path.read_text() + "yes\t\n")
     assert (plain.model.compute_dtype, plain.width) == ("float32", None)
     assert (plain.options.use_xla, plain.options.seed) == (False, 12345)
     assert plain.options.best_metric == "accuracy"
@@ -59,7 +62,8 @@ def test_what_flags_build(built, tmp_path):
         "cached_dir": tmp_path / "cached",
         "best_metric": "calibration_error",
     }
-    found = built(**changes, use_xla=True, train_step=7)
+    found = built(**changes, use_xla=True, train_step=7, skip_bad_rows=True)
+    assert "train.tsv: 1 bad rows left out, 64 kept." in caplog.text
     model, options = found.model, found.options
     assert isinstance(found.optimizer, LAMB)
     assert (model.compute_dtype, found.width) == ("bfloat16", 16)
@@ -74,7 +78,7 @@ def test_what_flags_build(built, tmp_path):
     assert np.abs(first.numpy() - second.numpy()).max() > 1e-3
     loop = {"depth_loop": True, "rematerialize": True}
     changes = {"freeze_encoder": True, "num_train_epochs": 1.5, "best_metric": "auc"}
-    found = built(**loop, **changes, use_xla=None)
+    found = built(**loop, **changes, use_xla=None, skip_bad_rows=True)
     assert found.model.execution == loop
     assert not found.options.use_xla  # the default does not compile on a CPU
     assert not found.options.lower_is_better
@@ -132,6 +136,13 @@ def test_a_new_head_does_not_depend_on_the_form_of_the_checkpoint(started, tmp_p
         encoder.save_pretrained(tmp_path / name, tokenizer, format=name)
         heads.append(start(tmp_path / name)[0].classifier.output_weights.numpy())
     np.testing.assert_array_equal(*heads)
+    encoder.save_pretrained(tmp_path / "tf1", format="tf1")
+    for name in ("albert_config.json", "SHA256SUMS"):
+        (tmp_path / "tf1" / name).unlink()
+    with pytest.raises(
+        UserError, match="No albert_config.json lies beside .*tf1.*; na"
+    ):
+        start(tmp_path / "tf1", vocab_file=str(tmp_path / "vocab.txt"))
 
 
 @pytest.mark.slow

@@ -149,6 +149,14 @@ def test_every_line_is_a_text_or_a_pair(tmp_path):
     assert _read(tmp_path / "a.tsv", b"a\tb\n", pair=True) == (["a"], ["b"])
     with pytest.raises(UserError, match="Text 2 of .* has 1 text.s., but .* takes 2"):
         _read(tmp_path / "a.tsv", b"a\tb\na\n", pair=True)
+    # Of a model that does not tell, the flags do.
+    for given, expected in (
+        ({"input_text": "a"}, (["a"], None)),
+        ({"input_text": "a", "input_text_pair": ""}, (["a"], [""])),
+    ):
+        assert (
+            read_raw_texts(ClassifierOptions(output_dir="", **given), None) == expected
+        )
 
 
 _SQUAD = """
@@ -211,6 +219,11 @@ def test_what_has_changed_is_refused(flags, finished, tmp_path):
         path.write_text(before)
     with pytest.raises(UserError, match="--learning_rate is 0.1, .* has 0.005;"):
         flags(**FINISHED, learning_rate=0.1)
+    earlier = finished / "flags.json"  # as version 0.1.0 stored them
+    earlier.write_text('{"learning_rate": 0.1}')
+    with pytest.raises(UserError, match="--learning_rate is 0.005, but .* has 0.1;"):
+        flags(**FINISHED)
+    earlier.unlink()
     flags(**FINISHED, eval_batch_size=3, data_dir=tmp_path / "data" / ".." / "data")
 
 

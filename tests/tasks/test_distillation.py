@@ -111,6 +111,9 @@ def test_distances_equal_numpy(kind):
         found = task_of(kind).distances(tf.constant(own), teacher, temperature)
         expected = reference(own, teacher, temperature)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    if kind == "squad_v1":
+        outputs = {"end_logits": own[..., 1], "start_logits": own[..., 0]}
+        np.testing.assert_array_equal(task_of(kind).distilled(outputs), own)
 
 
 @pytest.mark.parametrize("width", [2, 4, 6])

@@ -167,14 +167,17 @@ def test_the_command_trains_on_windows_and_continues_exactly(
     )
     found = Predictor(out / "model").arrays(sum(texts, []))["probabilities"]
     np.testing.assert_allclose(np.array(written, float), found, atol=1e-5)
-    with pytest.raises(UserError, match="--early_exit reads texts of one row"):
-        flags(do_train=True, early_exit=True, **windows)
+    for name in ("early_exit", "few_shot"):
+        with pytest.raises(UserError, match=f"--{name} reads texts of one row"):
+            flags(do_train=True, from_scratch=None, **{name: True}, **windows)
 
 
 def test_what_has_no_effect_or_no_windows_is_refused(saved_model):
     folder, windows = saved_model("encoder"), {"long_texts": "windows"}
     for settings, pairs, message in (
         ({"doc_stride": 9}, (), "doc_stride=9 is for long_texts=windows"),
+        ({**windows, "doc_stride": 0}, (), "doc_stride=0: expected an integer above 0"),
+        ({**windows, "doc_stride": 1.5}, (), "doc_stride=1.5: expected an integer"),
         ({"long_texts": "middle"}, (), "expected one of truncate, head_tail, windows"),
         ({**windows, "few_shot": True}, (), "few_shot reads texts of one"),
         (windows, (TEXTS,), "single texts, not pairs; take head_tail"),

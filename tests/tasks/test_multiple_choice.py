@@ -1,5 +1,6 @@
 """Questions with options: files, rows, scores, the command, its page's Python."""
 
+import dataclasses
 import json
 import pathlib
 import random
@@ -27,6 +28,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import cached_tokens
+from albert_tf.tokenization.tokenizer import TextRules
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import results
@@ -178,6 +180,10 @@ def test_c3(tmp_path):
     found = read(questions.c3_parts(tmp_path, "train"))
     assert [q.group for q in found.questions] == ["dialogue", "dialogue", "mixed"]
     assert found.groups() == ["dialogue", "mixed"]
+    options = RaceOptions(output_dir="out", data_dir=str(tmp_path), task_name="c3")
+    assert run._read(options, "train") == dataclasses.replace(found, role="train")
+    with pytest.raises(UserError, match="has no c3-d-dev.json or c3-m-dev.json; name"):
+        run._read(options, "dev")
 
 
 @pytest.mark.parametrize(
@@ -188,6 +194,7 @@ def test_c3(tmp_path):
         ([["a"], [_C3], "\ud800"], "question 1: a text is not UTF-8", True),
         ([["a"], [_C3]], "document 1 is not a document of C3 .*; expected", False),
         ([[1], [_C3], "1"], "document 1 is not a document of C3", False),
+        (["a b", [_C3], "1"], "document of C3 .'a b' is no list of texts.; exp", False),
         ([["a"], ["b"], "1"], "document 1 is not a document of C3", False),
         ([["a"], [], "1"], "holds no usable question", False),
     ],
@@ -213,6 +220,8 @@ def test_jsonl(write_jsonl):
     assert (second.id, second.text, second.label) == ("12", "", 2)
     found = read(questions.jsonl_parts(path.parent, "train"), is_labelled=False)
     assert (len(found), found.labels) == (2, None)
+    found = _TASK.read(str(path))
+    assert (found.labels.tolist(), found.role) == ([1, 2], "dev")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +276,7 @@ def test_endings(words, english):
     assert ending("What ?", "", english) == "what ? "
 
 
-def test_the_text_gives_way_and_then_the_beginning_of_the_question(words):
+def test_the_text_gives_way_and_then_the_beginning_of_the_question(words, vocabulary):
     asked = [
         question("a b c d e", "what shines ?", "sun", "mud"),
         question("f g", "_", "sand dust clay rock moon star"),
@@ -282,6 +291,16 @@ def test_the_text_gives_way_and_then_the_beginning_of_the_question(words):
     assert tokens.lengths.tolist() == [[10, 10, 0], [9, 0, 0], [9, 9, 9]]
     assert tokens.first_lengths.tolist() == [[5, 5, 0], [4, 0, 0], [7, 7, 7]]
     assert tokens.sizes.tolist() == [2 * 11 + 10, 11 + 9, 3 * 11 + 9]
+    with pytest.raises(UserError, match="max_seq_length=7 leaves no room for a text"):
+        tokenize_questions(asked, words, 7, 4)
+    # A vocabulary may keep the ends of texts.
+    rules = TextRules(truncation_side="left")
+    left = WordPieceTokenizer(vocabulary(_PIECES).encode(), rules=rules)
+    rows = rows_of(tokenize_questions(asked[:2], left, 10, 4), left)
+    assert rows == [
+        [f"[CLS] c d e [SEP] what shines ? {own} [SEP]" for own in ("sun", "mud")],
+        ["[CLS] f g [SEP] clay rock moon star [SEP]"],
+    ]
 
 
 def test_cached_rows_never_meet_another_length_of_questions(

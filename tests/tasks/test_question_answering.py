@@ -297,9 +297,11 @@ def test_flags_are_settings_of_the_task(squad, flags):
         ({"version": 1, **threshold}, "is for --version=2"),
         (threshold, "is for SQuAD 2.0"),
         ({"version": 2, "max_seq_length": 5, "start_n_top": 7}, "is less than start"),
+        ({"train_file": None}, "--do_train needs --train_file"),
+        ({"predict_file": None}, "--predict_file is needed to predict and to score"),
     ):
         with pytest.raises(UserError, match=message):
-            flags(do_train=True, train_file=squad(*paragraphs(2)), **changes)
+            flags(do_train=True, **{"train_file": squad(*paragraphs(2)), **changes})
 
 
 def test_a_threshold_is_a_flags_or_that_of_training(squad):
@@ -330,6 +332,9 @@ def test_files_that_do_not_fit_and_bad_rows(squad):
     _, examples = run.read_files(options(data, skip_bad_rows=True), None)
     assert [q.id for q in examples["train"].questions] == ["ba"]
     assert examples["train"].num_skipped == 1
+    data = squad(("ba be bi", [wrong]), name="bad.json")
+    with pytest.raises(UserError, match="bad.json holds no usable question"):
+        run.read_files(options(data, skip_bad_rows=True), None)
     good = squad(*paragraphs(1))
     partly = squad(("ba be", [right, ("b", "after be ?", [])]), name="partly.json")
     with pytest.raises(UserError, match="partly.json: there is no answer.* in 1 q"):

@@ -14,6 +14,7 @@ from albert_tf.tasks.question_answering.questions import Paragraph
 from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.questions import QuestionFile
 from albert_tf.tasks.question_answering.results import write_error_page
+from albert_tf.tasks.registry import create_task
 
 
 @pytest.mark.parametrize(
@@ -89,11 +90,15 @@ def test_version_1(files, capsys):
     # evaluate-v1.1.py: (1 + 0 + 0) / 3 and (1 + 2 / 3 + 0) / 3.
     assert out.out == '{"exact_match": 33.333333333333336, "f1": 55.55555555555555}\n'
     assert "no prediction for 1 question, which score 0: 3" in out.err
+    data, predicted, _ = files({}, {})
+    with pytest.raises(SystemExit):
+        printed(capsys, data, predicted)
+    assert "holds no question" in capsys.readouterr().err
 
 
 GOLDS = {"a": ["cat"], "b": ["dog"], "c": None, "d": None, "e": ["red fish"]}
 PREDICTIONS = {"a": "cat", "b": "bird", "c": "x", "d": "", "e": "fish"}
-ODDS = {"a": -3.0, "b": 2.5, "c": 0.5, "d": 4, "e": 0.75}
+ODDS = {"a": -3.0, "b": 2.5, "c": 0.5, "d": 4, "e": 0.75, "of another file": -4}
 
 
 def test_version_2(files, capsys):
@@ -164,6 +169,20 @@ def test_figures_of_a_run():
     given = scores.evaluate_version_2(questions, predictions, 0.5)
     assert (given["exact"], given["NoAns_exact"]) == (60.0, 100.0)
     assert given["null_score_diff_threshold"] == 0.5
+    was_given = "null_score_diff_threshold_was_given"
+    tasks = [
+        create_task("squad_v2", "t", null_score_diff_threshold=own)
+        for own in (None, 0.5)
+    ]
+    for task, own, is_given in zip(tasks, (figures, given), (0, 1), strict=True):
+        found = task.figures(questions, predictions)
+        assert found == {**own, was_given: is_given}
+    assert tasks[0].as_trained(figures).null_score_diff_threshold == -3.0
+    assert tasks[1].as_trained(figures) == tasks[1]
+    assert [task.meaning()["no_answer_score"] for task in tasks] == [
+        "the score of giving no answer",
+        "the score of giving no answer; in training, giving none was best from 0.5 on",
+    ]
     figures = scores.evaluate_version_1(questions[:2], predictions)
     assert figures == {"exact_match": 50.0, "f1": 50.0}
 

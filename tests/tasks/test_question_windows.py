@@ -179,7 +179,10 @@ def test_chunks_are_the_whole(letters, squad, monkeypatch):
     path, sizes = squad(*paragraphs), WindowSizes(8, 2, 2)
     whole = made(path, letters, sizes, is_training=True)
     monkeypatch.setattr(windows_module, "_PARAGRAPHS", 2)
-    paragraphs = questions.read_paragraphs(path)
+    paragraphs = [*questions.read_paragraphs(path)]
+    # A chunk in which nothing can be learned is none.
+    asked = (questions.Question("nothing", "x"),)
+    paragraphs[2:2] = [questions.Paragraph("a", asked)] * 2
     parts = list(windows_of(paragraphs, letters, sizes, {}, True))
     assert len(parts) == 3
     joined = Windows.joined(parts)
@@ -239,6 +242,11 @@ def test_where_an_answer_is_learned(context, answer, span, moved, letters, squad
     answer = questions.Answer("\u200b" * 3, 1)
     found = windows_module.first_and_last("a\u200b\u200b\u200bb", spans, answer)
     assert found == windows_module.NONE
+    # Nor is a token that begins before the other place.
+    spans = np.array([[0, 6], [6, 8], [7, 11], [12, 16]])
+    answer = questions.Answer("gold", 0)
+    found = windows_module.first_and_last("golden gold gold", spans, answer)
+    assert found == (3, 3)
 
 
 @pytest.mark.parametrize("part", ["train", "dev"])

@@ -163,6 +163,18 @@ def test_lists_are_trained_scored_ranked_and_exported(flags, tmp_path):
     np.testing.assert_allclose([r["score"] for r in ranked], found[:2], atol=1e-5)
     answers = Predictor(served)(queries, texts)
     np.testing.assert_allclose([own["score"] for own in answers], found, atol=1e-5)
+    # To be ranked, texts need no grades, or only one.
+    written = (out / "predictions.jsonl").read_text()
+    path = tmp_path / "data" / "test.tsv"
+    rows = [line.split("\t")[:2] for line in path.read_text().splitlines()]
+    for more in ([], ["0"]):
+        table = [
+            [*rows[0], *["label"] * len(more)],
+            *([*row, *more] for row in rows[1:]),
+        ]
+        path.write_text("".join("\t".join(row) + "\n" for row in table))
+        flags(do_predict=True)
+        assert (out / "predictions.jsonl").read_text() == written
     # As sentence-transformers' CrossEncoder and back.
     other = tmp_path / "other"
     reranker.model.save_pretrained(other, reranker.tokenizer, format="huggingface")

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import types
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from albert_tf.tasks.similarity import search
 from albert_tf.tasks.similarity import task as objective
 from albert_tf.tasks.similarity.flags import SimilarityOptions
 from albert_tf.tasks.similarity.reading import read_pairs
+from albert_tf.tasks.similarity.reading import table_of
 from albert_tf.tasks.similarity.task import Similarity
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import APPLIED
@@ -172,6 +174,47 @@ def test_what_a_model_cannot_learn_is_refused(tiny_config):
             task.check_model(tiny_config())
     with pytest.raises(ValueError, match="dimensions is .* expected integers"):
         Similarity(name="t", dimensions=(4, 0))
+    with pytest.raises(
+        UserError, match="before each window, but .* prompts a, b; take"
+    ):
+        Similarity(name="t", long_texts="windows", prompts={"a": "x", "b": "y"})
+
+
+def test_windows_of_a_text_are_one_vector():
+    vectors, owners = tf.constant([[3.0, 0], [3, 8], [0, 2]]), tf.constant([0, 0, 1])
+    features = types.SimpleNamespace(windows=lambda text: ({}, owners))
+    for normalize, expected in (
+        (False, [[3, 4], [0, 2]]),
+        (True, [[0.6, 0.8], [0, 1]]),
+    ):
+        task = Similarity(name="t", long_texts="windows", normalize=normalize)
+        answer = task.string_answers(features, lambda _: {"embedding": vectors})
+        found = answer(tf.constant(["a", "b"]))["embedding"]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "changes", "message"),
+    [
+        ([], {}, "pairs has rows of no texts; each must be"),
+        ([("a", "b"), ("a", "b", "c")], {}, "pairs has rows of 2 and 3 texts"),
+        ([("a", "b", "c", "d")], {}, "pairs has rows of 4 texts"),
+        (["a"], {"scores": [1]}, "loss='simcse' does not fit pairs of 1 texts with sc"),
+        (
+            [("a", "b")],
+            {"loss": "cosent"},
+            "'cosent' does not .* of 2 texts without sc",
+        ),
+        (["a"], {"loss": "info_nce"}, "loss='info_nce' does not fit pairs of 1 texts"),
+        ([("a", "b")], {"loss": "simcse"}, "loss='simcse' does not fit pairs of 2 tex"),
+        ([("a", "b"), ("a", " ")], {}, r"pairs\[1\] holds an empty text"),
+        ([("a", 1)], {}, r"pairs\[0\] holds an empty text, or something else"),
+        ([("a", "b")], {"scores": [1, 0]}, "There are 1 pairs, but 2 scores"),
+    ],
+)
+def test_pairs_that_cannot_be_learned(pairs, changes, message):
+    with pytest.raises(UserError, match=message):
+        table_of(pairs, **changes)
 
 
 _RANDOM = np.random.default_rng(0)
@@ -378,6 +421,10 @@ def test_sts_b_as_glue_publishes_it(write, asked, tmp_path):
     assert train.text_pairs is None
     with pytest.raises(UserError, match="has scores, of which --loss=info_nce makes"):
         asked(run, **own)
+    rows = [[str(i), a, b] for i, (a, b, _) in enumerate(scored(4, 2))]
+    write("STS-B/test.tsv", ("index", *_SCORED[:2]), rows)
+    _, examples = asked(run, **own, loss="cosine", do_predict=True)
+    assert (len(examples["test"]), examples["test"].labels) == (4, None)
 
 
 @pytest.mark.slow
@@ -410,6 +457,7 @@ def test_a_prompt_is_learned_kept_and_applied(triplets, flags, tmp_path):
     ("changes", "message"),
     [
         ({"dimensions": "8,0"}, "--dimensions=8,0 are no sizes"),
+        ({"dimensions": "8,x"}, "--dimensions=8,x are no sizes"),
         ({"teacher_distance": "squared"}, "--teacher_distance=squared needs --teacher"),
         ({"symmetric": True, "loss": "cosent"}, "--symmetric is for --loss=info_nce"),
         ({"prompt": "a", "prompt_name": "b"}, "Give either --prompt_name or --prompt"),

@@ -15,6 +15,7 @@ from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.splitting import check_same_split
+from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import FINISHED
 from tests.tasks.conftest import written_flags
 
@@ -208,3 +209,8 @@ def test_a_run_and_what_follows_know_the_same_split(flags, tmp_path):
             flags(**applied, **moved, dev_fraction=0.2)
         with pytest.raises(UserError, match=of_rows):
             flags(**applied, **{**run, "data_file": more})
+    further = {"do_train": True, "dev_fraction": 0.2, "output_dir": tmp_path / "next"}
+    model = out / "model"
+    for start in ({**APPLIED, "init_checkpoint": model}, {"teacher": model}):
+        with pytest.raises(UserError, match=other):
+            flags(**moved, **further, **start)

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import json
 import lzma
 import unicodedata
@@ -214,6 +215,8 @@ def test_vectors_have_the_names_of_labels(read, suffix):
         return
     two = [[0, 1], [1, 0]]
     assert read(two, suffix=suffix, names=("joy", "calm"))[1] == two
+    with pytest.raises(UserError, match="--label_kind=regression has no labels; leave"):
+        read([1.0], kind="regression", names=("joy", "calm"))
     with pytest.raises(UserError, match="'label' of .* has vectors of 0 and 1; name"):
         read(two, suffix=suffix)
     # Numbers that are names, of which a row has any.
@@ -439,6 +442,9 @@ def test_digests_are_those_that_earlier_runs_store(own, digest):
     assert own.is_labelled and len(own) > 0
     assert examples.of_role({"a": own}, "dev") == {"a": own}
     assert examples.of_role({"a": own}, "test") == {}
+    table = examples.Table("t", *_TABLE[:2], None, _TABLE[3])
+    digest = hashlib.sha256(table.inputs_digest().encode()).hexdigest()
+    assert (table.digest(), table.is_labelled) == (digest, False)
 
 
 def test_files_of_a_folder(tmp_path):

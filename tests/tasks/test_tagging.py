@@ -136,6 +136,8 @@ def test_bad_lines(write):
         ([{**text, "spans": [_span(1, 2)]}], "span '' .N. contains no whole w"),
         ([{**text, "spans": [_span(0, 1, "")]}], "a span has an empty label"),
         ([{**text, "spans": [{"start": 0}]}], "is not an object with start and"),
+        ([{**text, "spans": [[0, 1]]}], r"span \[0, 1\] is not an object with start"),
+        ([{**text, "spans": ["a b"]}], "span 'a b' is not an object with start"),
         ([{"text": "a-b", "spans": [_span(0, 1), _span(2, 3)]}], "'b' .N. shares a w"),
         ([{**tokens, "tags": ["B-\0"]}], "a label holds a NUL byte"),
         ([{**tokens, "tags": ["B-\ud800"]}], "half of a surrogate pair"),
@@ -145,6 +147,13 @@ def test_bad_lines(write):
         is_json = isinstance(row, list) or row[:1] == b"{"
         with pytest.raises(UserError, match=message):
             read(write("a.jsonl" if is_json else "a.txt", row))
+    path = write("a.txt", "a O\n")
+    for columns in ({"word_column": 2}, {"tag_column": -3}):
+        [place] = columns.values()
+        with pytest.raises(UserError, match=f"no column {place}, but 2 column.s."):
+            read(path, **columns)
+    with pytest.raises(UserError, match="a.txt holds no sentence that can be used"):
+        read(write("a.txt", "\n"), role="test")
     # Halves that are escaped make a whole.
     assert read(write("b.jsonl", _TAGGED % "\\ud83d\\ude00")).types() == ["\U0001f600"]
 
@@ -396,6 +405,8 @@ def test_plain_tags_are_each_of_their_word():
     assert schemes.tags_of(entities, 5, "plain") == tags
     assert schemes.tags_of(entities[1:2], 3, "plain") == [None, "NN", None]
     assert schemes.all_tags(["A", "O"], "plain") == ("A", "O")
+    with pytest.raises(ValueError, match="a tag is empty"):
+        schemes.cleaned_tag(" \u200b", "plain")
     schemes.check_tags(tags, "plain")
     logits = np.array([[1.0, 2.0], [3.0, 2.0]], np.float32)
     for decoder in schemes.DECODERS:
@@ -486,9 +497,13 @@ def test_what_training_info_may_not_say():
         ({"scheme": "io"}, "'io', expected one of iob2, iob1, bioes"),
         ({"decoder": 1}, "decoder is 1, expected one of greedy, "),
         ({"doc_stride": 0}, "doc_stride is 0, expected a positive"),
+        ({"dropout_prob": "0.1"}, "dropout_prob is '0.1', expected a number"),
     ):
         with pytest.raises(ValueError, match=message):
             create_task("tagging", "custom", **{"labels": ["O"], **fields})
+    for value in (True, 1.0):
+        with pytest.raises(ValueError, match=f"qa_length is {value}, expected an int"):
+            create_task("multiple_choice", "custom", max_qa_length=value)
 
 
 def columns(path):
@@ -543,7 +558,7 @@ def test_flags_are_settings_of_the_task(data_dir, flags, saved_model):
         flags(do_eval=True, **changes)
 
 
-def test_plain_tags_need_a_flag_in_training_alone(data_dir, write_conll):
+def test_plain_tags_need_a_flag_in_training_alone(data_dir, write_conll, words):
     sentence = [("ada", "NAME"), ("met", "VERB"), (".", "MARK")]
     for role in ("train", "dev"):
         write_conll(f"{role}.conll", [sentence])
@@ -552,6 +567,14 @@ def test_plain_tags_need_a_flag_in_training_alone(data_dir, write_conll):
     assert (task.scheme, task.metrics) == ("plain", ("accuracy", "macro_f1"))
     applied, examples = read_dir(data_dir, task, do_train=False, do_eval=True)
     assert applied is task and examples["dev"].types() == ["MARK", "NAME", "VERB"]
+    # Each tag has a score of its own; the model takes "met" for a name.
+    tokens = task.tokenize(examples["dev"], words, 12)
+    prepared, logits = Prepared(examples["dev"], tokens), np.zeros((1, 5, 3), "f")
+    logits[0, [1, 2, 3], [1, 1, 0]] = np.log(2)
+    expected = {"accuracy": 2 / 3, "macro_f1": (2 / 3 + 0 + 1) / 3}
+    expected["loss"] = np.log([4 / 2, 4, 4 / 2]).mean()
+    found = task.score(prepared, task.interpret(prepared, logits))
+    assert found == pytest.approx(expected)
     opened = types.SimpleNamespace(path="model")
     with pytest.raises(UserError, match="--scheme=iob2 does not fit model.* are plain"):
         run._as_asked(options(data_dir, scheme="iob2"), opened, task)

@@ -17,11 +17,13 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tasks import pretrained
 from albert_tf.tasks import served_answers
 from albert_tf.tasks.loading import fine_tuned
+from albert_tf.tasks.loading import load_fine_tuned
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
 
 TASK = {"kind": "single_label", "name": "t", "labels": ["a", "b"], "pair": False}
+LOGITS = np.float32([[0.5, -1.0, 2.0], [-3.0, 1.5, 0.25]])
 
 
 def write(folder, **info):
@@ -63,6 +65,9 @@ def test_a_task_of_another_model(tiny_config, tmp_path):
         read_task(bundle.open(write(tmp_path, task=TASK)))
     labels = {**TASK, "labels": ["a", "b", "c"]}
     assert read_task(bundle.open(write(tmp_path, task=labels))).num_outputs == 3
+    AlbertModel(tiny_config()).save_pretrained(tmp_path / "tf1", format="tf1")
+    with pytest.raises(UserError, match="no head for AlbertForSequenceC.*: output_"):
+        load_fine_tuned(bundle.open(tmp_path / "tf1"), create_task(**TASK))
 
 
 def test_labels_in_two_orders_are_refused(tiny_config, tmp_path):
@@ -102,6 +107,9 @@ def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
     assert not (tmp_path / "training_info.json").exists()
     told = read_task(bundle.open(tmp_path))
     assert (told.kind, told.labels, told.pair) == ("multi_label", ("a", "b"), None)
+    assert read_task(bundle.open(tmp_path), create_task("regression", "t")) == told
+    asked = create_task("tagging", "t", labels=("O", "B-A"))
+    assert read_task(bundle.open(tmp_path), asked) == told
     with pytest.raises(UserError, match="label_kind=multi_label, but .*single_label"):
         read_task(bundle.open(write(tmp_path, task=TASK)))
 
@@ -119,6 +127,8 @@ _NUMBER = {"label_kind": "regression"}
         (_CLASSIFIER, {"num_labels": 2}, None),
         ("AlbertForTokenClassification", {"labels": ["O", "B-A"]}, "tagging"),
         ("AlbertForTokenClassification", {"labels": ["B-A", "x"]}, None),
+        ("AlbertForTokenClassification", {"labels": [0, 1]}, None),
+        ("AlbertForTokenClassification", {"num_labels": 2}, None),
         ("XLNetForQuestionAnswering", {}, "squad_v2"),
         ("AlbertForTextEmbedding", {"pooling": "cls"}, "similarity"),
         ("AlbertModel", {}, None),
@@ -140,6 +150,28 @@ def test_features_are_padded_behind_and_no_probability_has_no_log_of_zero():
     logits = served_answers.log_shares(shares)
     assert np.isfinite(logits).all()
     np.testing.assert_allclose(softmax(logits), shares / 0.75, atol=1e-30)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "outputs"),
+    [
+        ("single_label", {"labels": ("a", "b", "c")}, LOGITS),
+        ("multi_label", {"labels": ("a", "b", "c")}, LOGITS),
+        ("regression", {}, LOGITS[:, :1]),
+        ("multiple_choice", {}, LOGITS),
+        ("similarity", {}, LOGITS),
+        ("tagging", {"labels": ("O", "B-A", "I-A")}, LOGITS),
+    ],
+)
+def test_what_a_model_has_computed_is_found_again_in_its_numbers(kind, fields, outputs):
+    task = create_task(kind, "t", **fields)
+    found = task.outputs(task.numbers(tf.constant(outputs)))
+    if kind in ("single_label", "multiple_choice"):  # up to a constant
+        found, outputs = softmax(found, axis=1), softmax(outputs, axis=1)
+    np.testing.assert_allclose(found, outputs, rtol=1e-5)
+    if kind == "multi_label":
+        most = task.outputs(task.numbers(tf.constant([[-200.0, 0.0, 200.0]])))
+        np.testing.assert_allclose(most, [[-15.94, 0, 15.94]], atol=0.01)
 
 
 def test_what_a_model_answers_without_a_task():

@@ -21,6 +21,7 @@ from tests.tasks.conftest import numbered_rows
 
 _ONE = create_task("single_label", "t", labels=("glad", "sad"))
 _SEVERAL = create_task("multi_label", "t", labels=("x", "y", "z"))
+_TWO = create_task("multi_label", "t", labels=("x", "y"))
 
 
 def ids_of(task):
@@ -51,6 +52,8 @@ names_found, sets_found = (
         (ids_of(_ONE), [2], r"labels\[0\]: there is no label 2"),
         (ids_of(_ONE), [0, -1], r"\[1\]: there is no label -1"),
         (ids_of(_SEVERAL), [[0, 1, 0]], r"\[0\]: give .* once, not \[0, 1, 0\]"),
+        (ids_of(_TWO), [[1, 0]], r"\[0\]: give .* once, not \[1, 0\]; for a vector"),
+        (ids_of(_ONE), [True], r"\[0\]: expected the name of a label or its number"),
         (ids_of(create_task("regression", "t")), ["x"], r"labels\[0\]: .*not a number"),
     ],
 )
@@ -66,6 +69,15 @@ def test_names_and_numbers_of_labels():
     assert sets_found(values) == ("x", "y")
     found = ids_of(_SEVERAL)(values).tolist()
     assert found == [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 1, 0]]
+    assert ids_of(_SEVERAL)([{2, "x"}, (0, 1), np.array([2])]).tolist() == [
+        [1, 0, 1],
+        [1, 1, 0],
+        [0, 0, 1],
+    ]
+    assert ids_of(_TWO)([["x", "y"], [1]]).tolist() == [[1, 1], [0, 1]]
+    # A number that is a name is that name.
+    task = create_task("single_label", "t", labels=("1", "0"))
+    assert ids_of(task)([1, 0, "1"]).tolist() == [0, 1, 0]
     assert sets_found(["1.0", "1", "10", "2"]) == ("1", "2", "10")
     assert labels.given_names(iter([" b", 1])) == ("b", "1")
 

@@ -121,11 +121,10 @@ def by_name(value, names):
 
     `names` are in id order; None if numbers are names themselves.
     """
-    if isinstance(value, np.ndarray | tuple | set):
-        value = sorted(value) if isinstance(value, set) else list(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple | set | np.ndarray):
+        value = list(value)
         # This looks like a 0 or 1 per label; with two labels, [0, 1] is ambiguous.
-        is_vector = names and len(value) == len(names) == 2 and {*value} == {0, 1}
+        is_vector = names and len(value) == len(names) and {*value} == {0, 1}
         if is_vector or len(set(map(str, value))) < len(value):
             raise ValueError(
                 f"give each label that applies once, not {value!r}; for a vector of 0 "

@@ -274,10 +274,12 @@ class TextTask(LongTexts, Task):
         return answer
 
     def numbers(self, outputs):
-        return {self.output_names[0]: outputs[:, 0]}  # [B, 1] -> [B]
+        (name,) = self.output_names
+        return {name: outputs[:, 0]}  # [B, 1] -> [B]
 
     def meaning(self):
-        return {self.output_names[0]: "the predicted value", **self.of_window()}
+        (name,) = self.output_names
+        return {name: "the predicted value", **self.of_window()}
 
     def of_window(self):
         """Describes the output of a window, which a client pools; {} without them."""
@@ -287,7 +289,8 @@ class TextTask(LongTexts, Task):
         return {LOGITS: f"logits of one window: {pooled}"}
 
     def outputs(self, numbers):
-        return np.asarray(numbers[self.output_names[0]])[:, None]  # [B] -> [B, 1]
+        (name,) = self.output_names
+        return np.asarray(numbers[name])[:, None]  # [B] -> [B, 1]
 
     def check_fits(self, directory, asked):
         super().check_fits(directory, asked)

@@ -1,7 +1,5 @@
 """Scores of rankings: NDCG and MRR at 10, and MAP."""
 
-import math
-
 import numpy as np
 
 from albert_tf.tasks.ranking.lists import NO_GRADE
@@ -40,8 +38,6 @@ def ranking_metrics(grades, scores):
         `{metric: float}`.
     """
     counted = (grades > 0).any(axis=1)
-    if not counted.any():
-        return dict.fromkeys(NAMES, math.nan)
     grades, scores = grades[counted], scores[counted]
     is_text = grades > NO_GRADE
     order = np.argsort(-np.where(is_text, scores, -np.inf), axis=1, kind="stable")

@@ -54,9 +54,6 @@ class Ranking(TextTask):
     def model_arguments(self):
         return {**super().model_arguments(), "label_kind": "multi_label"}
 
-    def label_dtype(self, axes):
-        return tf.float32
-
     def losses(self, logits, labels):
         """Computes each query's loss, float32 `[queries]`.
 
@@ -109,11 +106,6 @@ class Ranking(TextTask):
 
     def meaning(self):
         return {"score": "how well text_pair answers the query text, from 0 to 1"}
-
-    def outputs(self, numbers):
-        edge = np.finfo(np.float32).eps
-        shares = np.clip(np.asarray(numbers["score"]), edge, 1 - edge)[:, None]
-        return np.log(shares) - np.log1p(-shares)
 
 
 def _mean(values, there):

@@ -17,10 +17,9 @@ _GIVEN = "default"  # the name of the prompt of a flag
 def train_and_apply(options):
     """Runs the command once; see `TaskOptions.command`."""
     examples = read_pairs(options, options.needed_roles)
-    held_out = examples.get("dev") or examples.get("test")
-    scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
     tuned = options.tuned(task_class=Similarity)
-    task = _prompted(tuned[1] if tuned else _learned(options, scored), options)
+    task = tuned[1] if tuned else _learned(options, examples["dev"])
+    task = _prompted(task, options)
     tuned = tuned and (tuned[0], task)
     applies = options.do_eval, options.do_predict
     return run_task(options, task, examples, *applies, tuned)
@@ -49,16 +48,13 @@ def check_flags(options):
 
 def _sizes(options):
     """Parses --dimensions to a tuple of int."""
-    text = options.dimensions
-    try:
-        sizes = tuple(int(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        sizes = (0,)
-    if not all(size > 0 for size in sizes):
+    parts = options.dimensions.split(",") if options.dimensions else []
+    if not all(part.strip().isdecimal() and int(part) for part in parts):
         raise UserError(
-            f"--dimensions={text} are no sizes; expected numbers such as 64,128,384."
+            f"--dimensions={options.dimensions} are no sizes; expected numbers such as "
+            "64,128,384."
         )
-    return sizes
+    return tuple(map(int, parts))
 
 
 def _prompted(task, options):
@@ -75,8 +71,9 @@ def _prompted(task, options):
     return task
 
 
-def _learned(options, scored):
+def _learned(options, held_out):
     """Makes the task of the flags, with the pooling of the initial model."""
+    scored = held_out.labels.ndim == 1
     told = None
     if options.opened and not options.from_scratch:
         told = read_task(options.opened)

@@ -253,14 +253,12 @@ def _groups(lines, is_conllu):
 
 def _has_tag(lines, groups, flags):
     """Returns whether the first word has a tag of the scheme (None: any scheme)."""
-    for first, *_ in groups:
-        columns = columns_of(lines[first])
-        try:
-            tag = cleaned_tag(columns[flags.tag_column], flags.scheme)
-        except (IndexError, ValueError):
-            return False
-        return len(columns) > 1 and tag != _UNSPECIFIED
-    return False
+    try:
+        columns = columns_of(lines[groups[0][0]])
+        tag = cleaned_tag(columns[flags.tag_column], flags.scheme)
+    except (IndexError, ValueError):
+        return False
+    return len(columns) > 1 and tag != _UNSPECIFIED
 
 
 def _read_columns(path, lines, groups, flags, has_tags):
