@@ -6,6 +6,7 @@ weights, biases and norms, and its outputs, with the exact GELU and with that by
 
 import json
 import re
+import types
 
 import numpy as np
 import pytest
@@ -212,6 +213,9 @@ def test_config_json_of_theirs():
     few = {**entries, "max_position_embeddings": 2}
     with pytest.raises(UserError, match="max_position_embeddings to 2 and pad_token"):
         ROBERTA.config_from_huggingface(few, "config.json")
+    tokenizer = types.SimpleNamespace(pad_id=3)
+    for family in (BERT, DEBERTA, DISTILBERT, ELECTRA):
+        assert family.special_tokens(tokenizer) == {"pad_token_id": 3}
 
 
 def _written(model, folder):
@@ -325,6 +329,8 @@ def test_other_settings_are_refused():
         (DEBERTA, {**_RELEASED, "pos_att_type": "c2p"}, r"pos_att_type to \['c2p'\]"),
         (DEBERTA, {**_RELEASED, "max_relative_positions": 7}, "ed -1 or 0 or 512"),
         (DEBERTA, {**_RELEASED, "position_buckets": 1}, "position_buckets must be"),
+        (DEBERTA, {**_RELEASED, "hidden_size": "12"}, "embedding_size must be"),
+        (DEBERTA, {**_RELEASED, "num_attention_heads": 0}, "num_attention_heads must"),
     ):
         with pytest.raises(UserError, match=message):
             family.config_from_huggingface(entries, "config.json")

@@ -8,6 +8,8 @@ import resource
 import numpy as np
 import pytest
 
+from albert_tf import bundle
+from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.models.albert import AlbertModel
@@ -30,6 +32,10 @@ def test_another_number_of_labels_and_heads_that_may_be_missing(tiny_config, tmp
         assert len(model.load_report.missing) == 7
     model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
     assert model.num_labels == 2
+    found = bundle.open(tmp_path).tensors
+    del found["output_bias"]
+    with pytest.raises(UserError, match="lacks output_bias; name them in allow_"):
+        assign_tensors(classifier, found, tmp_path)
     assert model.load_report.wrong_shape == ("output_weights", "output_bias")
     assert_same_weights(model, classifier, model.load_report.loaded)
     AlbertModel(classifier.config).save_pretrained(tmp_path / "encoder")

@@ -12,6 +12,7 @@ from safetensors import numpy as safetensors
 from albert_tf import bundle
 from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
+from albert_tf.xlnet import family
 from albert_tf.xlnet import heads
 from albert_tf.xlnet.family import XLNET
 from albert_tf.xlnet.model import XLNetLMHeadModel
@@ -140,8 +141,8 @@ def test_what_their_file_says_and_leaves_out(theirs, tmp_path):
     assert config.untie_r  # which theirs ignores
     found = XLNET.config_from_huggingface({}, "path")
     defaults = transformers.XLNetConfig()
-    for name in ("mem_len", "clamp_len", "bi_data", "dropout", "d_model", "n_layer"):
-        assert getattr(found, name) == getattr(defaults, name), name
+    for name, key, _ in family._KEYS:
+        assert getattr(found, name) == (getattr(defaults, key) or 0), name
     for changes, message in (
         ({"attn_type": "uni"}, "sets attn_type to 'uni', expected 'bi'"),
         ({"ff_activation": "mish"}, "ff_activation to 'mish', expected one of gelu"),
