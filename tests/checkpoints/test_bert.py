@@ -11,6 +11,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
+import transformers
 from safetensors import numpy as safetensors
 
 import albert_tf
@@ -19,10 +20,12 @@ from albert_tf.errors import UserError
 from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
+from albert_tf.families.bert import XLM_ROBERTA
 from albert_tf.families.bert import bert_config
 from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
 from albert_tf.families.electra import ELECTRA
+from albert_tf.families.modernbert import MODERNBERT
 from albert_tf.layers.embeddings import positions_after_padding
 from albert_tf.models.base import seeded
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
@@ -294,6 +297,32 @@ def test_distilbert_has_no_segments(make, tmp_path):
         other = make(albert_tf.AlbertModel, {**_OF_DISTILBERT, "pooler_act": "tanh"})
         with pytest.raises(UserError, match="type_vocab_size=0"):
             other.save_pretrained(tmp_path / form, format=form)
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (BERT, "BertConfig"),
+        (ROBERTA, "RobertaConfig"),
+        (XLM_ROBERTA, "XLMRobertaConfig"),
+        (DISTILBERT, "DistilBertConfig"),
+        (ELECTRA, "ElectraConfig"),
+        (MODERNBERT, "ModernBertConfig"),
+        (DEBERTA, "DebertaV2Config"),
+    ],
+)
+def test_what_their_file_leaves_out(family, name):
+    theirs = getattr(transformers, name)().to_dict()
+    if (
+        "padding_idx" in family.takes
+    ):  # released models tell, and have others than these
+        theirs |= {"max_position_embeddings": 514, "type_vocab_size": 1}
+    changes = {"vocab_size": 9, **(_RELEASED if family is DEBERTA else {})}
+    told, untold = (
+        family.config_from_huggingface({**entries, **changes}, "config.json")
+        for entries in (theirs, {})
+    )
+    assert untold == told
 
 
 def test_dropout_of_classifiers():
