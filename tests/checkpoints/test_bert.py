@@ -154,6 +154,7 @@ _RELEASED = {
     "pos_att_type": "p2c|c2p",
     "norm_rel_ebd": "layer_norm",
 }
+_ONE_HEAD = {"hidden_size": 6, "num_attention_heads": 1}
 _OF_DEBERTA = {
     "position_embedding_type": "disentangled",
     "type_vocab_size": 0,
@@ -360,6 +361,7 @@ def test_other_settings_are_refused():
         (DEBERTA, {**_RELEASED, "position_buckets": 1}, "position_buckets must be"),
         (DEBERTA, {**_RELEASED, "hidden_size": "12"}, "embedding_size must be"),
         (DEBERTA, {**_RELEASED, "num_attention_heads": 0}, "num_attention_heads must"),
+        (DEBERTA, {**_RELEASED, **_ONE_HEAD, "attention_head_size": 5}, "expected 6"),
     ):
         with pytest.raises(UserError, match=message):
             family.config_from_huggingface(entries, "config.json")

@@ -241,4 +241,4 @@ def test_a_budget_holds_measuring_and_compiling(planned, a_second_a_step, monkey
     """
     clock = types.SimpleNamespace(monotonic=itertools.count(0, 2).__next__)
     monkeypatch.setattr(plan, "time", clock)
-    assert planned(train_minutes=0.5).num_train_steps == 30 - 6 - 1
+    assert planned(train_minutes=2.0).num_train_steps == 120 - 6 - 1

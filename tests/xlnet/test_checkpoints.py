@@ -143,7 +143,12 @@ def test_what_their_file_says_and_leaves_out(theirs, tmp_path):
     defaults = transformers.XLNetConfig()
     for name, key, _ in family._KEYS:
         assert getattr(found, name) == (getattr(defaults, key) or 0), name
+    one_head = XLNET.config_from_huggingface({"n_head": 1, "d_model": 6}, "path")
+    assert one_head.d_head == 6
     for changes, message in (
+        ({"n_head": 0}, "n_head must be a positive integer"),
+        ({"n_head": 3}, "sets d_model to 8 and n_head to 3; the width must be a mul"),
+        ({"d_head": 2}, "sets d_head to 2, expected 4"),
         ({"attn_type": "uni"}, "sets attn_type to 'uni', expected 'bi'"),
         ({"ff_activation": "mish"}, "ff_activation to 'mish', expected one of gelu"),
         ({"summary_type": "attn"}, "summary_type to 'attn', expected 'last'"),
