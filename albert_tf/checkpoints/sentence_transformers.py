@@ -169,7 +169,7 @@ def _read_activation(directory, entries):
         file names a function.
     """
     settings = read_json_if_there(directory, _SETTINGS)
-    told = entries.get(_PACKAGE) or {}
+    told = entries.get(_PACKAGE)
     path = os.path.join(directory, _CONFIG)
     if isinstance(told, dict):
         check_settings(told, f"{path}: {_PACKAGE}", {_ACTIVATION, "version"})

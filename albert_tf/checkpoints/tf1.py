@@ -172,7 +172,7 @@ def _latest_checkpoint(directory):
             f"{state} is damaged; name the checkpoint itself, such as "
             f"{directory}/{BEST_CHECKPOINT}."
         ) from error
-    if found is None or not found.model_checkpoint_path:
+    if found is None:
         return None
     # The official code writes the full path, which a move invalidates.
     folder, name = os.path.split(found.model_checkpoint_path)

@@ -56,6 +56,7 @@ class AlbertFamily(ModelFamily):
         return unshare(config, tensors)
 
     def holds(self, config):
+        """Returns whether Hugging Face's model computes what `config` describes."""
         return not config.unofficial_blocks(HUGGINGFACE_FIELDS)
 
     def config_from_huggingface(self, entries, path):

@@ -126,10 +126,6 @@ class ModelFamily(abc.ABC):
             (config, tensors) that the official code can express.
         """
 
-    def holds(self, config):
-        """Returns whether Hugging Face's model computes what `config` describes."""
-        return True
-
     def programs(self):
         """Returns `program_files` by name, as bytes."""
         return {}

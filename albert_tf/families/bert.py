@@ -132,6 +132,9 @@ class BertFamily(AlbertFamily):
             dropout = entries.get("hidden_dropout_prob", 0.1)
         return {**entries, "architectures": names, "classifier_dropout_prob": dropout}
 
+    def special_tokens(self, tokenizer):
+        return {"pad_token_id": tokenizer.pad_id}
+
     def architecture(self, name):
         return re.sub("^Albert", self.prefix, name)
 

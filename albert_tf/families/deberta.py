@@ -153,8 +153,5 @@ class DebertaFamily(BertFamily):
             "pad_token_id": 0,
         }
 
-    def special_tokens(self, tokenizer):
-        return {"pad_token_id": tokenizer.pad_id}
-
 
 DEBERTA = DebertaFamily()

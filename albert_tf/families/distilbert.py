@@ -109,8 +109,5 @@ class DistilBertFamily(BertFamily):
             "pad_token_id": 0,
         }
 
-    def special_tokens(self, tokenizer):
-        return {"pad_token_id": tokenizer.pad_id}
-
 
 DISTILBERT = DistilBertFamily()

@@ -89,8 +89,5 @@ class ElectraFamily(BertFamily):
     def entries_of(self, config):
         return {**super().entries_of(config), "embedding_size": config.embedding_size}
 
-    def special_tokens(self, tokenizer):
-        return {"pad_token_id": tokenizer.pad_id}
-
 
 ELECTRA = ElectraFamily()

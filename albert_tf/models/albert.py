@@ -352,17 +352,16 @@ def mean_of_tokens(sequence, features):
     """
     mask = ops.cast(mask_of(features), "float32")  # [B, T]
     sequence = ops.cast(sequence, "float32")
-    positions, pair_ids = features.get("cls_positions"), features.get("pair_ids")
+    positions = features.get("cls_positions")
     if positions is None:
         # Not by slicing with a new axis, which TensorFlow Lite does not support.
         weights = ops.expand_dims(mask, 2)
         counts = ops.maximum(ops.sum(weights, axis=1), 1.0)
         return ops.sum(sequence * weights, axis=1) / counts
-    mask = ops.expand_dims(mask, 1)  # [B, 1, T]
-    if pair_ids is not None:
-        pairs = ops.take_along_axis(pair_ids, ops.cast(positions, "int32"), axis=1)
-        is_own = ops.equal(ops.expand_dims(pairs, 2), ops.expand_dims(pair_ids, 1))
-        mask = mask * ops.cast(is_own, "float32")  # [B, pairs, T]
+    pair_ids = features.get("pair_ids", ops.zeros_like(features["input_ids"]))
+    pairs = ops.take_along_axis(pair_ids, ops.cast(positions, "int32"), axis=1)
+    is_own = ops.equal(ops.expand_dims(pairs, 2), ops.expand_dims(pair_ids, 1))
+    mask = ops.expand_dims(mask, 1) * ops.cast(is_own, "float32")  # [B, pairs, T]
     counts = ops.maximum(ops.sum(mask, axis=2, keepdims=True), 1.0)
     return ops.matmul(mask, sequence) / counts
 

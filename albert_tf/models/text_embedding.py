@@ -81,7 +81,8 @@ def check_choice(pooling, layer, num_layers, poolings=POOLINGS):
 class TextEmbedding(PretrainedModel):
     """An encoder that pools the vectors of tokens into one vector of the text.
 
-    A subclass creates the encoder and gives its class name in transformers.
+    A subclass makes the encoder, in `_make_encoder`, and gives its class name in
+    transformers.
     """
 
     purpose = "similarity"
@@ -119,9 +120,6 @@ class TextEmbedding(PretrainedModel):
             encoder.train_pooler(False)  # no loss depends on it
         setattr(self, self.family.encoder, encoder)
         self.build()
-
-    def _make_encoder(self, execution):
-        raise NotImplementedError
 
     @property
     def prompts(self):

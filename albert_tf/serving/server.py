@@ -496,8 +496,7 @@ class Connection(H11Protocol):
             self.transport.write(_response(status, message))
         self._is_refused = True
         self._hold(0)
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
+        self.transport.write_eof()
 
     def _is_complete(self):
         cycle = self.cycle

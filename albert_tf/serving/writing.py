@@ -342,8 +342,8 @@ def _encoded(text):
 
 
 def _serialized(tokens):
-    """Serializes the first row of features as a `tf.Example`."""
+    """Serializes features of one row as a `tf.Example`."""
     example = tf.train.Example()
     for name, values in tokens.items():
-        example.features.feature[name].int64_list.value.extend(values[0].tolist())
+        example.features.feature[name].int64_list.value.extend(values.ravel().tolist())
     return example.SerializeToString(deterministic=True)

@@ -6,10 +6,12 @@ weights, biases and norms, and its outputs, with the exact GELU and with that by
 
 import json
 import re
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import transformers
 from safetensors import numpy as safetensors
 
 import albert_tf
@@ -18,10 +20,12 @@ from albert_tf.errors import UserError
 from albert_tf.families.albert_tf import ALBERT_TF
 from albert_tf.families.bert import BERT
 from albert_tf.families.bert import ROBERTA
+from albert_tf.families.bert import XLM_ROBERTA
 from albert_tf.families.bert import bert_config
 from albert_tf.families.deberta import DEBERTA
 from albert_tf.families.distilbert import DISTILBERT
 from albert_tf.families.electra import ELECTRA
+from albert_tf.families.modernbert import MODERNBERT
 from albert_tf.layers.embeddings import positions_after_padding
 from albert_tf.models.base import seeded
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
@@ -150,6 +154,7 @@ _RELEASED = {
     "pos_att_type": "p2c|c2p",
     "norm_rel_ebd": "layer_norm",
 }
+_ONE_HEAD = {"hidden_size": 6, "num_attention_heads": 1}
 _OF_DEBERTA = {
     "position_embedding_type": "disentangled",
     "type_vocab_size": 0,
@@ -212,6 +217,9 @@ def test_config_json_of_theirs():
     few = {**entries, "max_position_embeddings": 2}
     with pytest.raises(UserError, match="max_position_embeddings to 2 and pad_token"):
         ROBERTA.config_from_huggingface(few, "config.json")
+    tokenizer = types.SimpleNamespace(pad_id=3)
+    for family in (BERT, DEBERTA, DISTILBERT, ELECTRA):
+        assert family.special_tokens(tokenizer) == {"pad_token_id": 3}
 
 
 def _written(model, folder):
@@ -292,6 +300,32 @@ def test_distilbert_has_no_segments(make, tmp_path):
             other.save_pretrained(tmp_path / form, format=form)
 
 
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (BERT, "BertConfig"),
+        (ROBERTA, "RobertaConfig"),
+        (XLM_ROBERTA, "XLMRobertaConfig"),
+        (DISTILBERT, "DistilBertConfig"),
+        (ELECTRA, "ElectraConfig"),
+        (MODERNBERT, "ModernBertConfig"),
+        (DEBERTA, "DebertaV2Config"),
+    ],
+)
+def test_what_their_file_leaves_out(family, name):
+    theirs = getattr(transformers, name)().to_dict()
+    if (
+        "padding_idx" in family.takes
+    ):  # released models tell, and have others than these
+        theirs |= {"max_position_embeddings": 514, "type_vocab_size": 1}
+    changes = {"vocab_size": 9, **(_RELEASED if family is DEBERTA else {})}
+    told, untold = (
+        family.config_from_huggingface({**entries, **changes}, "config.json")
+        for entries in (theirs, {})
+    )
+    assert untold == told
+
+
 def test_dropout_of_classifiers():
     for family, entries in (
         (DISTILBERT, {"seq_classif_dropout": 0.25}),
@@ -325,6 +359,9 @@ def test_other_settings_are_refused():
         (DEBERTA, {**_RELEASED, "pos_att_type": "c2p"}, r"pos_att_type to \['c2p'\]"),
         (DEBERTA, {**_RELEASED, "max_relative_positions": 7}, "ed -1 or 0 or 512"),
         (DEBERTA, {**_RELEASED, "position_buckets": 1}, "position_buckets must be"),
+        (DEBERTA, {**_RELEASED, "hidden_size": "12"}, "embedding_size must be"),
+        (DEBERTA, {**_RELEASED, "num_attention_heads": 0}, "num_attention_heads must"),
+        (DEBERTA, {**_RELEASED, **_ONE_HEAD, "attention_head_size": 5}, "expected 6"),
     ):
         with pytest.raises(UserError, match=message):
             family.config_from_huggingface(entries, "config.json")

@@ -15,6 +15,7 @@ from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.tasks.registry import read_task
@@ -104,6 +105,20 @@ def test_weights_in_parts(tiny_config, tmp_path):
         AlbertModel.from_pretrained(tmp_path)
 
 
+def test_a_model_takes_the_weights_of_a_file(saved, tiny_config, tmp_path):
+    for path in (tmp_path, str(tmp_path / "model.safetensors")):
+        model = type(saved)(saved.config)
+        report = albert_tf.load_huggingface_checkpoint(model, path)
+        assert report.source == str(tmp_path / "model.safetensors")
+        assert not report.missing
+        assert_same_weights(model, saved)
+    other = AlbertForSequenceClassification(saved.config, 2)
+    with pytest.raises(UserError, match="lacks output_weights, output_bias"):
+        albert_tf.load_huggingface_checkpoint(other, tmp_path)
+    report = albert_tf.load_huggingface_checkpoint(other, tmp_path, ["output_"])
+    assert report.missing == ("output_weights", "output_bias")
+
+
 def test_a_new_head_has_its_own_dropout(saved, reconfigure, tmp_path):
     for rate in (0.3, None):
         reconfigure(classifier_dropout_prob=rate)
@@ -143,7 +158,7 @@ def test_labels_that_nobody_named(tiny_config, reconfigure, tmp_path):
     reconfigure(id2label={"0": "a", "1": "b", "2": "c"})
     other = AlbertForSequenceClassification.from_pretrained(tmp_path)
     assert (other.num_labels, other.labels) == (2, None)  # as many as weights
-    del config["id2label"]
+    del config["id2label"], config["model_type"]  # which is ALBERT's then
     (tmp_path / "config.json").write_text(json.dumps(config))
     loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
     assert loaded.labels == ("LABEL_0", "LABEL_1")
@@ -154,6 +169,37 @@ def test_labels_that_nobody_named(tiny_config, reconfigure, tmp_path):
     assert not renamed.load_report.missing
     more = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
     assert more.labels is None
+
+
+_TWO, _TWICE = {"0": "a", "1": "b"}, {"0": "a", "1": "a"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "kind", "labels"),
+    [
+        ({}, "single_label", ["LABEL_0", "LABEL_1"]),
+        ({"id2label": _TWO}, "single_label", ["a", "b"]),
+        ({"id2label": _TWO, "problem_type": "single"}, "single_label", ["a", "b"]),
+        (
+            {"id2label": _TWO, "problem_type": "multi_label_classification"},
+            "multi_label",
+            ["a", "b"],
+        ),
+        ({"id2label": {"0": "a"}}, "regression", ["a"]),
+        ({"id2label": _TWICE, "problem_type": "regression"}, "regression", None),
+        ({"id2label": _TWICE}, None, None),
+        ({"id2label": {"0": "a", "2": "b"}}, None, None),
+        ({"id2label": ["a", "b"]}, None, None),
+    ],
+)
+def test_labels_of_their_entries(entries, kind, labels):
+    own = {} if labels is None else {"num_labels": len(labels), "labels": labels}
+    assert AlbertForTokenClassification.labels_from_huggingface(entries) == own
+    if kind is not None:
+        own = {"num_labels": len(labels or _TWO), "label_kind": kind, **own}
+    if kind == "regression":
+        own.pop("labels", None)
+    assert AlbertForSequenceClassification.labels_from_huggingface(entries) == own
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 
 from albert_tf.checkpoints.model_card import MARK
 from albert_tf.checkpoints.model_card import Told
+from albert_tf.checkpoints.model_card import in_words
 from albert_tf.checkpoints.model_card import model_card
 from albert_tf.models.albert import AlbertModel
 
@@ -39,6 +40,17 @@ def test_every_kind_of_model(kind, pipeline, opened):
     official = model_card(model, info, "tf1", Told(), "mine")
     assert header_of(official)["library_name"] == "albert-tf"
     assert "transformers" not in official
+
+
+def test_a_task_in_words():
+    shown = ", ".join(map(str, range(20)))
+    for labels, expected in ((20, shown), (22, f"{shown} and 2 more")):
+        found = in_words("single_label", {"labels": range(labels), "pair": True})
+        assert found == f"gives a pair of texts one of the labels {expected}"
+    found = in_words("token_classification", {"labels": None})
+    assert found == "gives each word one of the tags of its configuration"
+    assert in_words("text_classification", {}).startswith("gives a text one of the la")
+    assert in_words("length", {}) == "has a head of its own"
 
 
 def test_scores_and_origin(opened):

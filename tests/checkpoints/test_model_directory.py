@@ -8,6 +8,9 @@ import resource
 import numpy as np
 import pytest
 
+from albert_tf import bundle
+from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.models.albert import AlbertModel
@@ -30,6 +33,10 @@ def test_another_number_of_labels_and_heads_that_may_be_missing(tiny_config, tmp
         assert len(model.load_report.missing) == 7
     model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
     assert model.num_labels == 2
+    found = bundle.open(tmp_path).tensors
+    del found["output_bias"]
+    with pytest.raises(UserError, match="lacks output_bias; name them in allow_"):
+        assign_tensors(classifier, found, tmp_path)
     assert model.load_report.wrong_shape == ("output_weights", "output_bias")
     assert_same_weights(model, classifier, model.load_report.loaded)
     AlbertModel(classifier.config).save_pretrained(tmp_path / "encoder")
@@ -54,6 +61,17 @@ def test_files_that_do_not_fit(name, changes, message, tmp_path):
     path.with_name("SHA256SUMS").unlink()
     with pytest.raises(UserError, match=message):
         AlbertModel.from_pretrained(path.parent)
+
+
+def test_both_files_have_the_same_labels(tmp_path):
+    info = {"task": {"labels": ["yes", "no"]}}
+    (tmp_path / "training_info.json").write_text(json.dumps(info))
+    assert read_training_info(tmp_path) == info
+    (tmp_path / "head.json").write_text(json.dumps({"labels": ["no", "yes"]}))
+    with pytest.raises(UserError, match=r"head\.json has the labels no, yes, but trai"):
+        read_training_info(tmp_path)
+    for head in ({}, {"labels": []}, {"labels": ("yes", "no")}):
+        assert read_training_info(tmp_path, head) == info
 
 
 FORMS = ("model_directory", "huggingface", "tf1")

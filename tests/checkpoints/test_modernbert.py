@@ -228,6 +228,8 @@ def test_both_forms_of_rotary_bases(tmp_path):
     config = bundle.open(tmp_path).config
     assert (config.rotary_base, config.local_rotary_base) == (70.0, 7.5)
     assert (config.global_attention_every, config.local_attention_window) == (2, 4)
+    _write(tmp_path, {"global_attn_every_n_layers": 1}, "MaskedLM")
+    assert bundle.open(tmp_path).config.local_attention_window is None
 
 
 def test_other_settings_and_blocks_are_refused(tmp_path):

@@ -219,6 +219,9 @@ def test_a_changed_directory_is_refused_and_its_program_never_run(
     for name in FILES:
         (tmp_path / f"{name}.py").write_text("raise SystemExit")
     assert bundle.open(tmp_path).model().config.norm == "pre"
+    unnamed = {k: v for k, v in of_pre_norm.items() if k != "architectures"}
+    (tmp_path / "config.json").write_text(json.dumps(unnamed))
+    assert type(bundle.open(tmp_path).model()) is AlbertModel
     for name, value in (("norm", "sandwich"), ("rope_theta", 5.0)):
         entries = json.dumps({**of_pre_norm, name: value})
         (tmp_path / "config.json").write_text(entries)

@@ -119,6 +119,9 @@ def test_a_named_step_of_several(tiny_config, tmp_path):
         AlbertModel.from_pretrained(tmp_path)
     loaded = AlbertModel.from_pretrained(tmp_path / "model.ckpt-0")
     np.testing.assert_array_equal(loaded.pooler.kernel, models[0].pooler.kernel)
+    (tmp_path / "checkpoint").write_text("no state")
+    with pytest.raises(UserError, match="several checkpoints: name one, such as"):
+        AlbertModel.from_pretrained(tmp_path)
     save_tf1_checkpoint(models[1], tmp_path / "model.ckpt-best")
     best = AlbertModel.from_pretrained(tmp_path)
     np.testing.assert_array_equal(best.pooler.kernel, models[1].pooler.kernel)

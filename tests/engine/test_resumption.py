@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from albert_tf.cli.command_line import option
 from albert_tf.engine.checkpointing import RunRecord
+from albert_tf.engine.reporting import recorded_run
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import IdentityEntry
@@ -99,6 +100,9 @@ def test_a_record_is_saved_with_a_checkpoint(tmp_path):
     same.check("out")
     with pytest.raises(UserError, match="--optimizer is adamw"):
         other.check("out")
+    tf.train.Checkpoint(data_record=RunRecord(facts())).write(f"{tmp_path}/training-2")
+    (tmp_path / "training-3.index").write_bytes(b"")
+    assert recorded_run._settings(str(tmp_path)) == stored_values(facts())
     record = RunRecord(facts(LaterOptions, optimizer="adamw", new=1.0))
     record.deserialize('{"input_file": "data"}')
     record.check("out")

@@ -15,6 +15,7 @@ from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.processes import Workers
 from albert_tf.engine.strategies import create_strategy
+from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 
@@ -117,7 +118,7 @@ def test_an_address_where_nothing_answers_is_one_sentence():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(UserError, match=f"The TPU 'grpc://127.0.0.1:{port}' .*refused"):
-        create_strategy("tpu", f"grpc://127.0.0.1:{port}")
+        strategy_from(DeviceFlags(tpu_name=f"grpc://127.0.0.1:{port}"))
 
 
 def test_a_tpu_is_connected_initialized_and_used(monkeypatch):
@@ -136,7 +137,8 @@ def test_a_tpu_is_connected_initialized_and_used(monkeypatch):
     }
     for name, (module, result) in steps.items():
         monkeypatch.setattr(module, name, functools.partial(record, name, result))
-    assert create_strategy("tpu", "pod", "zone", "project") is CPU
+    place = {"tpu_zone": "zone", "gcp_project": "project"}
+    assert strategy_from(DeviceFlags(tpu_name="pod", **place)) is CPU
     first, *others = steps
     flags = {"tpu": "pod", "zone": "zone", "project": "project"}
     expected = [(first, (), flags), *((name, ("resolver",), {}) for name in others)]
@@ -161,6 +163,15 @@ def test_auto_leaves_no_worker_to_train_alone(monkeypatch, cluster):
     )
     assert create_strategy("mirrored") is cpu
     assert len(created[0]) == 2  # the devices of this process
+    monkeypatch.delenv("TF_CONFIG")
+    gpus = [types.SimpleNamespace(name=f"GPU:{number}") for number in range(2)]
+    for found in (gpus[:1], gpus):
+        monkeypatch.setattr(
+            tf.config, "list_logical_devices", lambda kind, found=found: found
+        )
+        strategy = create_strategy("auto")
+    assert strategy is cpu
+    assert created[1:] == [["GPU:0", "GPU:1"]]
 
 
 def test_every_worker_gets_the_number_of_each(two_replicas, monkeypatch):

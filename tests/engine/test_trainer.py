@@ -5,6 +5,7 @@ import gc
 import os
 import pathlib
 import signal
+import types
 
 import numpy as np
 import pytest
@@ -115,6 +116,10 @@ def test_the_last_step_is_saved_before_a_worker_is_lost(make_linear_trainer, bat
     early._device_loop = LostWorker()
     with pytest.raises(UserError, match="Another worker ended"):
         early.train(batches())
+    apart = make_linear_trainer(2, directory="apart")
+    apart._workers = types.SimpleNamespace(all_values=lambda step: [int(step), 4, 0])
+    with pytest.raises(UserError, match=r"of the steps \[0, 4\].; name an --output_d"):
+        apart.train(batches())
 
 
 class LostWorker:
@@ -227,6 +232,25 @@ def test_missing_files_fall_back_with_a_warning(checkpoints, tmp_path, caplog):
         path.unlink()
     with pytest.raises(UserError, match="checkpoint lists checkpoints, but all of"):
         checkpoints()
+
+
+@pytest.mark.parametrize(
+    ("steps", "writes", "expected"),
+    [
+        ((), True, ["Nothing is saved yet; the run will begin again at step 0"]),
+        ((4,), True, ["Saved: step 4, in {}"]),
+        ((4,), False, []),
+    ],
+)
+def test_a_stopped_run_tells_what_is_saved(
+    steps, writes, expected, checkpoints, tmp_path, lines
+):
+    number, checkpointing = checkpoints(writes=writes)
+    save((number, checkpointing), *steps)
+    lines.clear()
+    with pytest.raises(SystemExit), checkpointing.told_of_when_stopped():
+        raise SystemExit
+    assert lines == [line.format(tmp_path) for line in expected]
 
 
 def test_what_a_killed_save_leaves_is_removed(checkpoints, tmp_path):

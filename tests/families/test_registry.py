@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import albert_tf
+from albert_tf.config import ModelConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families import registry
@@ -82,6 +83,7 @@ def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
     assert registry.head_names(ALBERT)["ours/dense/bias"] is None
     with pytest.raises(UserError, match="no ALBERT model with ours/dense/kernel; wr"):
         ALBERT.to_huggingface(tiny_config(), {"ours/dense/kernel": 0}, {})
+    assert ALBERT.encoder_parameters(ModelConfig()) == 0  # nobody has counted
 
 
 def test_the_named_model_decides_what_a_name_means(register):

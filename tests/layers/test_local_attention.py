@@ -8,8 +8,10 @@ import tensorflow as tf
 
 from albert_tf.layers import sublayers
 from albert_tf.layers.attention_mask import attention_mask_of
+from albert_tf.layers.local_attention import has_blocks
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import seeded
+from tests.models.block_reference import DISENTANGLED
 
 _WINDOW = {
     "num_attention_heads": 2,
@@ -19,6 +21,14 @@ _WINDOW = {
     "num_hidden_layers": 3,
     "max_position_embeddings": 4096,
 }
+
+
+def test_blocks_are_for_long_rows_without_distances(tiny_config):
+    config = tiny_config(local_attention_window=6)
+    for tokens, expected in ((12, False), (13, True), (None, True)):
+        assert has_blocks(config, tokens) is expected
+    distances = tiny_config(local_attention_window=6, **DISENTANGLED)
+    assert not has_blocks(distances, None)
 
 
 def features_of(tokens, is_packed):

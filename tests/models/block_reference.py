@@ -25,7 +25,11 @@ ACTIVATIONS = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "tanh": np.tanh,
 }
-_GATES = {"geglu": ACTIVATIONS["gelu"], "swiglu": ACTIVATIONS["silu"]}
+_GATES = {
+    "geglu": ACTIVATIONS["gelu"],
+    "reglu": ACTIVATIONS["relu"],
+    "swiglu": ACTIVATIONS["silu"],
+}
 
 
 def make(config, model_class=AlbertModel, **options):

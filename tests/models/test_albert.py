@@ -10,6 +10,7 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.albert import mean_of_tokens
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.models.features import named_features
@@ -27,6 +28,18 @@ def test_mask_and_segments_may_be_absent(tiny_config, tiny_features):
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match="17 tokens, but the model has only 16"):
         albert({"input_ids": np.zeros((1, 17), "int32")})
+    with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
+        AlbertModel(tiny_config(), return_attentions=True, depth_loop=True)
+
+
+def test_means_of_tokens():
+    vectors = np.arange(12.0).reshape(1, 6, 2)
+    features = {"input_ids": np.ones((1, 6)), "input_mask": [[1, 1, 1, 1, 1, 0]]}
+    assert mean_of_tokens(vectors, features).numpy().tolist() == [[4, 5]]
+    features["cls_positions"] = np.array([[0, 2]])
+    assert mean_of_tokens(vectors, features).numpy().tolist() == [[[4, 5], [4, 5]]]
+    features["pair_ids"] = np.array([[1, 1, 2, 2, 2, 0]])
+    assert mean_of_tokens(vectors, features).numpy().tolist() == [[[1, 2], [6, 7]]]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +66,9 @@ def test_each_text_of_a_row_is_computed_as_if_alone(
     }
     model = AlbertForPreTraining(config, dtype=policy)
     packed = model(row)
+    (name, found), *others = model(row, heads_only=True).items()
+    assert (name, others) == ("sentence_order_logits", [])
+    np.testing.assert_allclose(found, packed[name], rtol=0, atol=tolerance)
     for k, pair in enumerate((slice(0, 5), slice(5, 8), slice(8, 12))):
         names = ("input_ids", "segment_ids")
         alone = model({name: row[name][:, pair] for name in names})
@@ -132,6 +148,7 @@ def test_attentions_equal_those_of_hugging_face(shared):
     attentions = model({name: inputs[name] for name in names})["attentions"]
     found = [layer[i, i, 3, :4] for i, layer in enumerate(attentions)]
     np.testing.assert_allclose(found, _ATTENTIONS, atol=1e-6)
+    assert AlbertModel.from_config(model.get_config()).return_attentions
 
 
 SEED = tf.constant([11, 5], tf.int32)
@@ -198,6 +215,7 @@ def test_names_of_others_types_and_ids_alone(name, tiny_config, features):
     expected, ids = first(outputs), features["input_ids"]
     alone = first(model({"input_ids": ids}))
     assert np.abs(alone - expected).max() > 1e-4  # mask and segments matter
+    np.testing.assert_array_equal(first(model(features=features)), expected)
     for given in (ids, keras.ops.convert_to_tensor(ids)):
         np.testing.assert_array_equal(first(model(given)), alone)
     for dtype in ("bool", "int64", "float32"):

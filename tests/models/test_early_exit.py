@@ -125,6 +125,12 @@ def test_questions_leave_with_all_their_choices(make, features):
     own = of_layers[np.arange(3), layers.numpy() - 1]
     np.testing.assert_allclose(logits, own, atol=1e-4)
     assert own[1, 2] < -1e8
+    del three["input_mask"]  # all of it counts
+    full = model(three).numpy()
+    of_layers = model(three, all_layers=True).numpy()
+    np.testing.assert_allclose(of_layers[:, -1], full, atol=1e-4)
+    logits, _ = model.leave_early(three, ExitRule("entropy", 1e-9))
+    np.testing.assert_allclose(logits, full, atol=1e-4)
 
 
 @pytest.mark.slow
@@ -157,6 +163,18 @@ def test_heads_and_rules_that_do_not_fit_are_refused(make, features):
         make()(features, training=True)
     with pytest.raises(UserError, match="no rule when to leave"):
         make(exit_rule=None).leave_early(features)
+    for arguments, message in (
+        ({"exit_heads": None}, "has no exit heads, by which"),
+        ({"exit_heads": "all"}, "exit_heads='all': expected one of shared, per_layer"),
+        ({"changes": {"pooled_tokens": "mean"}}, "'mean' has no vector of one token"),
+        ({"changes": {"num_hidden_layers": 1}}, "with num_hidden_layers=1 has no lay"),
+        ({"pooling": "mean"}, "^pooling='mean' and exit_heads exclude each other"),
+        ({"pooling": "max"}, "pooling='max': expected one of mean, cls, or None"),
+        ({"window_pooling": "max"}, "window_pooling='max' and exit_heads exclude"),
+        ({"window_pooling": "sum"}, "'sum': expected one of mean, max, or None"),
+    ):
+        with pytest.raises(UserError, match=message):
+            make(**arguments)
 
 
 def test_all_flags_reach_the_rule_or_replace_the_kept_one():

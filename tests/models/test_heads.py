@@ -58,6 +58,13 @@ def test_of_other_classes_nobody_knows_what_to_make(tiny_config):
         AlbertForTokenClassification(tiny_config(), 3, labels=["O", "O", "B-A"])
     with pytest.raises(UserError, match="num_labels must be at least 1, got None"):
         AlbertForTokenClassification(tiny_config())
+    for kind, labels, message in (
+        ("ordinal", ["a"], "'ordinal': expected one of single_label, multi_label, reg"),
+        ("regression", ["a"], "'regression' has no labels; leave them out"),
+        ("multi_label", None, "'multi_label' needs labels"),
+    ):
+        with pytest.raises(UserError, match=f"^label_kind={message}"):
+            AlbertForSequenceClassification(tiny_config(), 1, 0.1, labels, kind)
 
 
 @pytest.mark.slow
@@ -113,6 +120,10 @@ def test_a_masked_lm_has_the_same_logits(tiny_config, tiny_features, tmp_path):
     positions = tiny_features.pop("masked_lm_positions")
     everywhere = tf.gather(model(tiny_features), positions, batch_dims=1)
     np.testing.assert_allclose(everywhere, expected, atol=1e-6)
+    states = pretrained(tiny_features, hidden_states=True)["hidden_states"]
+    expected = pretrained(tiny_features)
+    assert len(states) == 1 and "hidden_states" not in expected
+    np.testing.assert_array_equal(states[0], expected["sequence_output"])
     # The best of the first 30 pieces.
     shares = tf.nn.softmax(everywhere[..., :30]).numpy()
     tiny_features["masked_lm_positions"] = positions
@@ -180,6 +191,12 @@ def test_the_pooler_is_left_alone(tiny_config):
         names = [v.path for v in model_class(tiny_config()).trainable_variables]
         assert len(names) > 20
         assert not any("pooler" in name for name in names)
+    config, unread = tiny_config(), ("bert/pooler",)
+    assert AlbertForQuestionAnswering(config).unused_variables == unread
+    assert AlbertForTokenClassification(config, 2).unused_variables == unread
+    assert AlbertForSequenceClassification(config, 2).unused_variables == ()
+    pooled = AlbertForTokenClassification(tiny_config(pooler_norm=True), 2)
+    assert pooled.unused_variables == ()
 
 
 @pytest.mark.slow
@@ -232,6 +249,21 @@ def test_what_a_model_cannot_pool(tiny_config):
             AlbertForTextEmbedding(config, pooling, layer)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "form", "message"),
+    [
+        ({"layer": 1}, "huggingface", "reads the last layer, not layer=1"),
+        ({"pooling": "pooler"}, "huggingface", "has no pooling 'pooler'"),
+        ({"window_pooling": "max"}, "huggingface", "place for window_pooling='max'"),
+        ({"window_pooling": "mean"}, "tf1", "place for window_pooling='mean'"),
+    ],
+)
+def test_what_others_cannot_pool(arguments, form, message, tiny_config, tmp_path):
+    model = AlbertForTextEmbedding(tiny_config(num_hidden_layers=2), **arguments)
+    with pytest.raises(UserError, match=message):
+        model.save_pretrained(tmp_path, format=form)
+
+
 SMALL = {"hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 6}
 
 
@@ -259,6 +291,8 @@ def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_pa
     model.save_pretrained(tmp_path / "both")
     both = AlbertForReplacedTokens.from_pretrained(tmp_path / "both")
     assert both.generator_changes == SMALL
+    copied = type(model).from_config(model.get_config())
+    assert (copied.generator_changes, copied.keep_generator) == (SMALL, True)
     features = {k: v for k, v in tiny_features.items() if k != "masked_lm_positions"}
     np.testing.assert_array_equal(both(features), model(features))
     found, expected = both.guesses(tiny_features), model.guesses(tiny_features)
@@ -276,6 +310,7 @@ def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_pa
 
 def test_a_generator_that_is_not_kept_leaves_no_weights(tiny_config, tmp_path):
     model = AlbertForReplacedTokens(tiny_config(), SMALL, keep_generator=False)
+    assert not type(model).from_config(model.get_config()).keep_generator
     model.save_pretrained(tmp_path)
     names = set(bundle.open(tmp_path).tensors)
     for own in (names, model.official_variables()):

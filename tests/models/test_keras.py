@@ -109,6 +109,9 @@ def test_own_loss_and_labels(pretraining_model):
     outputs = model(features)
     expected = [loss(values, outputs[name]) for name, values in labels.items()]
     np.testing.assert_allclose([logs["loss"]], expected, rtol=1e-5)
+    model.compile(optimizer="sgd")
+    with pytest.raises(UserError, match="batches lack masked_lm_ids; give fit the ba"):
+        model.evaluate(features, verbose=0)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.families import layer_sharing
 from albert_tf.layers.attention_mask import attention_mask_of
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForMaskedLM
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.optimizers import LAMB
@@ -38,7 +39,7 @@ BLOCKS = [
     {"local_attention_window": 2},
     {"local_attention_window": 1, "global_attention_every": 2},
     MODERN,
-    {**MODERN, "hidden_act": "swiglu", "parameter_sharing": "none"},
+    {**MODERN, "hidden_act": "reglu", "parameter_sharing": "none"},
     {**MODERN, "parameter_sharing": "attention", "num_hidden_groups": 2},
     {**MODERN, "num_hidden_groups": 2, "inner_group_num": 2},
 ]
@@ -103,7 +104,10 @@ def test_rotary_positions_start_again_with_each_text(config, packed):
 @pytest.mark.parametrize(
     ("changes", "options"),
     [
-        (MODERN, {"depth_loop": True, "rematerialize": True}),
+        (
+            {**MODERN, "local_rotary_base": 50.0},
+            {"depth_loop": True, "rematerialize": True},
+        ),
         (MODERN, {"rematerialize": True}),  # whose layers share their gradients
         (BLOCKS[-4], {"rematerialize": True}),
         (ADAPTED[3], {"depth_loop": True}),  # whose second group begins later
@@ -139,6 +143,12 @@ def test_the_official_code_cannot_hold_them(config, tmp_path):
     with pytest.raises(UserError, match="cannot hold blocks with .*rotary, .*_rank=2"):
         model.save_pretrained(tmp_path / "m", format="tf1")
     assert not list((tmp_path / "m").iterdir())
+    untied = config(tie_word_embeddings=False)
+    with pytest.raises(UserError, match="hold blocks with tie_word_embeddings=False;"):
+        AlbertForMaskedLM(untied).save_pretrained(tmp_path, format="tf1")
+    # Alone, an encoder has nothing that could be tied.
+    AlbertModel(untied).save_pretrained(tmp_path, format="tf1")
+    assert AlbertModel.from_pretrained(tmp_path).config.tie_word_embeddings
 
 
 def test_the_last_projections_begin_smaller(config):

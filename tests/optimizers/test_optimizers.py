@@ -75,6 +75,10 @@ def test_bias_correction_makes_the_first_step_one_learning_rate(dense):
     optimizer.apply([tf.ones([4, 3]), tf.ones([3])], dense.weights)
     # 1 - 0.999 in float32 alone would be wrong by 1.3e-5.
     np.testing.assert_allclose(1.0 - dense.bias.numpy(), 0.1, rtol=2e-6)
+    dense.bias.assign(np.ones(3))
+    by_sign = AdamW(learning_rate=0.1, bias_correction=True, beta_1=0.0, beta_2=0.0)
+    by_sign.apply([tf.ones([4, 3]), tf.ones([3])], dense.weights)
+    np.testing.assert_allclose(dense.bias.numpy(), 0.9, rtol=2e-6)
 
 
 @pytest.mark.parametrize("optimizer_class", [LAMB, AdamW])
@@ -248,7 +252,8 @@ def test_every_argument_counts_and_survives_its_config(variables, name):
 
 def test_factors_of_layers_and_the_ratio_multiply(variables):
     optimizer = Muon(learning_rate_factors={"attention_1_0": 0.5, "embeddings": 0.25})
-    optimizer.build(variables)
+    for _ in range(2):  # the second time changes nothing
+        optimizer.build(variables)
     names = [tuple(own) for own in optimizer.moments]
     adam = ("first_moments", "second_moments")
     assert names == [("momentums",)] * 3 + [adam] * 6
@@ -329,6 +334,8 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay(name, decayed):
         found = rates(WarmupStableDecay(2.0, 100, cooldown=0.4), 64, 70, 90)
         expected = [2.0 * (1 - ((t - 60) / 40) ** 0.5) for t in (64, 70, 90)]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+        without = WarmupStableDecay(2.0, 100, cooldown=0)
+        assert rates(without, 0, 100, 1000).tolist() == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize(

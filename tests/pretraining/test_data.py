@@ -89,7 +89,7 @@ def test_damaged_files_are_named(data_of, material, tmp_path):
     [("none", (True, True)), ("nsp", (True, False)), (None, (False, False))],
 )
 def test_held_out_data_for_another_objective(
-    data_of, described, material, objective, refused
+    data_of, described, official, material, objective, refused
 ):
     """Its sentence labels mean something else, or nothing."""
     source = material / "data" / "held_out"
@@ -99,6 +99,8 @@ def test_held_out_data_for_another_objective(
         (folder / "dataset_info.json").unlink()
     data_of(eval_file=held_out, sentence_objective="none").check()
     data_of(eval_file=held_out, objective="replaced_tokens").check()
+    # Nobody knows what undescribed data was made for.
+    data_of(eval_file=held_out, input_file=official(16, lambda last: last)).check()
     message = f"--eval_file={held_out} was made with --sentence_objective={objective}, "
     for compares, is_refused in zip((False, True), refused, strict=True):
         data = data_of(eval_file=held_out, eval_any_objective=compares)
@@ -139,6 +141,9 @@ def test_records_that_cannot_be_are_an_error(data_of, official):
     data = official(2, lambda _: b"\xff no example")
     message = f"{data} holds a record that is not an example;"
     with pytest.raises(UserError, match=message):
+        data_of(input_file=data).check()
+    data.write_bytes(b"")
+    with pytest.raises(UserError, match=f"{data} holds no sequences; make the data ag"):
         data_of(input_file=data).check()
 
 

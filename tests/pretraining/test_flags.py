@@ -10,6 +10,7 @@ from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.albert import encoder_parameters
 from albert_tf.engine import compilation
+from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining import flags as pretraining_flags
 from albert_tf.pretraining import run as command
@@ -59,6 +60,12 @@ def test_the_rate_is_scaled(settings):
     """By the root of a batch of 16, of 4096; half of it in the second step of two."""
     chosen = settings(scale_learning_rate=True, learning_rate=0.16)
     assert float(optimizer_of(chosen).learning_rate_after(1)) == pytest.approx(0.005)
+
+
+def test_a_config_of_no_objective_is_named_by_its_mistake(tmp_path):
+    (tmp_path / "typo.json").write_text('{"hiden_size": 8}')
+    with pytest.raises(UserError, match="typo.json has the unknown key 'hiden_size'"):
+        load_config("masked_lm", tmp_path / "typo.json", None, [16])
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 import json
 import math
 import shutil
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.xlnet.model import XLNetLMHeadModel
 from data_pipeline.xlnet.dataset import stream_dataset
 
@@ -37,6 +39,35 @@ def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path):
         assert "1,004 parameters in float32" in plan
         assert f"3 relative biases            24 parameters  {said}" in plan
     assert not (tmp_path / "model").exists()
+
+
+def test_memories_are_carried_where_there_are_any():
+    objective = PermutationObjective()
+    logits, old = tf.zeros([2, 1, 5]), tf.ones([2, 3, 4, 8])
+
+    def model(features, training, dropout_seed):
+        assert (training, dropout_seed) == (True, 7)
+        memories = features.get("memories", tf.zeros([]))
+        return {"logits": logits, "memories": tf.cast(memories + 1, tf.float16)}
+
+    batch = {
+        "input_ids": tf.ones([2, 6], tf.int32),
+        "target_ids": tf.zeros([2, 1], tf.int32),
+        "target_weights": tf.ones([2, 1]),
+        "stream_starts": tf.constant([0, 1]),
+    }
+    *_, carried = objective.call_carrying(model, batch, True, 7)
+    assert carried == {}
+    batch |= objective.resumed({"memories": old}, batch)
+    losses, _, carried = objective.call_carrying(model, batch, True, 7)
+    assert float(losses["permutation_lm"]) == pytest.approx(2 * math.log(5))
+    assert carried["memories"].dtype == tf.float32
+    np.testing.assert_array_equal(carried["memories"][:, 0, 0, 0], [2, 1])
+    memories = types.SimpleNamespace(first_memories=lambda rows: rows)
+    for size, expected in ((0, {}), (4, {"memories": 3})):
+        config = types.SimpleNamespace(mem_len=size)
+        own = types.SimpleNamespace(config=config, transformer=memories)
+        assert objective.first_carried(own, 3) == expected
 
 
 def losses_by_hand(model, batches):

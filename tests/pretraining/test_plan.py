@@ -110,6 +110,7 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
     flags = {"input_file": first, "max_seq_length": 8, "max_predictions_per_seq": 2}
     flags |= {f"second_phase_{name}": value for name, value in phase.items()}
     flags |= {"num_train_steps": 8, "first_phase_steps": 6, "peak_teraflops": 0.5}
+    flags |= {"learning_rate": 0.16, "scale_learning_rate": True, "poly_power": 2.0}
     chosen = settings(**flags)
     *_, trainer = run._prepare(chosen)
     kind, config = KINDS[chosen.objective], trainer.model.config
@@ -130,9 +131,43 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
         f"{costs[1]} a replica",
         f"in all {6 * 16 * 8 + 2 * 8 * 16:,} tokens, padding included",
     ]
+    assert lines[8:11] == [
+        f"  {trainer.model.count_params():,} parameters in float32",
+        "  learning rate 0.01 = 0.16 * sqrt(16 / 4096), polynomial, after 2 steps of "
+        "warm-up",
+        "  lamb:",
+    ]
     assert trainer.options.peak_flops == 0.5e12
     found = trainer.options.flops_per_token(8)
     assert found == kind.training_flops(trainer.model, 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "units", "device", "use_xla", "beside", "expected"),
+    [
+        ("float32", ["amx"], "CPU", False, True, ""),
+        ("float16", ["amx"], "CPU", False, True, ", computed in float16"),
+        ("bfloat16", ["amx"], "CPU", True, True, ", computed in bfloat16"),
+        ("bfloat16", [], "CPU", False, True, ", computed in bfloat16"),
+        ("bfloat16", ["amx"], "GPU", False, True, ", computed in bfloat16"),
+        ("bfloat16", ["amx"], "CPU", False, True, "XLA for activations and update"),
+        ("bfloat16", ["amx", "x"], "CPU", False, False, "without XLA"),
+    ],
+)
+def test_the_type_of_computation(
+    dtype, units, device, use_xla, beside, expected, monkeypatch
+):
+    monkeypatch.setattr(plan, "bfloat16_units", lambda: units)
+    make = types.SimpleNamespace
+    trainer = make(
+        model=make(compute_dtype=dtype),
+        options=make(use_xla=use_xla, xla_beside_products=beside),
+        strategy=make(extended=make(worker_devices=[f"/device:{device}:0"])),
+    )
+    if expected and not expected.startswith(","):
+        by = f"by this processor's {', '.join(units)}"
+        expected = f", computed in bfloat16 {by}, {expected}"
+    assert plan._computed_in(trainer) == expected
 
 
 def test_what_was_measured_is_added_up():
@@ -206,4 +241,4 @@ def test_a_budget_holds_measuring_and_compiling(planned, a_second_a_step, monkey
     """
     clock = types.SimpleNamespace(monotonic=itertools.count(0, 2).__next__)
     monkeypatch.setattr(plan, "time", clock)
-    assert planned(train_minutes=0.5).num_train_steps == 30 - 6 - 1
+    assert planned(train_minutes=2.0).num_train_steps == 120 - 6 - 1

@@ -1,5 +1,6 @@
 """Replaced-token detection: draws, losses, and the variables that they train."""
 
+import dataclasses
 from unittest import mock
 
 import numpy as np
@@ -19,6 +20,7 @@ from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.objectives.replaced_tokens import drawn
 from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.optimizers import create_optimizer
+from albert_tf.pretraining import run as command
 from albert_tf.pretraining.by_objective import KINDS
 
 SEED = tf.constant([3, 4])
@@ -178,6 +180,14 @@ def test_train_evaluate_and_fine_tune(run, settings, tmp_path):
     config = AlbertConfig.from_json_file(folder / "albert_config.json")
     evaluated = kind.trained_model(folder, settings(), config)
     np.testing.assert_equal(evaluated.get_weights(), saved.get_weights())
+    other = dataclasses.replace(config, hidden_dropout_prob=0.25)
+    with pytest.raises(UserError, match="holds a model whose configuration differs fr"):
+        kind.trained_model(folder, settings(), other)
+    alone = {"do_train": False, "do_eval": True, "init_checkpoint": folder}
+    again = run(**alone, output_dir=tmp_path / "evaluated")
+    assert again == pytest.approx(found)
+    assert [path.name for path in (tmp_path / "evaluated").glob("*.txt")]
+    assert command._trained_model(settings()) == str(folder)
     classifier_class = albert_tf.AlbertForSequenceClassification
     classifier = classifier_class.from_pretrained(folder, num_labels=2)
     words = [m.albert.embeddings.word_embeddings for m in (classifier, saved)]

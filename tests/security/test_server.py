@@ -1,5 +1,6 @@
 """Clients that are slow, gone, many or hostile harm no other client of the server."""
 
+import asyncio
 import concurrent.futures
 import contextlib
 import gzip
@@ -9,12 +10,15 @@ import re
 import socket
 import threading
 import time
+import types
 
+import h11
 import numpy as np
 import pytest
 from absl import logging as absl_logging
 
 from albert_tf.commands import serve
+from albert_tf.serving.server import Connection
 from tests.child_processes import wait_until
 from tests.serving.served import Lengths
 from tests.serving.served import ask
@@ -175,6 +179,40 @@ def test_half_bodies_hold_few_bytes():
         wait_until(lambda: server.connections.held == 0, 5)
         wait_until(lambda: server.counted(499) == 6, 5)
         assert server.counted(500) == 0
+
+
+def test_one_that_alone_holds_too_many_gives_way_itself():
+    with served_to(1, max_held_bytes=1 << 16) as (server, _, (large,)):
+        large.sendall(with_body(b" " * 100_000, 200_000))
+        wait_until(lambda: server.counted(503) == 1, 5)
+        assert statuses(received(large)) in ([503], [])
+        assert server.connections.held == 0
+        assert answers(server)
+        assert server.counted(499) == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "counted", "written"),
+    [(h11.IDLE, [408], 1), (h11.SEND_RESPONSE, [], 1), (h11.SEND_BODY, [], 0)],
+)
+def test_a_refusal_is_no_part_of_an_answer(state, counted, written):
+    found, make = [], types.SimpleNamespace
+    sent, ended = [], []
+    cycle = make(disconnected=False, message_event=asyncio.Event())
+    connection = make(
+        conn=make(our_state=state),
+        transport=make(write=sent.append, write_eof=lambda: ended.append(True)),
+        _all=make(count=found.append),
+        _hold=lambda received: ended.append(received),
+        scope={},
+        cycle=cycle,
+    )
+    Connection.refuse(connection, 408, "Too slow.")
+    assert (found, len(sent), ended) == (counted, written, [0, True])
+    assert connection._is_refused
+    asks = state is h11.SEND_RESPONSE  # the application counts it, and ends
+    assert connection.scope == ({"refused": 408} if asks else {})
+    assert cycle.disconnected == cycle.message_event.is_set() == asks
 
 
 @pytest.mark.slow
@@ -394,3 +432,37 @@ def test_clients_that_do_not_read():
         while part := connection.recv(1 << 18):
             got += len(part)
         assert 0 < got < 6_000_000
+
+
+def read_by(connection):
+    """The number of bytes until the server hangs up."""
+    found = 0
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(1 << 18):
+            found += len(part)
+    return found
+
+
+@pytest.mark.slow
+def test_an_end_lets_clients_read_their_answers():
+    with served_to(1, Large()) as (server, _, (slow,)):
+        slow.sendall(with_body(ONE))
+        assert slow.recv(1 << 10)
+        server.uvicorn.should_exit = True
+        time.sleep(0.5)
+        assert read_by(slow) > 6_000_000
+
+
+@pytest.mark.slow
+def test_an_answer_may_take_longer_than_a_request():
+    class Later(Large):
+        """A model whose second answer takes longer than anyone may send or read."""
+
+        def outputs(self, columns, batch_size):
+            self.calls.append(1)
+            time.sleep(1.5 * (len(self.calls) - 1))
+            return super().outputs(columns, batch_size)
+
+    with served_to(1, Later(), max_read_seconds=0.5) as (_, _, (connection,)):
+        connection.sendall(with_body(ONE) * 2)
+        assert read_by(connection) > 12_000_000

@@ -1,5 +1,6 @@
 """Options of the export: other padding, variables, types; nearly the same answers."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -9,6 +10,7 @@ import tensorflow as tf
 from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.comparison import check_comparable
 from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
@@ -142,6 +144,9 @@ def test_changes_and_answers_that_are_not_numbers_are_told(opened, tmp_path):
 
         return answer
 
+    in_windows = dataclasses.replace(model.task, long_texts="windows")
+    with pytest.raises(UserError, match="but m reads texts in windows; leave --eval_"):
+        check_comparable("m", in_windows, Columns("sentence", None, "label"))
     right = comparison.numbers(of_batches(0.75, 0.75))
     with pytest.raises(UserError, match="int8 model answers what is not a number"):
         comparison(right, "int8", of_batches(np.nan, 0.5))

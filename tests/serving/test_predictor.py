@@ -12,13 +12,20 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.inputs import outputs_of
+from albert_tf.serving.loading import _as_given
+from albert_tf.serving.loading import _choose
+from albert_tf.serving.loading import task_served
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.task import Task
 from tests.serving.answers import exported
 
 Classifier = albert_tf.AlbertForSequenceClassification
 _TEXTS = ["the film was very good .", "bad", "a good plot, not a bad one . " * 9]
 _PAIRS = ["it is", "", "good"]
+_REFUSAL = "assertion failed: [too long] [a]"
 _TEXT = Inputs({"text": 1}, ("text",))
 _CHOICES = Inputs({"question": 1, "choices": 2}, ("question", "choices"))
 
@@ -80,6 +87,20 @@ def test_whatever_holds_many_is_read_once_and_wholly(many):
 def test_what_does_not_fit(given, named, message):
     with pytest.raises(UserError, match=message):
         _CHOICES.columns(given, named)
+    with pytest.raises(UserError, match="Give the texts by name: a=…, b=…"):
+        Inputs({"b": 1, "a": 1}, None).columns(("who?",), {})
+
+
+def test_what_no_check_of_inputs_refuses_is_raised_as_it_is():
+    for message, error in (("a bug", tf.errors.OpError), (_REFUSAL, UserError)):
+
+        def signature(message=message, **_):
+            raise tf.errors.InvalidArgumentError(None, None, message)
+
+        with pytest.raises(error) as raised:
+            outputs_of(signature, {"text": [b"a"]}, 1)
+        assert message == _REFUSAL or raised.value.message == message
+    assert str(raised.value) == "too long"
 
 
 @pytest.mark.slow
@@ -119,6 +140,12 @@ def test_labels_are_enough_and_pairs_are_free(classifier, tmp_path):
 def test_what_is_no_model(classifier, tmp_path):
     with pytest.raises(UserError, match="A model in memory needs its tokenizer"):
         Predictor(classifier.model)
+    with pytest.raises(UserError, match="or a model of albert_tf, not a int"):
+        Predictor(3)
+    with pytest.raises(UserError, match="has no exit heads, so that no text can leave"):
+        Predictor(classifier.folder, exit_rule={"threshold": 3})
+    with pytest.raises(UserError, match="^m is an AlbertModel, which cannot be served"):
+        _choose(AlbertModel, {}, None, "auto", "m")
     with pytest.raises(UserError, match="is an exported model, which brings its own"):
         Predictor(classifier.version, task="encoder")
     classifier.model.export(tmp_path / "keras", verbose=False)
@@ -153,6 +180,20 @@ def test_nan_is_no_answer(classifier, tmp_path):
         with pytest.raises(UserError, match="holds NaN or infinity in output_bias"):
             read(tmp_path / "model")
     assert not (tmp_path / "served").exists()
+
+
+def test_an_export_of_a_task_of_tomorrow_gives_its_outputs():
+    unknown = {"kind": "of tomorrow", "name": "x"}
+    assert type(task_served({"task": unknown, "serves": "x"})) is Task
+    several = task_served({"tasks": {"a": unknown}})
+    assert several.tasks == {"a": Task(name="a")}
+
+
+def test_a_prompt_stands_before_the_texts_of_a_file():
+    texts = {"text": tf.constant(["a", "b"])}
+    assert _as_given(**texts) == texts
+    found = _as_given(prompt=tf.constant(["q: ", "p: "]), **texts)["text"]
+    assert found.numpy().tolist() == [b"q: a", b"p: b"]
 
 
 def twin(predictor):

@@ -13,12 +13,14 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+from starlette.exceptions import HTTPException
 
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.reranker import Reranker
 from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.server import Server
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.served_answers import EXIT_LAYER
 from tests.serving import served
@@ -147,6 +149,9 @@ _REFUSED = {
         ({"input": [[1, 2]]}, 400, '"input" holds token ids: send texts'),
         ({"input": ["a", None]}, 400, "text[1] must be a str, got NoneType."),
         ({"input": "a", "dimensions": 5}, 400, "must be 1 to 4, the model's."),
+        ({"input": "a", "dimensions": 0}, 400, '"dimensions" must be a positive int'),
+        ({"input": "a", "dimensions": True}, 400, "must be a positive integer."),
+        ({"input": "a", "encoding_format": "hex"}, 400, "must be float or base64."),
         ({"input": "bad"}, 400, "bad is refused."),
         ({"input": "a", "model": "x"}, 404, "There is no model x."),
         ({"input": ["a"] * 9}, 413, "9 texts for text; the server takes 8 at most"),
@@ -155,7 +160,10 @@ _REFUSED = {
     "ranks": [
         ({"documents": ["a"]}, 400, '"query" must be a text.'),
         ({"query": "q", "documents": [{"title": "a"}]}, 400, 'objects with a "text".'),
+        ({"query": "q", "documents": []}, 400, '"documents" must be a list of texts.'),
+        ({"query": "q", "documents": "a"}, 400, '"documents" must be a list of texts.'),
         ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "a positive integer."),
+        ({"query": "q", "documents": ["a"], "top_n": 1.5}, 400, "a positive integer."),
         ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
         ({"query": "q", "documents": ["a"] * 9}, 413, "the server takes 8 at most"),
         ({"query": "q" * 101, "documents": ["a"] * 5}, 413, _LONG),
@@ -204,6 +212,25 @@ def test_status_and_metadata(ports):
     status, content = embed(port, {"input": "a"})
     assert status == 404
     assert content["error"]["message"] == "m has no vectors: ask /v1/models/m:predict."
+    message = "m gives pairs of texts no scores: ask /v1/models/m:predict."
+    for kind in ("texts", "vectors"):
+        assert rank(ports[kind], {}) == (404, {"message": message})
+
+
+def test_a_body_in_chunks_has_the_same_limit(ports):
+    for parts, status in ((2, 413), (1, 400)):
+        body = iter([b" " * 300] * parts)
+        assert ask(ports["texts"], raw=body)[0] == status
+
+
+def test_a_request_that_outlasts_the_server_is_told(ports):
+    async def ended(request):
+        raise asyncio.CancelledError
+
+    server = Server(Lengths(), "m", 3, serve.ServeOptions())
+    with pytest.raises(HTTPException, match="The server ends") as error:
+        asyncio.run(server._answered(None, ended))
+    assert (error.value.status_code, error.value.headers) == (503, {"retry-after": "1"})
 
 
 def test_vectors_by_number_and_in_base_64(ports):

@@ -130,10 +130,10 @@ def test_other_models(kind, family, line, form, saved_model, tmp_path):
 def rows_of(saved_model, tmp_path):
     """Makes a function from a kind of model and the bytes of a file to its rows."""
 
-    def rows(kind, content):
+    def rows(kind, content, **options):
         path = tmp_path / "texts.txt"
         path.write_bytes(content)
-        module, served, _ = build_module([bundle.open(saved_model(kind))])
+        module, served, _ = build_module([bundle.open(saved_model(kind))], **options)
         return calibration.calibration_rows(path, module, served.task)
 
     return rows
@@ -145,6 +145,9 @@ def test_rows_are_those_of_the_model(rows_of, monkeypatch):
     assert rows[0]["segment_ids"].tolist() == [[0, 0, 0, 1, 1]]
     (row,) = rows_of("multiple_choice", b"it is\tthe film\tgood\tvery bad")
     assert row["input_ids"].shape[:2] == (1, 2)
+    lines = b"a good film\nit is [MASK]"  # of which one asks for something
+    (row,) = rows_of("pretraining", lines, task="masked_lm")
+    assert row["masked_lm_positions"].shape == (1, 1)
     monkeypatch.setattr(calibration, "_MOST_LINES", 3)
     assert len(rows_of("pairs", b"good\tbad\n" * 7)) == 3  # every third
 

@@ -186,6 +186,18 @@ def test_a_file_is_open_once_at_a_time(saved_model, tmp_path, monkeypatch):
     assert next(count) == 2  # in float32, and in int8
 
 
+@pytest.mark.slow
+def test_a_file_without_its_runtime_is_written_unopened(
+    saved_model, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    folder = saved_model("classification")
+    version = answers.exported(folder, tmp_path / "m", format="onnx")
+    facts = answers.described(version)
+    assert (facts["file"], facts["signatures"]) == ("model.onnx", {})
+    assert "opened_with" not in facts
+
+
 def test_a_wrong_file_is_removed_where_its_runtime_is_installed(
     tmp_path, monkeypatch, caplog
 ):

@@ -12,6 +12,7 @@ from safetensors import numpy as safetensors
 from albert_tf import bundle
 from albert_tf.commands.convert import main
 from albert_tf.errors import UserError
+from albert_tf.xlnet import family
 from albert_tf.xlnet import heads
 from albert_tf.xlnet.family import XLNET
 from albert_tf.xlnet.model import XLNetLMHeadModel
@@ -140,9 +141,14 @@ def test_what_their_file_says_and_leaves_out(theirs, tmp_path):
     assert config.untie_r  # which theirs ignores
     found = XLNET.config_from_huggingface({}, "path")
     defaults = transformers.XLNetConfig()
-    for name in ("mem_len", "clamp_len", "bi_data", "dropout", "d_model", "n_layer"):
-        assert getattr(found, name) == getattr(defaults, name), name
+    for name, key, _ in family._KEYS:
+        assert getattr(found, name) == (getattr(defaults, key) or 0), name
+    one_head = XLNET.config_from_huggingface({"n_head": 1, "d_model": 6}, "path")
+    assert one_head.d_head == 6
     for changes, message in (
+        ({"n_head": 0}, "n_head must be a positive integer"),
+        ({"n_head": 3}, "sets d_model to 8 and n_head to 3; the width must be a mul"),
+        ({"d_head": 2}, "sets d_head to 2, expected 4"),
         ({"attn_type": "uni"}, "sets attn_type to 'uni', expected 'bi'"),
         ({"ff_activation": "mish"}, "ff_activation to 'mish', expected one of gelu"),
         ({"summary_type": "attn"}, "summary_type to 'attn', expected 'last'"),

@@ -330,6 +330,24 @@ def test_what_excludes_each_other(xlnet_config, xlnet_features):
     with pytest.raises(UserError, match="batch has 1 rows, but bi_data reads"):
         both_ways(features)
     assert both_ways({**features, "reversed_rows": np.array([1])})
+    with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
+        XLNetModel(xlnet_config(), depth_loop=True, return_attentions=True)
+    config = xlnet_config(mem_len=4)
+    model = XLNetModel(config, return_attentions=True)
+    assert XLNetModel.from_config(model.get_config()).return_attentions
+    memories = model.first_memories(2)
+    one_order = {"query_order": xlnet_features["input_ids"]}
+    for own, features, message in (
+        (model, one_order, "query_order and key_order say .*; give both"),
+        (model, {"memories": memories}, "leave memories out"),
+        (
+            XLNetModel(config),
+            {"memories": memories[:, 1:]},
+            rf"shape \[2, {config.blocks - 1}, 4, 8\], but .*, {config.blocks}, mem",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            own({"input_ids": xlnet_features["input_ids"], **features})
 
 
 def test_attentions_are_those_of_the_formulas(xlnet_config, xlnet_features, randomised):

@@ -60,6 +60,13 @@ def test_a_damaged_history_begins_anew_and_one_that_is_gone_is_missed(tmp_path):
     assert read_history(path) == history.evaluations != []
     path.write_text(path.read_text().replace("2.0", "3.0"))
     assert read_history(path) == []
+    other = tmp_path / "other" / path.name
+    other.parent.mkdir()
+    other.write_text('[{"step": 1, "loss": null, "accuracy": 1}]')
+    assert len(read_history(other)) == 1
+    for entry in ('{"step": 1, "loss": "2"}', '{"step": 1.5}', '{"loss": 2.0}', "1"):
+        other.write_text(f"[{entry}]")
+        assert read_history(other) == []
     path.unlink()
     with pytest.raises(UserError, match="history.json is missing, though"):
         RunHistory(tmp_path, 7)

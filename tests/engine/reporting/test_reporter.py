@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.reporting import reporter
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import histogram
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
@@ -99,6 +100,20 @@ def test_a_range_of_steps_is_traced_up_to_the_end_of_the_run(
     profile = pathlib.Path(trainer.options.output_dir, "profile")
     (trace,) = profile.rglob("*.xplane.pb")
     assert trace.stat().st_size > 0
+
+
+def test_results_in_a_few_words():
+    results = {"loss": 1.23456, "masked_lm_loss": 0.5, "length_loss": 0.25}
+    results |= {"masked_lm_accuracy": 0.125, "gradient_norm": 2.0, "skipped": 0.0}
+    results |= {"learning_rate": 0.00025, "sequences_per_second": 1234.56}
+    results["tokens_per_second"] = 56789.4
+    expected = ["loss 1.235", "MLM 0.5 (12.5% right)", "length 0.25"]
+    rates = ["gradient norm 2", "learning rate 0.00025", "1,235 sequences/s"]
+    rates.append("56,789 tokens/s")
+    assert reporter._notes(results) == [*expected, *rates]
+    results |= {"skipped": 0.5, "model_flop_utilisation": 0.4567}
+    skipped = "50.0% of the steps skipped as not finite"
+    assert reporter._notes(results) == [*expected, skipped, *rates, "MFU 45.7%"]
 
 
 def test_any_tensorflow_package_will_do(monkeypatch):

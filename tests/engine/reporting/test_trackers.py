@@ -102,6 +102,12 @@ def test_a_tracker_that_cannot_begin_stops_the_run_before_its_first_step(fakes, 
     # The other one, which had begun, is not left open.
     assert fakes[0].ended == [1]
     fakes[1].start_run = FakeMlflow().start_run
+    fakes[1].log_params = lambda _: 1 / 0
+    with pytest.raises(UserError, match="mlflow cannot begin a run .division by zero"):
+        train(2)
+    assert fakes[1].ended == ["FAILED"]
+    fakes[1].log_params = FakeMlflow().log_params
+    fakes[1].start_run = FakeMlflow().start_run
     train(2)
     fakes[1].start_run = lambda **_: 1 / 0
     with pytest.raises(UserError, match=r"to begin another one, delete .*trackers"):
