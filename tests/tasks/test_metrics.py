@@ -62,7 +62,8 @@ def test_the_calibration_error_is_the_mean_gap_of_the_bins():
     several = np.array([[1], [0]]), np.array([[1.0], [0.0]])
     assert metrics.calibration_error(*several) == 0
     shares, right = _RANDOM.random((300, 1)), _RANDOM.integers(0, 2, (300, 1))
-    shares[:9], right[:9] = 1, 0
+    right[shares > 0.9] = 1
+    shares[:9], right[:9] = 1, 0  # in the last bin, too, with another sign
     expected = 0
     for first in np.arange(15) / 15:
         own = (shares >= first) & ((shares < first + 1 / 15) | (first == 14 / 15))
