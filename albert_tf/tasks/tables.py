@@ -177,7 +177,7 @@ def checked_names(source, names, fewest=0):
 
 def has_column(path, column):
     """Returns whether the header (or the first object) of a table has a column."""
-    _, fields = next(read_rows(path), (0, []))
+    _, fields = next(read_rows(path), (None, []))
     return not isinstance(fields, ValueError) and nfc(column) in map(nfc, fields)
 
 
@@ -192,7 +192,7 @@ def has_labels(path, column):
         return False
     for _, fields in _records(path, Columns(column)):
         label = "" if isinstance(fields, ValueError) else fields[0]
-        if isinstance(label, list) or label_key(str(label)) not in _HIDDEN:
+        if label_key(str(label)) not in _HIDDEN:
             return True
     return False
 
@@ -222,7 +222,7 @@ def _check(row, fields, columns, parse_label):
         raise ValueError("a text is empty")
     if group is not None and not trimmed(group):
         raise ValueError(f"the group in column {columns.group!r} is empty")
-    return row, text, pair, parse_label(label) if is_labelled else 0, negative, group
+    return row, text, pair, parse_label(label) if is_labelled else None, negative, group
 
 
 def _text(value):
@@ -305,7 +305,7 @@ def listed(value):
             continue
     if re.search("[,'\"0-9]", text):
         raise ValueError(
-            f'the label {text[:80]!r} is not a list that can be read, as ["a", "b"] is'
+            f'the label {text!r:.80} is not a list that can be read, as ["a", "b"] is'
         )
     return value
 

@@ -68,6 +68,8 @@ def test_thresholds_have_the_highest_f1():
     perfect = np.float32([[0.9], [0.7], [0.2]])
     assert best_thresholds(np.array([[1], [1], [0]]), perfect) == (0.5,)
     assert best_thresholds(np.array([[1], [0]]), np.float32([[0.7], [0.7]])) == (0.5,)
+    [lowest] = best_thresholds(np.array([[1], [1]]), np.float32([[0.25], [0.125]]))
+    assert lowest == 0.0625
     above = np.nextafter(np.float32(0.7), np.float32(1))
     [between] = best_thresholds(np.array([[1], [0]]), np.array([[above], [0.7]], "f"))
     assert np.float32(0.7) <= between < above

@@ -279,6 +279,22 @@ def test_result_files(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*.tmp*"))
 
 
+def test_a_label_applies_above_its_threshold():
+    task, logits = _task("multi_label"), np.array([[0.0, 1e-6, -1e-6]])
+    assert task.predictions(logits).tolist() == [[0, 1, 0]]
+    labels = tf.constant([[0, 1, 0], [1, 1, 0]])
+    right = task.right(tf.constant(np.repeat(logits, 2, axis=0)), labels)
+    assert right.numpy().tolist() == [1, 0]
+    own = dataclasses.replace(task, thresholds=(0.5, 0.25, 0.75))
+    assert own.predictions(np.array([[0.0, 0.0, 0.0]])).tolist() == [[0, 1, 0]]
+    shares = tf.constant([[0.5, 0.51, 0.25], [0.75, 0.25, 0.76]])
+    for one, expected in (
+        (task, [[b"", b"b", b""], [b"a", b"", b"c"]]),
+        (own, [[b"", b"b", b""], [b"a", b"", b"c"]]),
+    ):
+        assert one.named(shares)["labels"].numpy().tolist() == expected
+
+
 def test_each_label_of_several_has_scores_of_its_own(tmp_path):
     """As scikit-learn's, also for a label that nobody has and one never predicted."""
     rng = np.random.default_rng(0)

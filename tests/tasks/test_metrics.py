@@ -61,6 +61,14 @@ def test_the_calibration_error_is_the_mean_gap_of_the_bins():
     assert metrics.calibration_error(labels, probabilities) == pytest.approx(expected)
     several = np.array([[1], [0]]), np.array([[1.0], [0.0]])
     assert metrics.calibration_error(*several) == 0
+    shares, right = _RANDOM.random((300, 1)), _RANDOM.integers(0, 2, (300, 1))
+    right[shares > 0.9] = 1
+    shares[:9], right[:9] = 1, 0  # in the last bin, too, with another sign
+    expected = 0
+    for first in np.arange(15) / 15:
+        own = (shares >= first) & ((shares < first + 1 / 15) | (first == 14 / 15))
+        expected += abs(np.sum((shares - right)[own])) / 300
+    assert metrics.calibration_error(right, shares) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +78,7 @@ def test_the_calibration_error_is_the_mean_gap_of_the_bins():
         _RANDOM.integers(0, 4, (2, 60)).astype(float),  # ties
         *np.array([[[1, 2], [5, 3]]], float),
         *np.array([[[1, 1, 1], [1, 2, 3]], [[1, 2, 3], [4, 4, 4]]], float),
+        np.array([[2.0, 2], [2, 2]]),
     ],
 )
 def test_correlations_equal_scipy(pair):

@@ -293,6 +293,7 @@ def test_the_text_gives_way_and_then_the_beginning_of_the_question(words, vocabu
     assert tokens.sizes.tolist() == [2 * 11 + 10, 11 + 9, 3 * 11 + 9]
     with pytest.raises(UserError, match="max_seq_length=7 leaves no room for a text"):
         tokenize_questions(asked, words, 7, 4)
+    assert tokenize_questions(asked, words, 8, 4).lengths.max() == 8
     # A vocabulary may keep the ends of texts.
     rules = TextRules(truncation_side="left")
     left = WordPieceTokenizer(vocabulary(_PIECES).encode(), rules=rules)

@@ -179,6 +179,17 @@ def test_figures_of_a_run():
         assert found == {**own, was_given: is_given}
     assert tasks[0].as_trained(figures).null_score_diff_threshold == -3.0
     assert tasks[1].as_trained(figures) == tasks[1]
+    served = {"answers": ["a", ""], "scores": [0.9, 0], "start": [4, 0], "end": [5, 0]}
+    for task, odds, answer in (
+        (tasks[0], 9.0, "a"),
+        (tasks[1], 0.25, "a"),
+        (tasks[1], 0.5, ""),  # from the threshold on
+    ):
+        found = task.answer({**served, "no_answer_score": odds})
+        best = {"answer": "a", "score": 0.9, "start": 4, "end": 5}
+        assert found == {"answer": answer, "answers": [best], "no_answer_score": odds}
+    nothing = {**dict.fromkeys(served, []), "no_answer_score": 0.0}
+    assert tasks[0].answer(nothing)["answer"] == ""
     assert [task.meaning()["no_answer_score"] for task in tasks] == [
         "the score of giving no answer",
         "the score of giving no answer; in training, giving none was best from 0.5 on",

@@ -141,6 +141,11 @@ def test_windows_by_hand(letters, squad):
     with pytest.raises(UserError, match="^doc_stride=0: expected at least 1"):
         WindowSizes(doc_stride=0)
     WindowSizes(68, 1, 64)  # the shortest window for a question of this length
+    WindowSizes(max_query_length=0)
+    with pytest.raises(UserError, match="^max_query_length=-1: expected at least 0"):
+        WindowSizes(max_query_length=-1)
+    with pytest.raises(UserError, match="=67 leaves no room .* and 3 special tokens"):
+        WindowSizes(67, 1, 64)
 
 
 # A window that is more than a hundred tokens longer wins with less text on a side.
@@ -330,7 +335,7 @@ def test_no_answer_score_of_version_1(letters):
 
 
 def test_cached_rows_never_meet_other_settings_or_layouts(letters, tmp_path):
-    asked = (questions.Question("1", "who is it"),)
+    asked = (questions.Question("1", "who is it", is_impossible=True),)
     paragraph = questions.Paragraph("a b c d e f g h i j k", asked)
     examples = questions.QuestionFile("questions", (paragraph,))
     fields = {"doc_stride": 2, "max_query_length": 4}
@@ -345,3 +350,10 @@ def test_cached_rows_never_meet_other_settings_or_layouts(letters, tmp_path):
         # Windows are padded after their tokens in every layout.
         assert found.layout == tokenizer.layout.padded_after
     assert len(list(tmp_path.iterdir())) == 4
+    assert len(made.spans) == len(made.is_max_context) == len(made.ids)
+    assert task.targets(examples, made) is None
+    # Of training windows what only answers need is not kept.
+    learned = dataclasses.replace(examples, role="train")
+    made = task.tokenize(learned, letters, 12)
+    assert len(made.spans) == len(made.is_max_context) == 0
+    assert task.targets(learned, made) is made.answers

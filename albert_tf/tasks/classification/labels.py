@@ -213,7 +213,7 @@ def _weights_of_labels(task, class_weight, labels):
         )
     if class_weight == BALANCED:
         counts = label_counts(task, labels)
-        shares = counts * np.count_nonzero(counts) / max(len(labels), 1)
+        shares = counts * np.count_nonzero(counts) / len(labels)
         return np.float32(1 / np.where(counts, shares, 1))
     if not isinstance(class_weight, collections.abc.Mapping):
         raise UserError(
