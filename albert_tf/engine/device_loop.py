@@ -26,13 +26,11 @@ class CarriedState:
         replicas = strategy.num_replicas_in_sync
         self._strategy = strategy
         self._size = rows // replicas if first else 0
-        self._replicas = [0]  # of this process
-        if replicas > 1:
-            numbers = strategy.experimental_distribute_values_from_function(
-                lambda context: tf.constant(context.replica_id_in_sync_group)
-            )
-            numbers = strategy.experimental_local_results(numbers)
-            self._replicas = [int(number) for number in numbers]
+        numbers = strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(context.replica_id_in_sync_group)
+        )
+        numbers = strategy.experimental_local_results(numbers)
+        self._replicas = [int(number) for number in numbers]  # of this process
         devices = strategy.extended.worker_devices
         self._own = [
             _variables(first, self._rows(replica), device)

@@ -167,7 +167,7 @@ class AlbertForAnswerableQuestions(AnswersInBeams, AlbertWithHead):
         return super()._segments(features, input_mask)
 
 
-def second_text(input_ids, input_mask, between=2):
+def second_text(input_ids, input_mask, between):
     """Marks the tokens of the second text in rows such as `<s> A </s></s> B </s>`.
 
     Args:

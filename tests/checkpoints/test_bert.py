@@ -326,14 +326,46 @@ def test_what_their_file_leaves_out(family, name):
     assert untold == told
 
 
+@pytest.mark.parametrize(
+    ("fields", "model_class", "name"),
+    [
+        ({}, albert_tf.AlbertModel, "AlbertConfig"),
+        (_OF_ROBERTA, albert_tf.AlbertModel, "RobertaConfig"),
+        (_OF_DISTILBERT, albert_tf.AlbertModel, "DistilBertConfig"),
+        (_OF_DEBERTA, albert_tf.AlbertModel, "DebertaV2Config"),
+        (None, albert_tf.XLNetModel, "XLNetConfig"),
+    ],
+)
+def test_numbers_of_special_tokens(
+    fields, model_class, name, make, xlnet_config, tmp_path
+):
+    """A folder without a vocabulary tells those of the released models."""
+    if fields is None:
+        model = model_class(xlnet_config(d_head=8))
+    else:
+        model = make(model_class, {"parameter_sharing": "all", **fields})
+    model.save_pretrained(tmp_path, format="huggingface")
+    entries = json.loads((tmp_path / "config.json").read_text())
+    theirs = getattr(transformers, name)()
+    for key in ("pad_token_id", "bos_token_id", "eos_token_id"):
+        assert entries.get(key) == getattr(theirs, key), key
+
+
 def test_dropout_of_classifiers():
-    for family, entries in (
-        (DISTILBERT, {"seq_classif_dropout": 0.25}),
-        (ELECTRA, {"classifier_dropout": None, "hidden_dropout_prob": 0.25}),
-        (BERT, {"classifier_dropout": 0.25, "hidden_dropout_prob": 0.1}),
+    own, ours = {"classifier_dropout": 0.25}, {"classifier_dropout_prob": 0.3}
+    for family, entries, expected in (
+        (DISTILBERT, {"seq_classif_dropout": 0.25, **ours}, 0.25),
+        (DISTILBERT, ours, 0.3),
+        (DISTILBERT, {}, 0.2),
+        (ELECTRA, {"classifier_dropout": None, "hidden_dropout_prob": 0.25}, 0.25),
+        (DEBERTA, {"cls_dropout": 0.4, **ours}, 0.4),
+        (DEBERTA, {"cls_dropout": 0.4, **own}, 0.25),
+        (BERT, {**own, **ours, "hidden_dropout_prob": 0.2}, 0.25),
+        (BERT, {**ours, "hidden_dropout_prob": 0.2}, 0.3),
+        (BERT, {}, 0.1),
     ):
         found = family.entries_from_huggingface(entries)
-        assert found["classifier_dropout_prob"] == 0.25
+        assert found["classifier_dropout_prob"] == expected, (family, entries)
 
 
 def test_xlm_roberta_keeps_its_name_and_decoders_may_be_untied(make, tmp_path):

@@ -60,7 +60,7 @@ def processor(tmp_path, monkeypatch):
         (WITHOUT_UNITS, [], {}, "float32", "has none of avx512_bf16"),
         (WITHOUT_UNITS, [], {"use_tpu": True}, "bfloat16", "TPUs"),
         (WITHOUT_UNITS, [(9, 0), (8, 0)], {}, "bfloat16", "8.0"),
-        (WITHOUT_UNITS, [(7, 5), (8, 6)], MIRRORED, "float16", "7.5"),
+        (WITHOUT_UNITS, [(7, 0), (8, 6)], MIRRORED, "float16", "7.0"),
         (WITH_UNITS, [(6, 1)], {}, "float32", "6.1"),
         (WITHOUT_UNITS, [(9, 0)], {"distribution_strategy": "cpu"}, "float32", "this"),
     ],

@@ -226,6 +226,26 @@ def test_several_texts_of_a_row(tiny_config, features):
     np.testing.assert_allclose(found[:, 1], expected[::-1], atol=1e-6)
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("pool", [np.mean, np.max])
+def test_windows_of_a_text(pool, normalize, tiny_config, features):
+    model = AlbertForTextEmbedding(tiny_config(), normalize=normalize)
+    one, two = model(features).numpy()
+    options = {"normalize": normalize, "window_pooling": pool.__name__}
+    pooling = AlbertForTextEmbedding(tiny_config(), **options)
+    pooling.set_weights(model.get_weights())
+    texts = {  # of two windows, of the second alone, and of none
+        name: np.stack(
+            [[*rows, 0 * rows[0]], [rows[1], *(0 * rows)], [0 * rows[0]] * 3]
+        )
+        for name, rows in features.items()
+    }
+    both = pool([one, two], axis=0)
+    size = np.linalg.norm(both) if normalize else 1
+    expected = [both / size, two, 0 * two]
+    np.testing.assert_allclose(pooling(texts), expected, atol=1e-5)
+
+
 def test_xlnet(xlnet_config, xlnet_tokenizer):
     model = XLNetForTextEmbedding(xlnet_config(), "cls", normalize=False)
     features = xlnet_tokenizer(["a good film", "it was a very bad film"])

@@ -252,8 +252,10 @@ def test_every_argument_counts_and_survives_its_config(variables, name):
 
 def test_factors_of_layers_and_the_ratio_multiply(variables):
     optimizer = Muon(learning_rate_factors={"attention_1_0": 0.5, "embeddings": 0.25})
-    for _ in range(2):  # the second time changes nothing
-        optimizer.build(variables)
+    optimizer.build(variables)
+    (momentum,) = optimizer.moments[0].values()
+    optimizer.build(variables)  # again, which changes nothing
+    assert optimizer.moments[0]["momentums"] is momentum
     names = [tuple(own) for own in optimizer.moments]
     adam = ("first_moments", "second_moments")
     assert names == [("momentums",)] * 3 + [adam] * 6

@@ -179,6 +179,10 @@ def test_the_loss_equals_numpy():
     np.testing.assert_allclose(found["teacher_layers"], expected, rtol=1e-5)
     scales = {"masked_lm": 0.75, "sentence_order": 1.0}
     assert objective.scales == {**scales, "teacher": 0.25, "teacher_layers": 0.1}
+    flags = LayersFlags(teacher="teacher")
+    words_alone = DistillationObjective(objective.terms[:2], teacher, flags)
+    assert words_alone.loss_terms == ("masked_lm", "sentence_order", "teacher")
+    assert words_alone._whole == {"heads_only": True, "hidden_states": False}
 
 
 _FLAGS = LayersFlags(teacher="teacher", teacher_layers="1:1")

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from albert_tf.commands import serve
 from albert_tf.errors import UserError
 from albert_tf.reranker import Reranker
+from albert_tf.serving import server
 from albert_tf.serving.dynamic_batching import DynamicBatcher
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.server import Server
@@ -227,9 +228,9 @@ def test_a_request_that_outlasts_the_server_is_told(ports):
     async def ended(request):
         raise asyncio.CancelledError
 
-    server = Server(Lengths(), "m", 3, serve.ServeOptions())
+    ending = Server(Lengths(), "m", 3, serve.ServeOptions())
     with pytest.raises(HTTPException, match="The server ends") as error:
-        asyncio.run(server._answered(None, ended))
+        asyncio.run(ending._answered(None, ended))
     assert (error.value.status_code, error.value.headers) == (503, {"retry-after": "1"})
 
 
@@ -388,6 +389,21 @@ def test_workers_answer_at_the_same_time():
     with serving(predictor, workers=2, max_rows=1) as port:
         answers = ask_at_once(port, ["a", "bc"])
     assert [status for status, _ in answers] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "workers", "expected"), [([], None, 5), (["GPU"], None, 1), ([], 2, 2)]
+)
+def test_calls_at_a_time(gpus, workers, expected, monkeypatch):
+    made, make = [], server.DynamicBatcher
+    monkeypatch.setattr(server.tf.config, "list_physical_devices", lambda kind: gpus)
+    monkeypatch.setattr(server, "available_cores", lambda: 5)
+    monkeypatch.setattr(
+        server, "DynamicBatcher", lambda *own: made.append(own) or make(*own)
+    )
+    with serving(Lengths(), workers=workers):
+        ((_, found, _),) = made
+    assert found == expected
 
 
 def test_a_request_waits_no_longer_than_is_allowed():

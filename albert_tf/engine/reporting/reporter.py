@@ -163,7 +163,7 @@ def _notes(results):
     parts = [f"loss {results['loss']:.4g}"]
     for name, value in results.items():
         term = name.removesuffix("_loss")
-        if term in (name, "loss"):
+        if term == name:
             continue
         part = f"{_SHORT_NAMES.get(term, term)} {value:.4g}"
         accuracy = results.get(f"{term}_accuracy")

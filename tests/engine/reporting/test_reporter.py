@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from albert_tf.engine.reporting import reporter
 from albert_tf.engine.reporting.reporter import versions
+from albert_tf.engine.reporting.summaries import StepProfiler
 from albert_tf.engine.reporting.summaries import histogram
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
 
@@ -100,6 +101,28 @@ def test_a_range_of_steps_is_traced_up_to_the_end_of_the_run(
     profile = pathlib.Path(trainer.options.output_dir, "profile")
     (trace,) = profile.rglob("*.xplane.pb")
     assert trace.stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("every", "traced", "stops"),
+    [
+        # A step with statistics is a loop of its own.
+        (5, (7, 9), [4, 4, 4, 4, 5, 7, 7, 9, 9, 10, 12, 12]),
+        (5, None, [4, 4, 4, 4, 5, 9, 9, 9, 9, 10, 12, 12]),
+        (1, None, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+        (0, (7, 9), [7] * 7 + [9] * 2 + [12] * 3),
+        (0, None, [12] * 12),
+    ],
+)
+def test_where_loops_stop(every, traced, stops):
+    own = types.SimpleNamespace(
+        _options=types.SimpleNamespace(num_train_steps=12, histogram_steps=every),
+        _profiler=StepProfiler("run", traced),
+    )
+    found = [reporter.RunReporter.next_stop(own, step) for step in range(12)]
+    assert found == stops
+    wanted = [s for s in range(12) if reporter.RunReporter.wants_statistics(own, s)]
+    assert wanted == (list(range(12)[every - 1 :: every]) if every else [])
 
 
 def test_results_in_a_few_words():
