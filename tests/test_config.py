@@ -67,6 +67,7 @@ def test_a_released_file_is_the_released_size_and_there_and_back(project, tmp_pa
         ),
         ({"norms_first_input": False}, "needs norm 'pre' and parameter_sharing 'none'"),
         ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
+        ({"padding_idx": 30000}, r"below vocab_size \(30000\), or null, got 30000"),
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
         ({"initializer_range": "x"}, "initializer_range must be"),
         ({"vocab_size": 2**31}, r"positive integer below 2\*\*31"),

@@ -4,6 +4,7 @@ import enum
 import functools
 import json
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from albert_tf import bundle
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
+from albert_tf.prompts import check_settings
+from albert_tf.prompts import chosen_prompt
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
@@ -269,6 +272,49 @@ def test_models_without_prompts(export_of, saved_model):
     found = Predictor(model)("good", prompt="it is ")["embedding"]
     expected = albert_tf.TextEmbedder(model).encode("it is good")
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ((["a"], None), r"^x: prompts=\['a'\]: expected texts by name\.$"),
+        (({"a": 3}, None), "expected texts by name"),
+        (({3: "a"}, None), "expected texts by name"),
+        (({"a": "b"}, "c"), r"'c': expected one of the prompts \(a\), or None"),
+        (
+            ({}, "c"),
+            r"^x: default_.*expected one of the prompts \(there are none\), or",
+        ),
+        (({}, None, 1), "^x: include_prompt=1: expected true or false"),
+    ],
+)
+def test_settings_that_are_no_prompts(settings, message):
+    with pytest.raises(UserError, match=message):
+        check_settings(*settings, source="x: ")
+
+
+def test_the_prompt_of_a_call():
+    texts = {"query": "Q: ", "passage": "P: "}
+    owner = types.SimpleNamespace(prompts=texts, default_prompt_name="query")
+    check_settings(texts, "query")
+    for asked, prompt in (
+        ({}, "Q: "),
+        ({"prompt_name": "passage"}, "P: "),
+        ({"prompt_name": "passage", "likely": ("query",)}, "P: "),
+        ({"prompt": "", "prompt_name": "passage"}, ""),
+        ({"likely": ("document", "passage")}, "P: "),
+        ({"likely": ("document",)}, "Q: "),
+    ):
+        assert chosen_prompt(owner, **asked) == prompt
+    owner.default_prompt_name = None
+    assert chosen_prompt(owner) == chosen_prompt(owner, likely=("document",)) == ""
+    with pytest.raises(
+        UserError, match="'x': the model has the prompts query, passage"
+    ):
+        chosen_prompt(owner, "x")
+    owner.prompts = {}
+    with pytest.raises(UserError, match="'query': the model has no prompts; give the"):
+        chosen_prompt(owner, "query")
 
 
 class _PromptType(str, enum.Enum):

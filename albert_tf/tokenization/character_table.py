@@ -47,7 +47,7 @@ def _rules(tokenizer):
         if unicodedata.category(character) not in _UNASSIGNED
     ]
     alone = {character: read(character) for character in characters}
-    if MARK not in tokenizer.blank:
+    if tokenizer.keeps_marks():
         del alone[MARK]
     changed = {key: value for key, value in alone.items() if key != value}
     quotes = _PAIRED_QUOTES if tokenizer.joins_quotes else ()

@@ -310,11 +310,10 @@ class _ByteBpe:
         while len(pieces) < old.vocab_size + count and (pair := pairs.most_frequent()):
             whole = "".join(pieces[index] for index in pair)
             # A merge to an old piece would change texts without new ones.
-            if ids.get(whole, old.vocab_size) < old.vocab_size:
+            if whole in ids:
                 continue
-            if whole not in ids:
-                ids[whole] = len(pieces)
-                pieces.append(whole)
+            ids[whole] = len(pieces)
+            pieces.append(whole)
             merges.append([pieces[index] for index in pair])
             pairs.merge(pair, ids[whole])
         merges = [*json.loads(old.file_bytes)["model"]["merges"], *merges]

@@ -114,7 +114,7 @@ def _unlike(tokenizer):
     if tokenizer.normalized("\ufb01") == "fi":
         cases.append("marks that NFKC moves, or joins to one of the letters of \ufb01")
         cases.append("compatibility characters newer than the vocabulary's table")
-    if MARK not in tokenizer.blank:
+    if tokenizer.keeps_marks():
         cases.append(f"the character {MARK}")
     proto = sentencepiece_file.ModelProto.FromString(tokenizer.file_bytes)
     if any(p.score / sentencepiece_file.EXACT_STEP % 1 for p in proto.pieces):

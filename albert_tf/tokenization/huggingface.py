@@ -367,7 +367,7 @@ def _read_wordpiece(content, model, require):
     steps = content["normalizer"]
     steps = list(steps["normalizers"]) if steps["type"] == "Sequence" else [steps]
     # sentence-transformers puts one first for its own do_lower_case.
-    lowers_first = steps[0] == {"type": "Lowercase"} and len(steps) > 1
+    lowers_first = steps[0] == {"type": "Lowercase"}
     lowers, strips = steps[-1].get("lowercase") is True, steps[-1].get("strip_accents")
     own = {**_BERT_NORMALIZER, "lowercase": lowers, "strip_accents": strips}
     require("normalizers", steps, [{"type": "Lowercase"}] * lowers_first + [own])

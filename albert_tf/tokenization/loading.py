@@ -179,8 +179,6 @@ def _read_folder(path, config, do_lower_case=None):
     """Loads the tokenizer of a directory, given the result of `read_saved_config`."""
     do_lower_case = _casing(config, do_lower_case, path)
     file = _vocabulary_in(path, config)
-    if not storage.is_remote(file) and not os.path.isfile(file):
-        raise UserError(f"The tokenizer {file} is missing or not an ordinary file.")
     where = os.path.join(path, CONFIG_NAME)
     tokenizer = _read_file(file, do_lower_case, config, where)
     layout = LAYOUTS.get(config.get("row_layout"))

@@ -141,6 +141,10 @@ class SentencePieceTokenizer(Tokenizer):
         """Returns a prepared text as the model's table of characters rewrites it."""
         return self._processor.Normalize(text).removeprefix(MARK)
 
+    def keeps_marks(self):
+        """Returns whether the character `MARK` in a text is more than a space."""
+        return self.normalized(f"a {MARK}b") != f"a{MARK}b"
+
     def is_divided(self, index):
         """Returns whether other ids take the place of a piece that the model finds."""
         return index in self._replaced

@@ -182,8 +182,7 @@ class _Pairing:
             stop = min(start + self._target_length(), end)
             stop += int(stop < end and self._window.ids[stop] == self._sep_id)
             row_end = self._without_separator(stop)
-            if row_end > start:
-                self.rows.append((start, row_end, row_end, row_end, 0))
+            self.rows.append((start, row_end, row_end, row_end, 0))
             broken = segments[bisect.bisect_right(segments, stop) - 1]
             if stop > broken > start:
                 self.counts["tokens repeated"] += stop - broken

@@ -148,7 +148,8 @@ def _block(line, begins, ends, first, turns):
     """
     begins = tf.minimum(begins + first, ends)
     counts = tf.minimum(begins + turns, ends) - begins
-    rows = tf.data.Dataset.from_tensor_slices((begins, counts)).flat_map(line)
+    rows = tf.data.Dataset.from_tensor_slices((begins, counts))
+    rows = rows.filter(lambda _, count: count > 0).flat_map(line)
     records = rows.batch(tf.reduce_sum(counts)).get_single_element()
     turn = tf.ragged.range(counts)  # [rows, turns], as are the records
     in_turn = tf.argsort(turn.flat_values, stable=True)

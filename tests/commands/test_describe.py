@@ -42,6 +42,8 @@ def test_tables_of_models(described):
     lines = described(f"--albert_config_file=albert/base_v2 {batch}")
     assert lines["masked LM logits"] == ["141.0", "141.0"]
     assert lines["sums of gradients"] == lines["gradients"] == ["45.1", "45.1"]
+    lines = described(f"--albert_config_file=albert/base_v2 {batch} --batch_size=4")
+    assert lines["masked LM logits"] == ["70.5", "70.5"]
 
 
 def hours(table):

@@ -1,5 +1,7 @@
 """Costs: published parameter counts, the models' own, and the peaks of devices."""
 
+import types
+
 import pytest
 import tensorflow as tf
 
@@ -15,6 +17,7 @@ from albert_tf.costs.device_peaks import devices_named
 from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.costs.device_peaks import tpu_peak
+from albert_tf.costs.runs import fitting_parts
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
@@ -131,6 +134,30 @@ def test_memory_counted_by_hand(tiny_config):
     assert found == 1.5 * plain
 
 
+@pytest.mark.parametrize(
+    ("batch_size", "gigabytes", "expected"),
+    [
+        (16, 10, (1, 9)),
+        (16, 9.9, (2, 6)),
+        (12, 7.7, (2, 5)),
+        (12, 4.5, (3, 4)),
+        (12, 4.4, (6, 3)),
+        (12, 3.3, (None, 3)),
+    ],
+)
+def test_parts_of_a_batch_that_fit(batch_size, gigabytes, expected):
+    """A GB for each row, one for gradients and, of several parts, for their sums."""
+
+    def memory(config, rows, tokens, predictions, *_):
+        return {"activations": rows * 1e9, "gradients": 1e9}
+
+    costs = types.SimpleNamespace(training_memory=memory)
+    config = types.SimpleNamespace(costs=costs)
+    devices = types.SimpleNamespace(count=2, gigabytes=gigabytes)
+    parts, used = fitting_parts(config, devices, batch_size, (8, 2), False, 4)
+    assert (parts, used / 1e9) == expected
+
+
 _GPUS = {  # with the TFLOP/s of half and of single precision
     "NVIDIA H100 80GB HBM3": (989.4, 494.7),
     "NVIDIA H100 PCIe": (756.0, 378.0),
@@ -158,6 +185,26 @@ def test_peaks_of_known_devices():
     assert tpu_peak("") is tpu_peak("v9-8") is None
     cpu = tf.distribute.OneDeviceStrategy("/cpu:0")
     assert strategy_peak(cpu, "float32") is None
+
+
+def test_peaks_of_strategies(monkeypatch):
+    def peak(kind, dtype="float32"):
+        device = f"/job:worker/replica:0/task:0/device:{kind}:0"
+        extended = types.SimpleNamespace(worker_devices=[device])
+        strategy = types.SimpleNamespace(extended=extended, num_replicas_in_sync=3)
+        return strategy_peak(strategy, dtype)
+
+    details, name = tf.config.experimental, {"device_name": "Tesla T4"}
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
+    monkeypatch.setattr(details, "get_device_details", {"GPU": name}.get)
+    assert peak("GPU") == pytest.approx(3 * 8.1e12)
+    assert peak("GPU", "float16") == pytest.approx(3 * 65e12)
+    name.clear()
+    assert peak("GPU") is None
+    monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
+    assert peak("TPU") == pytest.approx(8 * 61.5e12)
+    monkeypatch.delenv("TPU_ACCELERATOR_TYPE")
+    assert peak("TPU") is None
 
 
 def test_devices_by_name():

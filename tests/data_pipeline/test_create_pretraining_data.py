@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import hashlib
+import types
 from unittest import mock
 
 import numpy as np
@@ -18,6 +19,8 @@ from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
 from data_pipeline.sequences import records
 from data_pipeline.sequences.masking_options import MaskingOptions
+from data_pipeline.shards import workers
+from data_pipeline.shards import writing
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
@@ -114,6 +117,63 @@ def test_flags_of_the_mask_reach_it(make_options, tokenizer):
     expected = MaskingOptions.of(tokenizer, **flags)
     assert make_options(**flags).masking_options() == expected
     assert make_options(max_seq_length=64).masking_options().num_predictions == 10
+
+
+def test_too_few_predictions_are_told_of(make_options, caplog):
+    make_options(max_predictions_per_seq=5).check()
+    assert not caplog.text
+    make_options(max_predictions_per_seq=4).check()
+    told = "=4 predicts fewer than 15% of the tokens of a full sequence; pass 5 to"
+    assert told in caplog.text
+
+
+def test_more_files_than_text(create, out, tmp_path, caplog):
+    (tmp_path / "a.txt").write_text("The cat sat on the mat.\nThe dog ran.\n")
+    path, flags = str(tmp_path / "a.txt"), {"held_out_fraction": 1e-9}
+    create(input_file=path, num_shards=3, max_unknown=1.0, **flags)
+    for files in ("train: 2 of 3", "held_out: 3 of 3"):
+        assert f"{files} files are empty; there is too little text" in caplog.text
+    assert len(list(out.rglob("*.tfrecord"))) == 6
+    assert not (out / "held_out" / "dataset_info.json").exists()
+
+
+def test_windows_are_reported(make_options, out, monkeypatch):
+    options, done = make_options(masking="dynamic"), []
+    out.mkdir()
+    monkeypatch.setattr(writing, "_WINDOW_CHARACTERS", 5000)
+    files, paths = options.files(), options.paths()
+    made = writing.write_shard(options, files, 0, paths, lambda *n: done.append(n))
+    read, tokens = zip(*done, strict=True)
+    assert len(done) > 3 and min(tokens) > 0
+    assert sum(read) == sum(file.size for file in files)
+    assert sum(tokens) == made["train"]["counts"]["tokens"]
+
+
+def test_progress_of_some_shards(monkeypatch):
+    """Two of three shares of ten bytes; 50 tokens in two seconds, 200 in four."""
+    progress, clock, done = mock.MagicMock(), iter([100.0, 102.0, 104.0]), []
+    shown = progress.return_value.__enter__.return_value
+    shown.total = 10
+    clock = types.SimpleNamespace(monotonic=clock.__next__)
+
+    def write_shard(options, files, shard, paths, report):
+        shown.done = 4 if shard else 0
+        report(9, 150) if shard else report(4, 50)
+        return f"made {shard}"
+
+    for name, fake in (
+        ("Progress", progress),
+        ("time", clock),
+        ("write_shard", write_shard),
+    ):
+        monkeypatch.setattr(workers, name, fake)
+    files = [types.SimpleNamespace(size=size) for size in (4, 6)]
+    paths = {"train": ["a", "b", "c"]}
+    workers.write_shards(None, files, paths, [0, 2], lambda *made: done.append(made))
+    assert progress.call_args.args == (7,)
+    assert done == [(0, "made 0"), (2, "made 2")]
+    told = [(4, ["25 tokens/s"]), (10, ["50 tokens/s"])]
+    assert [call.args for call in shown.update.call_args_list] == told
 
 
 def test_dynamic_records_are_unmasked_and_cover_the_corpus(create, corpus_file):

@@ -80,7 +80,8 @@ def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
     path.write_text("the cat sat on the mat\n" * 9)
     named = {"input_file": str(path), "output_prefix": str(tmp_path / "out")}
     options = TokenizerOptions(**named, model_type="byte_bpe", vocab_size=261)
-    assert train_tokenizer(options)["pieces"] == 261
+    found = {"characters_per_piece": 1.0, "unknown_rate": 0.0}
+    assert train_tokenizer(options) == {"pieces": 261, "lines": 9, **found}
     with pytest.raises(UserError, match="--vocab_size=260: .* makes 261 pieces, one"):
         train_tokenizer(dataclasses.replace(options, vocab_size=260))
 

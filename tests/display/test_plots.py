@@ -40,6 +40,16 @@ def test_any_font_that_matplotlib_is_set_to_draws_letters(draw, tmp_path):
     assert not (tmp_path / "x_labels.tsv").exists()
 
 
+def test_without_matplotlib(tmp_path, monkeypatch, lines):
+    monkeypatch.setattr(plots, "Figure", None)
+    plots._say_how_to_get_them.cache_clear()
+    assert plots.svg(pytest.fail, (4, 3)) is None
+    assert write_plot(tmp_path / "x.png", pytest.fail, (4, 3), ["a"]) is False
+    assert [line.partition(": ")[2] for line in lines] == [
+        "pip install 'albert-tf[plots]'"
+    ]
+
+
 def test_numbers_stand_for_what_no_font_has(draw, tmp_path):
     explained = "x_labels.tsv explains the numbers"
     assert draw(["neutral", "正面", "负 面"]) == (["0", "1", "2"], explained)

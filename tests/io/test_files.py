@@ -41,7 +41,9 @@ def test_files_are_written_whole_and_read(kind, tmp_path):
     with storage.read_locally(path) as local, open(local, encoding="utf-8") as file:
         assert file.read() == "new"
     assert storage.exists(path) and not storage.is_folder(path)
-    assert storage.is_folder(f"{folder}/a")
+    storage.make_folder(f"{folder}/empty/deep")
+    for name in ("a", "empty", "empty/deep"):
+        assert storage.is_folder(f"{folder}/{name}")
     assert storage.names_in(f"{folder}/a") == ["b.txt"]
     # A folder takes the place of another.
     for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):

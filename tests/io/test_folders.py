@@ -190,6 +190,18 @@ def test_an_error_leaves_the_old_files_and_names_the_new_ones_place(folder):
     checksums.check_folder(folder)
 
 
+def test_a_folder_that_cannot_be_completed(folder, monkeypatch):
+    write(folder / ".ready", {"b": "2"})
+    fail = mock.Mock(side_effect=OSError(errno.EROFS, os.strerror(errno.EROFS)))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        message = f"{folder} holds a model .*: Read-only file system; make the folder w"
+        with pytest.raises(UserError, match=message):
+            finish(folder)
+    finish(folder)
+    assert contents(folder) == {"b": "2", "mine": "0"}
+
+
 def test_a_file_that_is_gone_is_missed(folder):
     (folder / "a").unlink()
     for check in (require_whole, checksums.check_folder):

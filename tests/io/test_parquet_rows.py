@@ -6,6 +6,7 @@ tests/security/test_bombs.py has damaged files.
 import datetime
 import decimal
 import json
+import types
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,6 +14,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
+from albert_tf.io import parquet_rows
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
 from data_pipeline.text import corpus
@@ -73,6 +75,59 @@ def test_every_kind_of_value(write):
     assert labels.tolist() == [2]
     with pytest.raises(UserError, match="row 1: column 'picture' is null"):
         read_table(path, Columns("picture"))
+
+
+def _dictionary(places, values):
+    return pa.DictionaryArray.from_arrays(
+        pa.array(places, pa.int32()), pa.array(values)
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "shared", "alone"),
+    [
+        (pa.array([1, 2, 3]), 24, 24),
+        (_dictionary([0, 0, 1], ["abcd", "x"]), 5 + 2 * 4, 9),
+        (_dictionary([1], ["abcd", "x"]), 1, 1),
+        (_dictionary([0, None], [b"ab"]), 2 + 4, 2),
+        (_dictionary([None], ["a"]), 0, 0),
+        (_dictionary([0, 0, 0], [7]), 8, 8),
+        (_dictionary([0], [7]), 8, 8),
+        (pa.StructArray.from_arrays([_dictionary([0, 0], ["abc"])], ["a"]), 6, 6),
+        (pa.ListArray.from_arrays([0, 2, 3], _dictionary([0, 0, 0], ["ab"])), 6, 6),
+    ],
+)
+def test_bytes_that_values_take(column, shared, alone):
+    assert parquet_rows._size(column) == shared
+    assert parquet_rows._size(column, False) == alone
+
+
+def test_class_names_in_the_metadata():
+    label = {"_type": "ClassLabel", "names": ["x", "y"]}
+    features = {
+        "a": label,
+        "b": [label],
+        "c": {"_type": "Sequence", "feature": {"feature": label}},
+        **{"d": {**label, "names": ["x", 1]}, "e": {**label, "names": "xy"}},
+        **{"f": {**label, "_type": "Value"}, "g": [], "h": 3},
+    }
+    written = json.dumps({"info": {"features": features}})
+    for metadata, found in (
+        (written, dict.fromkeys("abc", label["names"])),
+        ('{"info": {"features": []}}', {}),
+        ('{"info": 3}', {}),
+        ("[", {}),
+    ):
+        schema = pa.schema([], {"huggingface": metadata})
+        assert parquet_rows._classes(schema) == found
+    assert parquet_rows._classes(pa.schema([])) == {}
+
+
+def test_rows_that_no_group_holds():
+    metadata = types.SimpleNamespace(num_rows=3)
+    table = types.SimpleNamespace(num_row_groups=0, metadata=metadata)
+    with pytest.raises(ValueError, match="it has 0 rows, not 3"):
+        [*parquet_rows._batches(table, 0, 3, None)]
 
 
 def test_columns_of_one_name_are_refused(write):

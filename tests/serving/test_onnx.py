@@ -3,6 +3,7 @@
 import collections
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -10,11 +11,13 @@ import onnxruntime
 import pytest
 import tensorflow as tf
 
+from albert_tf.errors import UserError
 from albert_tf.serving.loading import build_module_of
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
 from albert_tf.token_files import onnx_graph
+from albert_tf.token_files import onnx_operations
 from albert_tf.token_files import round_onnx
 from tests import memory
 from tests import saved_models
@@ -110,13 +113,23 @@ def test_a_graph_has_the_operations_of_onnx(written, tmp_path):
 
 
 @pytest.mark.slow
-def test_export_of_a_keras_model(opened, tmp_path):
-    model = opened("multiple_choice").model
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("multiple_choice", (2, 3, 7)), ("encoder", (2, 7))]
+)
+def test_export_of_a_keras_model(kind, shape, opened, tmp_path):
+    model = opened(kind).model
     model.export(tmp_path / "model.onnx", format="onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    features = {key: np.ones((2, 3, 7), "int32") for key in model.exported_features}
-    (found,) = session.run(["logits"], features)
-    np.testing.assert_allclose(found, model(features), 1e-4, 1e-5)
+    features = {key: np.ones(shape, "int32") for key in model.exported_features}
+    expected = model(features)
+    if kind == "multiple_choice":
+        expected = {"logits": expected}
+    assert ("hidden_states" in expected) == (kind == "encoder")
+    expected.pop("hidden_states", None)  # a list, which a file cannot give
+    assert {value.name for value in session.get_outputs()} == {*expected}
+    for name, own in expected.items():
+        (found,) = session.run([name], features)
+        np.testing.assert_allclose(found, own, 1e-4, 1e-5)
 
 
 @pytest.mark.slow
@@ -159,6 +172,28 @@ def test_int8_multiplies_by_the_table_of_words(written):
     kernels = [t.dims for t in tensors if t.data_type == onnx.TensorProto.INT8]
     config = served.config
     assert [config.embedding_size, config.vocab_size] in kernels
+
+
+@pytest.mark.slow
+def test_what_tensorflow_lite_cannot_convert(written, monkeypatch):
+    module, served, path = written("classification")
+    converter = mock.Mock(convert=mock.Mock(side_effect=ValueError("why\nso")))
+    made = mock.Mock(from_saved_model=mock.Mock(return_value=converter))
+    monkeypatch.setattr(tf.lite, "TFLiteConverter", made)
+    monkeypatch.setattr(tf.saved_model, "save", mock.Mock())
+    message = "^TensorFlow Lite lacks operations of AlbertForSequenceClassification; ex"
+    with pytest.raises(UserError, match=message):
+        WRITERS["tflite"](module, served, path.parent)
+
+
+def test_products_with_adapters():
+    random = np.random.default_rng(0)
+    shapes = (2, 3, 4), (4, 5), (4, 2), (2, 5)
+    rows, kernel, down, up = (random.normal(size=s).astype("f") for s in shapes)
+    multiplied = onnx_operations.OPERATIONS["multiplied"]
+    np.testing.assert_allclose(multiplied(rows, kernel, None), rows @ kernel, 1e-5)
+    found, merged = multiplied(rows, kernel, (down, up)), kernel + down @ up
+    np.testing.assert_allclose(found, rows @ merged, 1e-5, 1e-5)
 
 
 @pytest.fixture

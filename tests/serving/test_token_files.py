@@ -1,6 +1,7 @@
 """Files of other runtimes: the same answers from tokens, or from strings."""
 
 import concurrent.futures
+import contextlib
 import importlib.util
 import itertools
 import os
@@ -10,6 +11,7 @@ import types
 import weakref
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import tensorflow as tf
@@ -17,15 +19,23 @@ import tokenizers
 
 from albert_tf import token_files
 from albert_tf.errors import UserError
+from albert_tf.row_layout import FEATURES
 from albert_tf.serving.predictor import Predictor
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
+from albert_tf.token_files import operations
+from albert_tf.token_files import text_in
 from albert_tf.token_files import write_onnx
+from albert_tf.token_files.input_names import rename_inputs
 from albert_tf.token_files.operations import operations_library
+from albert_tf.tokenization.added_tokens import AddedToken
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import TextRules
 from tests.serving import answers
 from tests.serving.answers import TEXTS
 from tests.tokenization.test_their_files import HOSTILE
+from tests.vocabularies import tie_pieces
 
 # What the operations read otherwise: U+0000, a last sigma, long runs of a letter.
 _TEXTS = [text for text in HOSTILE if "\u03a3" not in text and "aaaaaaaa" not in text]
@@ -107,6 +117,37 @@ def test_inputs_of_hugging_face(kind, family, segments, opened, export_of):
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(answers.shares(version, *columns), expected, atol=1e-5)
     assert answers.described(version)["inputs"] == [*features]
+
+
+def test_inputs_that_branches_read(tmp_path):
+    """The answer is the ids if there is a second segment, else the mask."""
+    make, kinds = onnx.helper, onnx.TensorProto
+
+    def branch(name):
+        node = make.make_node("Identity", [name], [f"of_{name}"])
+        output = make.make_tensor_value_info(f"of_{name}", kinds.INT32, [1, 2])
+        return make.make_graph([node], name, [], [output])
+
+    branches = {"then_branch": branch("input_ids"), "else_branch": branch("input_mask")}
+    nodes = [
+        make.make_node("ReduceMax", ["segment_ids"], ["last"], keepdims=0),
+        make.make_node("Cast", ["last"], ["is_second"], to=kinds.BOOL),
+        make.make_node("If", ["is_second"], ["answer"], **branches),
+    ]
+    *inputs, output = (
+        make.make_tensor_value_info(name, kinds.INT32, [1, 2])
+        for name in (*FEATURES, "answer")
+    )
+    graph = make.make_graph(nodes, "branches", inputs, [output])
+    versions = {"opset_imports": [make.make_opsetid("", 17)], "ir_version": 8}
+    onnx.save(make.make_model(graph, **versions), tmp_path / "x.onnx")
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    assert rename_inputs(tmp_path / "x.onnx", has_segments=True) == names
+    session = onnxruntime.InferenceSession(tmp_path / "x.onnx")
+    for last, expected in ((0, [1, 0]), (1, [7, 8])):
+        rows = ([7, 8], [1, 0], [0, last])
+        features = {n: np.int64([row]) for n, row in zip(names, rows, strict=True)}
+        assert session.run(None, features)[0].tolist() == [expected]
 
 
 @pytest.mark.slow
@@ -196,6 +237,64 @@ def test_a_file_without_its_runtime_is_written_unopened(
     facts = answers.described(version)
     assert (facts["file"], facts["signatures"]) == ("model.onnx", {})
     assert "opened_with" not in facts
+
+
+def test_the_distance_of_answers():
+    expected = {
+        "a": tf.constant([3.0, 4.0, -1e9]),  # the last one is masked
+        "b": tf.constant([1.0]),
+        "ranks": tf.constant([1, 2]),
+    }
+    arrays = {name: tensor.numpy() for name, tensor in expected.items()}
+    other = np.float32([3, 4.6, 7])
+    for changes, distance in (
+        ({}, 0),
+        ({"a": other}, 0.1),
+        ({"a": other, "b": np.float32([1.1])}, 0.1),
+        ({"a": other, "b": np.float32([0.6])}, 0.2),
+        ({"ranks": np.int32([2, 1])}, 0),
+        ({"b": np.float32([1, 1])}, np.inf),
+        ({"c": other}, np.inf),
+    ):
+        found = token_files._distance({**arrays, **changes}, expected)
+        assert found == pytest.approx(distance)
+    assert np.isnan(token_files._distance({**arrays, "a": other * np.nan}, expected))
+
+
+def test_what_no_operation_follows(monkeypatch):
+    monkeypatch.setattr(text_in, "operations_library", lambda: None)
+    own = {"features": FEATURES, "reads_whole": False, "text_lists": (), "along": ()}
+    task, pieces = types.SimpleNamespace(**own), tie_pieces()
+    plain = SentencePieceTokenizer(pieces)
+    added = plain.with_added([AddedToken("b", plain.vocab_size)])
+    lowered, cased = (
+        SentencePieceTokenizer(pieces, lowers, rules=TextRules(keep_accents=True))
+        for lowers in (True, False)
+    )
+    for tokenizer, has_prompt, reason in (
+        (plain, False, None),
+        (plain.with_added([AddedToken("[MASK]", plain.mask_id)]), False, None),
+        (
+            added,
+            False,
+            "onnxruntime-extensions does not look for its added tokens; leave",
+        ),
+        (cased, False, None),
+        (lowered, False, "its tokenizer lowers letters and keeps accents; leave"),
+        (plain, True, "the model puts a prompt before texts; leave it out"),
+    ):
+        served = types.SimpleNamespace(task=task, tokenizer=tokenizer)
+        features = types.SimpleNamespace(has_prompt=has_prompt)
+        refused = pytest.raises(UserError, match=reason) if reason else None
+        with refused or contextlib.nullcontext():
+            text_in.check_text_in(served, features)
+
+
+def test_operations_are_loaded_before_others_load_them(monkeypatch):
+    monkeypatch.setattr(operations, "_loaded", [])
+    monkeypatch.setitem(sys.modules, "onnxruntime_extensions", types.ModuleType("x"))
+    with pytest.raises(UserError, match="_extensions was imported before albert_tf op"):
+        operations_library()
 
 
 def test_a_wrong_file_is_removed_where_its_runtime_is_installed(

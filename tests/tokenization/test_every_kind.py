@@ -70,7 +70,11 @@ KINDS = {
     ),
     "added": (_words, "bert", {"do_lower_case": True, "added_tokens_decoder": _ADDED}),
     "roberta": (_file(byte_bpe), "roberta", {}),
-    "roberta with a space": (_file(byte_bpe), "roberta", {"add_prefix_space": True}),
+    "roberta with a space": (
+        _file(byte_bpe),
+        "roberta",
+        {"add_prefix_space": True, "padding_side": "left"},
+    ),
     "modernbert": (_file(modern_bpe), "modernbert", None),
     "xlm-roberta": (_file(xlm_pieces), "xlm-roberta", None),
     "deberta": (_file(deberta_pieces), "deberta-v2", None),

@@ -65,6 +65,26 @@ def test_added_tokens_keep_their_ids(tmp_path):
         assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
 
 
+def test_an_added_token_that_is_cut_stays_out_of_the_pieces():
+    old = _wordpiece("a ##a b ##b")
+    old = old.with_added([AddedToken("<new>", old.vocab_size)])
+    new, pieces = _pieces(old, ["abab <new>"] * 9)
+    assert new.pieces == [*old.pieces, *pieces] and "abab" in pieces
+    assert new.encode("<new> ab") == [old.vocab_size - 1, *new.encode("ab")]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["", " \t"], r"The text \(2 lines\) suggests no new piece"),
+        (["ab" * 5000], "SentencePiece finds no pieces in 1 different words: .*empty"),
+    ],
+)
+def test_texts_without_words(texts, message):
+    with pytest.raises(UserError, match=message):
+        _pieces(_wordpiece("a ##a b ##b"), texts)
+
+
 _OLD = byte_bpe_of(("n", "g"), ("i", "n"), ("in", "g"))
 
 

@@ -11,15 +11,18 @@ from hypothesis import given
 from albert_tf.errors import UserError
 from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.row_layout import TWO_SEPARATORS
+from albert_tf.tokenization import deberta
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.huggingface import save_for_others
+from albert_tf.tokenization.normalization import composed_with_spans
 from tests.tokenization.in_graph.graphs import check
 from tests.tokenization.in_graph.graphs import traced
 from tests.tokenization.in_graph.graphs import twin
 from tests.vocabularies import deberta_pieces
 from tests.vocabularies import modern_bpe
+from tests.vocabularies import tie_pieces
 from tests.vocabularies import xlm_pieces
 from tools.fuzz.inputs import TEXTS_WITH_NUL
 
@@ -142,6 +145,9 @@ def test_places_of_composed_characters(tmp_path):
     assert (spans[0][0], spans[-1]) == (0, (len(text) - 1, len(text)))
     assert any(end == 5 for _, end in spans) and not any(end == 4 for _, end in spans)
     check(modern, [text, "", "e\u0301", "a  "])
+    places = [*zip(range(6), range(1, 7), strict=True)]
+    spans = [*places[:3], (3, 5), (5, 6), (6, 9), (9, 10)]
+    assert composed_with_spans(text) == ("caf\u00e9 \uac01x", spans)
 
 
 def test_debertas_own_file_comes_back(tmp_path):
@@ -153,6 +159,13 @@ def test_debertas_own_file_comes_back(tmp_path):
     written = sentencepiece.SentencePieceProcessor(str(tmp_path / "written/spm.model"))
     assert written.Encode(_TEXT) == reference(_TEXT)
     assert written.GetPieceSize() == ours.vocab_size - 1  # all but the mask
+    # Models that are not DeBERTa's, or have a mask of their own.
+    model = sentencepiece_file.ModelProto.FromString(ours.file_bytes)
+    model.pieces.add(piece="behind")
+    for changed in (model.SerializeToString(), tie_pieces()):
+        assert (
+            deberta.with_mask(changed, "x") == deberta.without_mask(changed) == changed
+        )
 
 
 def test_a_tokenizer_json_of_xlm_r(tmp_path):

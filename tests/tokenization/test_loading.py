@@ -25,6 +25,12 @@ def test_directory_with_a_model(train_model, tmp_path):
         (tmp_path / "30k-clean.vocab").write_text("<pad>\t0\n")
         assert load_tokenizer(path if name == "y" else tmp_path).kind == "sentencepiece"
         path.unlink()
+    (tmp_path / "assets").mkdir()  # as in a module of TensorFlow Hub
+    (tmp_path / "assets" / "30k-clean.model").write_bytes(train_model())
+    assert load_tokenizer(tmp_path).kind == "sentencepiece"
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(UserError, match="json counts with the files beside it; name i"):
+        load_tokenizer(tmp_path / "tokenizer.json")
 
 
 def test_a_saved_directory_keeps_its_casing(words, tmp_path):
@@ -34,6 +40,10 @@ def test_a_saved_directory_keeps_its_casing(words, tmp_path):
     cased.save(tmp_path / "model")
     assert load_tokenizer(tmp_path / "model").encode("A a") == [5, 6]
     assert cased.fingerprint() != uncased.fingerprint()
+    for name in ("SHA256SUMS", "vocab.txt"):
+        (tmp_path / "model" / name).unlink()
+    with pytest.raises(UserError, match="model/vocab.txt cannot be read: No such file"):
+        load_tokenizer(tmp_path / "model")
     config = json.loads((tmp_path / "model" / "tokenizer_config.json").read_text())
     assert config == {"kind": "wordpiece", "file": "vocab.txt", "do_lower_case": False}
     words.write_text(words.read_text("utf-8"), "utf-8-sig")

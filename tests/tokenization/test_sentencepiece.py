@@ -71,21 +71,29 @@ def test_what_is_stripped_counts(accents):
 
 
 _TEXTS = [text for text in HOSTILE if "\u03a3" not in text]
+_TEXTS += ["a \u2581b \u2581\u2581 c"]
 _TEXTS += ["\xa8 a\xa8b \u1112\u1161\u11ab \u09c7\u09be", "A\u0302\u0301 e\u0302\u0301"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("lowers", "rules"),
+    ("lowers", "rules", "table"),
     [
-        (True, TextRules()),
-        (False, TextRules(joins_quotes=True)),
-        pytest.param(False, TextRules(keep_accents=True), marks=pytest.mark.nightly),
-        pytest.param(True, TextRules(as_tokenizers=True), marks=pytest.mark.nightly),
+        (True, TextRules(), "nfkc"),
+        (False, TextRules(joins_quotes=True), "nmt_nfkc"),
+        *(
+            pytest.param(*row, "nmt_nfkc", marks=pytest.mark.nightly)
+            for row in (
+                (True, TextRules()),
+                (False, TextRules(keep_accents=True)),
+                (True, TextRules(as_tokenizers=True)),
+            )
+        ),
     ],
 )
-def test_a_model_prepares_texts_by_its_own_table(lowers, rules, train_model):
-    model = train_model(model_type="unigram", vocab_size=70)
+def test_a_model_prepares_texts_by_its_own_table(lowers, rules, table, train_model):
+    more = {"model_type": "unigram", "vocab_size": 70}
+    model = train_model(normalization_rule_name=table, **more)
     tokenizer = SentencePieceTokenizer(model, lowers, rules=rules)
     processor = sentencepiece.SentencePieceProcessor()
     processor.LoadFromSerializedProto(self_preparing(tokenizer))
@@ -102,6 +110,25 @@ def test_raw_text_never_gives_special_ids(small, train_model):
         ids = own.encode(text)
         assert not {own.pad_id, own.cls_id, own.sep_id, own.mask_id} & set(ids)
         assert ids == own.encode_with_offsets(text)[0]
+
+
+def test_a_number_within_a_word_is_divided_from_its_comma():
+    """The library puts a mark before each part, which the middle of a word lacks."""
+    model = ModelProto.FromString(tie_pieces())
+    pieces = [piece.piece for piece in model.pieces]
+    for piece in ("a0,", "\u25812,", "3,", ",", "\u25813", "\u25814567,"):
+        model.pieces.add(piece=piece, score=-0.5)
+    tokenizer = SentencePieceTokenizer(model.SerializeToString())
+    assert len(tokenizer.pieces) == len(pieces) + 6
+    for text, expected in (
+        ("ba0, 2, b3,", "\u2581 b a0 , \u2581 2 , \u2581 b 3 ,"),
+        ("13,", "\u2581 1 3 ,"),
+        ("2, 4567, 2, b", "\u2581 2 , \u2581 45 67 , \u2581 2 , \u2581 b"),
+    ):
+        assert tokenizer.tokenize(text) == expected.split()
+        assert tokenizer.encode(text) == tokenizer.encode_with_offsets(text)[0]
+        ids = tokenizer.convert_tokens_to_ids(expected.split())
+        assert tokenizer.encode(text) == ids
 
 
 def _table(units, texts=b"\0"):

@@ -11,6 +11,7 @@ import transformers
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization import huggingface
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.huggingface import save_for_others
@@ -156,6 +157,11 @@ def test_lower_case_of_sentence_transformers(tmp_path):
     ours = load_tokenizer(tmp_path)
     for text in ("The CAT sat", "CAF\xc9 caf\xe9 Cafe", "\u4e2d the\u0130"):
         assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids
+    content = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
+    for processor in (None, {"type": "BertProcessing"}):  # which name no rows
+        content["post_processor"] = processor
+        (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+        assert load_tokenizer(tmp_path).fingerprint() == ours.fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -211,6 +217,17 @@ def test_texts_keep_their_ends(others, tmp_path):
     assert load_tokenizer(folder).rules.keeps_ends
 
 
+def test_lists_of_special_tokens():
+    for told, expected in (
+        (None, []),
+        ("a", ["a"]),
+        ({"content": "a", "lstrip": False}, ["a"]),
+        ({"x": "a", "y": {"content": "b"}}, ["a", "b"]),
+        (["a", {"content": "b"}], ["a", "b"]),
+    ):
+        assert huggingface._names(told) == expected
+
+
 def test_what_changes_nothing(tmp_path):
     folder = _bert_lines(tmp_path)
     plain = load_tokenizer(folder)
@@ -239,7 +256,9 @@ def test_what_changes_nothing(tmp_path):
 
 
 # "new york" has white space, "caf\u00e9" an accent, "[E1]" what expressions mean.
-NORMALIZED = ["Covid", "covid19", "caf\u00e9", "new york", "\ud55c"]
+# The last two are read as "nee" and as nothing where accents are dropped.
+NORMALIZED = ["Covid", "covid19", "caf\u00e9", "new york", "\ud55c", "ne\u0301e"]
+NORMALIZED += ["\u0301"]
 LITERAL = ["[E1]", "[E1", "$.$", "\u4e2d\u56fd"]
 WITH_ADDED = [
     "the [E1] cat [E1]is covid",
@@ -249,6 +268,7 @@ WITH_ADDED = [
     "",
     " [E1] ",
     "the cat, [CLS] [MASK]",
+    "n\u00e9e nee ne\u0301e",
 ]
 
 
@@ -274,7 +294,7 @@ def test_added_tokens_are_found_and_in_the_graph_too(kind, train_model, tmp_path
     tokenizer = load_tokenizer(tmp_path)
     rows = map(tokenizer.encode, WITH_ADDED)
     found = [[i - first for i in row if i >= first] for row in rows]
-    assert found[3:] == [[3, 2, 2], [], [0], []]
+    assert found[3:] == [[3, 2, 2], [], [0], [], [9, 9, 9]]
     expected = check(tokenizer, WITH_ADDED)
     sizes = [len(tokenizer.tokenize(text)) for text in WITH_ADDED]
     assert sizes == [*map(len, expected)]

@@ -11,6 +11,7 @@ from data_pipeline.data_set import DataSet
 from data_pipeline.input_pipeline import pretraining_dataset
 
 FIRST, SECOND = "x-00000-of-00002.tfrecord", "x-00001-of-00002.tfrecord"
+SHARE = "masked_lm_prob"
 
 
 @pytest.fixture
@@ -57,6 +58,12 @@ def test_a_file_that_is_cut_or_missing_or_of_another_data_set(data, read, patter
     read(data / "x-*-of-*")
 
 
+def test_bounds_of_shares_are_shares(data, read):
+    for share in (0, 1):
+        describe(data, lambda info, share=share: info["masking"].update({SHARE: share}))
+        read(data)
+
+
 def test_checksums(data, read):
     DataSet(str(data)).verify()
     contents = bytearray((data / SECOND).read_bytes())
@@ -73,7 +80,7 @@ def describe(folder, change):
     info = json.loads(path.read_text())
     change(info)
     path.write_text(json.dumps(info))
-    (folder / "SHA256SUMS").unlink()
+    (folder / "SHA256SUMS").unlink(missing_ok=True)
 
 
 def test_descriptions_of_earlier_versions_list_names(data, read, caplog):
@@ -101,7 +108,7 @@ def test_official_files_need_no_description(data, read, caplog):
     ("keys", "value", "message"),
     [
         (["kind"], ["static"], r"holds \['static'\] for kind, expected one of static"),
-        (["masking", "masked_lm_prob"], 1e999, "inf for masking.masked_lm_prob"),
+        (["masking", SHARE], 1e999, "inf for masking.masked_lm_prob"),
         (["files"], ["../x"], r"'\.\./x'\] for files, expected names of files"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),
     ],

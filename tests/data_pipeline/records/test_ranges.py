@@ -9,10 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_pipeline.records import examples
+from data_pipeline.records.schema import DRAWN
+from data_pipeline.records.schema import FEATURES
+from data_pipeline.records.schema import model_inputs
 from data_pipeline.records.schema import sentence_on
 
 _IDS, _LENGTH, _PAD = 300, 18, 7
 _RIGHT = st.integers(0, _IDS - 1)
+
+
+def test_inputs_of_a_model():
+    every = {f.name for kind in (*FEATURES.values(), DRAWN) for f in kind}
+    of_rows = {"input_ids", "input_mask", "segment_ids", "masked_lm_positions"}
+    of_streams = {"reversed_rows", "query_order", "key_order", "target_positions"}
+    of_packed = {"pair_ids", "cls_positions"}
+    found = model_inputs(dict.fromkeys(every | {"x"}))
+    assert {*found} == of_rows | of_streams | of_packed
 
 
 def feature(values):

@@ -89,6 +89,11 @@ def test_random_next_sentence():
     a_start, a_end, b_start, b_end, _ = rows[rows[:, 4] == 1].T
     left = 20 - b_start % 20
     assert (b_end - b_start == np.minimum(10 - (a_end - a_start), left)).all()
+    # There may be no other document.
+    text = window([[5, 5, 5, 5]])
+    rows, counts = make_instances(text, options(sentence_objective="nsp"), SEP, 9, 0)
+    assert counts["pairs from two documents"] == rows[:, 4].sum() > 0
+    assert rows[:, :4].max() <= 20
 
 
 # 3 and 8 tokens fit; a sentence of 30 is broken, and is begun again.

@@ -57,6 +57,8 @@ def test_interrupted_work_goes_on_shard_by_shard(unfinished, monkeypatch, digest
     assert not (parts / "dataset_info.json").exists()
     with pytest.raises(UserError, match="holds shards made with other input or flags"):
         create_pretraining_data(dataclasses.replace(options, ngram=2))
+    with pytest.raises(UserError, match="x-00002-of-00003.tfrecord changed or vanish"):
+        create_pretraining_data(options, lambda *_: None)
     write_shard = mock.Mock(wraps=writing.write_shard)
     monkeypatch.setattr(workers, "write_shard", write_shard)
     create_pretraining_data(options)

@@ -78,6 +78,12 @@ def test_brackets_in_names_that_exist_are_no_pattern(tmp_path):
     assert names(f"{folder}") == names(f"{folder}/*.txt") == ["a.txt"]
 
 
+def test_a_link_to_nothing_is_named(text):
+    (text / "c.txt").symlink_to("nothing")
+    with pytest.raises(UserError, match="/c.txt cannot be read: No such file"):
+        names(f"{text}/*.txt")
+
+
 def test_lines_and_paragraphs(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfOne.\r\nTwo. Still two.\n\n \t\n\nThree.")
@@ -158,6 +164,39 @@ def test_lone_surrogates_are_replaced_and_counted(tmp_path):
     expected = ["ran \ufffd away", "end \ufffd", "\ufffd one", "good \U0001f600"]
     assert segments == [[text] for text in expected]
     assert reader.counts["lines with invalid UTF-8"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "cut"),
+    [
+        ("abc", 3, 3),
+        ("ab cd", 4, 3),
+        ("a b cd", 4, 4),
+        ("a b cd", 3, 2),
+        (" abcde", 3, 3),
+        ("abc d", 3, 3),
+        *(("a日b", limit, cut) for limit, cut in ((2, 1), (3, 1), (4, 4), (9, 5))),
+    ],
+)
+def test_where_a_long_text_is_cut(text, limit, cut):
+    assert corpus._cut_point(text.encode(), limit) == cut
+
+
+def test_bytes_of_no_text_are_cut_somewhere():
+    assert corpus._cut_point(b"\x80" * 9, 6) == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "first"), [(0, 0), (1, 1), (11, 2), (12, 3), (15, 4), (16, 5)]
+)
+def test_lines_from_a_place(start, first, tmp_path, monkeypatch):
+    """The first line is longer than allowed; blocks end within lines."""
+    lines = [(0, "ab "), (3, "cd efgh"), (11, "ij"), (14, ""), (15, "k")]
+    monkeypatch.setattr(corpus, "_BLOCK_BYTES", 4)
+    (tmp_path / "a.txt").write_text("ab cd efgh\nij\n\nk")
+    reader = corpus.Reader([])
+    assert [*reader.lines(str(tmp_path / "a.txt"), start, 5)] == lines[first:]
+    assert reader.bytes_read == 16 - max(0, start - 1)
 
 
 @pytest.mark.parametrize("word", ["word ", "长"])

@@ -1,10 +1,13 @@
 """Text and vocabulary that do not fit together are told of, or refused."""
 
 import dataclasses
+import json
 
+import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
+from data_pipeline.sequences.instances import Window
 from data_pipeline.shards import workers
 from data_pipeline.text import corpus
 from data_pipeline.text import quality
@@ -35,9 +38,19 @@ def wordpiece(tmp_path):
     return {"spm_model_file": None, "vocab_file": str(path)}
 
 
+def test_the_file_with_most_mistakes_is_named():
+    counts = {"bad": 9, "bad in a": 4, "bad in b c": 5, "worse in d": 7}
+    assert quality._where(counts, "bad") == " (most in b c)"
+    assert quality._where(counts, "bad", known="a") == " (most in b c)"
+    assert quality._where(counts, "bad", known="b c") == ""
+    assert quality._where({"bad": 9}, "bad") == ""
+
+
 def test_figures(create, wordpiece, caplog):
     """Six tokens of which two are unknown; twenty characters with one replaced."""
-    info = create(b"the cat dog\non t\xff mat\n\n" * 40, **wordpiece, max_unknown=0.5)
+    info = create(
+        b"the cat dog\non t\xff mat\n\n" * 40, **wordpiece, max_unknown=0.333333
+    )
     assert info["shares"]["unknown"] == round(1 / 3, 6)
     assert info["shares"]["replaced"] == 0.05
     assert "33.3% of the tokens are unknown to" in caplog.text
@@ -53,10 +66,19 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
     assert info["special_cases"]["tokens truncated"] == tokens - 58
     assert info["shares"]["truncated"] == round((tokens - 58) / tokens, 6) > 0.4
     early, late = (r.getMessage() for r in caplog.records if "cut off" in r.message)
-    assert "% of the tokens will be cut off" in early
-    assert "% of the tokens were cut off" in late
+    share = f"{100 * info['shares']['truncated']:.1f}% of the tokens"
+    assert early.startswith(f"{share} will be cut off")
+    assert late.startswith(f"{share} were cut off")
     for message in (early, late):
         assert "--max_seq_length=32; raise it, or split long sentences" in message
+
+
+def test_the_share_that_pairs_lose(make_options):
+    """Each of two sentences of 40 tokens makes one of 29; no separator follows them."""
+    ids, starts = np.arange(100, 180, dtype=np.int32), np.ones(80, bool)
+    window = Window(ids, starts, [0, 40, 80], [0, 2])
+    share = quality._cut_share(window, make_options(short_seq_prob=0.0))
+    assert share == round(22 / 80, 6)
 
 
 @pytest.mark.parametrize("breaks", [False, True])
@@ -104,6 +126,15 @@ def test_what_only_the_whole_text_shows_is_kept(create, out, monkeypatch):
     monkeypatch.delattr(workers, "write_shard")
     info = create(text, num_shards=2, max_unknown=1.0)
     assert info["shares"]["unknown"] > 0.3
+
+
+def test_rows_without_the_field_are_told_of(create, tmp_path, caplog):
+    rows = [{"text": "the cat sat.\non the mat."}] * 9 + [{"body": "x"}] * 2
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    create("", input_file=str(path))
+    told = f"2 JSON lines without the field 'text' were left out (most in {path})"
+    assert told in caplog.text
 
 
 def test_accents_that_are_lost(wordpiece, tmp_path, make_options, caplog):

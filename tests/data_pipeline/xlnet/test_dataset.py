@@ -95,17 +95,18 @@ def test_the_place_in_the_streams_is_saved(streams, read, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("block", [1, 7 * 3 * 300])
 def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
-    streams, read, examples, monkeypatch
+    block, streams, read, examples, monkeypatch
 ):
-    monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", 7 * 3 * 300)
+    monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", block)
     paths = sorted(streams(num_shards=4).glob("*.tfrecord"))
     files = [[tuple(e["input_ids"]) for e in examples(path)] for path in paths]
-    # An evaluation reads each record once.
-    whole = [
-        tuple(row) for b in read(paths[0].parent) for row in b["input_ids"].numpy()
-    ]
-    assert sorted(whole) == sorted(sum(files, []))
+    # An evaluation reads each record once, be there as many as rows or not.
+    for rows in (3, 5000):
+        batches = read(paths[0].parent, batch_size=rows)
+        whole = [tuple(row) for b in batches for row in b["input_ids"].numpy()]
+        assert sorted(whole) == sorted(sum(files, []))
     size, more = divmod(sum(map(len, files)), 3)
     begins = [row * size + min(row, more) for row in range(3)]
     dataset = read(streams(num_shards=4), training=True).take(3 * size)
@@ -129,6 +130,16 @@ def test_a_damaged_file_is_named(streams, read, tmp_path):
     path.write_bytes(text)
     with pytest.raises(UserError, match=f"{path.name} is damaged: one of its records"):
         read(tmp_path / "damaged")
+
+
+def test_data_that_does_not_fit(streams, read, tokenizer, tmp_path):
+    with pytest.raises(UserError, match="max_seq_length"):
+        stream_dataset(str(streams()), tokenizer, 3, LENGTH - 2, 5, 1, training=False)
+    shutil.copytree(streams(), tmp_path / "bare")
+    for name in ("dataset_info.json", "SHA256SUMS"):
+        (tmp_path / "bare" / name).unlink()
+    with pytest.raises(UserError, match="bare lacks a dataset_info.json, which stream"):
+        read(tmp_path / "bare")
 
 
 def test_each_pass_splits_the_texts_anew(streams, examples):

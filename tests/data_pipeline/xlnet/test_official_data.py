@@ -107,6 +107,9 @@ def test_half_of_the_texts_follow(drawn, texts):
     # Texts end before the stream does.
     assert split_texts([0, 4, 8], 4, 4, random.Random(0)) is None
     assert split_texts([0, 4, 9], 4, 4, random.Random(0)) is not None
+    draws = Recorded({"u": 0.5, "cut": 3})
+    assert split_texts([0, 3, 5], 0, 4, draws) is None
+    assert split_texts([0, 3, 6], 0, 4, draws) == (0, 2, 3, 5, 1)
 
 
 def test_permutations_follow_from_their_seed_inside_tf_data():
