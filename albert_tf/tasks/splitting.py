@@ -212,7 +212,7 @@ def _roles(units, labels, count, flags):
 
 def _allotted(sizes, shares):
     """Yields a role for each size, so that every stretch nearly has the shares."""
-    owed = dict.fromkeys(shares, 0.0)
+    owed = collections.Counter()
     for size in sizes:
         for role, share in shares.items():
             owed[role] += share * size

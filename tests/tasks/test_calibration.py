@@ -73,7 +73,10 @@ def test_thresholds_have_the_highest_f1():
     above = np.nextafter(np.float32(0.7), np.float32(1))
     [between] = best_thresholds(np.array([[1], [0]]), np.array([[above], [0.7]], "f"))
     assert np.float32(0.7) <= between < above
-    for damaged in ([0.5], [0.5, 0.5, 1.0], {"a": 0.5}, 0.5):
+    task = create_task("multi_label", "t", labels=_LABELS, thresholds=[0.0, 0.5, 0.99])
+    assert task.thresholds == (0.0, 0.5, 0.99)
+    not_shares = [0.5], [0.5, 0.5, 1.0], [0.5, 0.5, -0.1], [0.5, 0.5, 0]
+    for damaged in (*not_shares, {"a": 0.5}, 0.5):
         with pytest.raises(ValueError, match="expected a share for each label"):
             create_task("multi_label", "t", labels=_LABELS, thresholds=damaged)
 

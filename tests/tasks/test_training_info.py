@@ -110,6 +110,18 @@ def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
     assert read_task(bundle.open(tmp_path), create_task("regression", "t")) == told
     asked = create_task("tagging", "t", labels=("O", "B-A"))
     assert read_task(bundle.open(tmp_path), asked) == told
+    # One label may rank, unless the training says otherwise.
+    task, ranking = (
+        create_task("multi_label", "t", labels=["a"]),
+        create_task("ranking", "t"),
+    )
+    model = AlbertForSequenceClassification(tiny_config(), **task.model_arguments())
+    model.save_pretrained(tmp_path / "one")
+    opened = bundle.open(tmp_path / "one")
+    kinds = [read_task(opened, asked).kind for asked in (None, task, ranking)]
+    assert kinds == ["multi_label", "multi_label", "ranking"]
+    model.save_pretrained(tmp_path / "one", training_info={"task": task.to_dict()})
+    assert read_task(bundle.open(tmp_path / "one"), ranking) == task
     with pytest.raises(UserError, match="label_kind=multi_label, but .*single_label"):
         read_task(bundle.open(write(tmp_path, task=TASK)))
 
