@@ -141,10 +141,15 @@ def test_windows_are_reported(make_options, out, monkeypatch):
     options, done = make_options(masking="dynamic"), []
     out.mkdir()
     monkeypatch.setattr(writing, "_WINDOW_CHARACTERS", 5000)
+    made_of = mock.Mock(wraps=records.records)
+    monkeypatch.setattr(records, "records", made_of)
     files, paths = options.files(), options.paths()
     made = writing.write_shard(options, files, 0, paths, lambda *n: done.append(n))
     read, tokens = zip(*done, strict=True)
     assert len(done) > 3 and min(tokens) > 0
+    # On which the data of every version depend.
+    seeds = [call.args[3] for call in made_of.call_args_list]
+    assert seeds == [(12345, "train", 0, number) for number in range(len(done))]
     assert sum(read) == sum(file.size for file in files)
     assert sum(tokens) == made["train"]["counts"]["tokens"]
 

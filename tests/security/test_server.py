@@ -369,15 +369,19 @@ def test_an_end_drops_halves_and_answers_the_rest():
 
 def test_fewer_files_than_connections(monkeypatch):
     limits, set_to = serve.ServeOptions(max_connections=2000), []
+    no_limit = serve.resource.RLIM_INFINITY
     monkeypatch.setattr(serve.resource, "setrlimit", lambda _, to: set_to.append(to))
     for most, expected in (
         ((100, 100_000), 2000),
         ((100, 1024), 256),
         ((50_000, 50_000), 2000),
+        ((100, no_limit), 2000),
+        ((no_limit, no_limit), 2000),
     ):
         monkeypatch.setattr(serve.resource, "getrlimit", lambda _, most=most: most)
         assert serve._within_open_files(limits).max_connections == expected
-    assert set_to == [(2000 + 4 * 128 + 256, 100_000), (1024, 1024)]
+    most = 2000 + 4 * 128 + 256
+    assert set_to == [(most, 100_000), (1024, 1024), (most, no_limit)]
 
 
 @pytest.mark.slow

@@ -428,12 +428,18 @@ def test_the_name_and_the_version(tmp_path):
     version = tmp_path / "sst" / "7"
     for name in ("7", "8"):
         (tmp_path / "sst" / name).mkdir(parents=True)
-    (version / "saved_model.pb").touch()
+    other = tmp_path / "named"
+    other.mkdir()
+    for folder in (version, other):
+        (folder / "saved_model.pb").touch()
     for options, expected in (
         ({"export_dir": str(tmp_path / "sst")}, (version, "sst", 7)),
         ({"export_dir": str(version)}, (version, "sst", 7)),
+        ({"export_dir": str(other)}, (other, "named", 1)),
         ({"export_dir": str(tmp_path)}, (str(tmp_path), tmp_path.name, 1)),
         ({"model_dir": "out/model"}, ("out/model", "model", 1)),
         ({"model_dir": "out/model", "model_name": "mine"}, ("out/model", "mine", 1)),
     ):
         assert serve._served(serve.ServeOptions(**options)) == expected
+    assert serve._address("127.0.0.1", 80) == "http://127.0.0.1:80"
+    assert serve._address("::1", 80) == "http://[::1]:80"

@@ -162,13 +162,21 @@ def test_what_ids_may_differ_for(small, small_bpe):
     assert _MARK not in _unlike(small)
 
 
-@pytest.mark.parametrize(("table", "tilde"), [("nmt_nfkc", "\uff5e"), ("nfkc", "~")])
-def test_the_wide_tilde(table, tilde, train_model):
-    model, rules = train_model(normalization_rule_name=table), {"keep_accents": True}
+@pytest.mark.parametrize(
+    ("rules", "table", "text", "expected"),
+    [
+        ({"keep_accents": True}, "nmt_nfkc", "\uff5e", "\uff5e"),
+        ({"keep_accents": True}, "nfkc", "\uff5e", "~"),
+        ({}, "nfkc", "\u0915\u0903", "\u0915\u0903"),
+        ({"as_tokenizers": True}, "nfkc", "\u0915\u0903", "\u0915"),
+    ],
+)
+def test_what_becomes_of_a_character(rules, table, text, expected, train_model):
+    model = train_model(normalization_rule_name=table)
     ours = SentencePieceTokenizer(model, rules=TextRules(**rules))
     theirs = tokenizers.Tokenizer.from_str(whole_file(ours).decode())
-    assert theirs.normalizer.normalize_str("\uff5e") == tilde
-    assert ours.normalized("\uff5e") == tilde
+    assert theirs.normalizer.normalize_str(text) == expected
+    assert ours.normalized(ours.prepare(text)) == expected
 
 
 def test_symbols_of_a_sentencepiece_model_are_no_added_tokens(train_model, tmp_path):

@@ -2,6 +2,7 @@
 
 import shutil
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -130,6 +131,16 @@ def test_a_damaged_file_is_named(streams, read, tmp_path):
     path.write_bytes(text)
     with pytest.raises(UserError, match=f"{path.name} is damaged: one of its records"):
         read(tmp_path / "damaged")
+
+
+def test_sizes_of_records_and_the_progress_of_reading_them(streams, monkeypatch):
+    path, progress = min(streams().glob("*.tfrecord")), mock.Mock(done=7)
+    monkeypatch.setattr(stream_pipeline, "_RECORDS", 30)
+    sizes = stream_pipeline._sizes(str(path), progress)
+    assert sizes.sum() == path.stat().st_size
+    told = [call.args[0] for call in progress.update.call_args_list]
+    ends = range(0, len(sizes), 30)
+    assert told == [7 + sizes[:end].sum() for end in ends] and len(told) > 1
 
 
 def test_data_that_does_not_fit(streams, read, tokenizer, tmp_path):
