@@ -132,7 +132,7 @@ def files_by_role(data_dir, suffixes, required, shown=None):
             names = " and ".join(path.name for path in found)
             raise UserError(f"--data_dir={data_dir} has {names}; keep one of them.")
         if found:
-            files[role] = found[0]
+            (files[role],) = found
         elif role in required:
             *names, last = [f"{role}{suffix}" for suffix in shown or suffixes]
             expected = f"{', '.join(names)} or {last}" if names else last

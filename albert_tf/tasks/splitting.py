@@ -80,7 +80,8 @@ def find_table(path):
             "expected one; name a file or, if train.* and dev.* are among them, the "
             "folder with --data_dir."
         )
-    return found[0]
+    (table,) = found
+    return table
 
 
 def split_table(table, flags):

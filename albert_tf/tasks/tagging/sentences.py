@@ -383,7 +383,7 @@ def _entity(span, sentence):
         offsets = {key: span.get(f"{key}_offset") for key in ("start", "end")}
         labels = span.get("labels")
         if isinstance(labels, list) and len(labels) == 1:
-            offsets["label"] = labels[0]
+            (offsets["label"],) = labels
         span = {**offsets, **span}
     if not isinstance(span, dict) or any(
         type(span.get(key)) is not kind for key, kind in keys.items()
