@@ -230,6 +230,8 @@ def test_both_forms_of_rotary_bases(tmp_path):
     assert (config.global_attention_every, config.local_attention_window) == (2, 4)
     _write(tmp_path, {"global_attn_every_n_layers": 1}, "MaskedLM")
     assert bundle.open(tmp_path).config.local_attention_window is None
+    _write(tmp_path, {"local_attention": 1}, "MaskedLM")
+    assert bundle.open(tmp_path).config.local_attention_window == 1
 
 
 def test_other_settings_and_blocks_are_refused(tmp_path):
@@ -247,6 +249,8 @@ def test_other_settings_and_blocks_are_refused(tmp_path):
             {"rope_parameters": yarn},
             "full_attention sets rope_type to 'yarn', expected",
         ),
+        ({"local_attention": 0}, "sets local_attention to 0, expected a positive int"),
+        ({"global_attn_every_n_layers": 0}, "layers to 0, expected a positive integer"),
         ({"query_norm": True}, "sets query_norm to True, which albert_tf does not"),
     ):
         (tmp_path / "config.json").write_text(json.dumps({**entries, **changes}))

@@ -16,6 +16,7 @@ from albert_tf.engine import processes
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.processes import Interruption
+from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.optimizers import create_optimizer
 
@@ -58,6 +59,32 @@ def test_an_interrupted_run_continues_bit_for_bit(
 def graphs():
     gc.collect()
     return [own for own in gc.get_objects() if isinstance(own, FuncGraph)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "start", "last", "stop", "expected"),
+    [
+        (0.001, 0, 99, 99, 8),
+        (0.001, 8, 99, 99, 10),
+        (0.001, 10, 99, 99, 16),
+        (0.001, 10, 13, 99, 13),
+        (0.001, 10, 99, 11, 11),
+        (4.0, 10, 99, 99, 13),
+        (5.0, 10, 99, 99, 12),
+        (100.0, 10, 99, 99, 11),
+    ],
+)
+def test_a_loop_ends_where_something_is_due(
+    seconds, start, last, stop, expected, monkeypatch
+):
+    monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 12.0)
+    make = types.SimpleNamespace
+    own = make(
+        options=make(iterations_per_loop=10, eval_steps=8, save_checkpoints_steps=0),
+        reporter=make(next_stop=lambda step: stop),
+        _seconds_per_step={1: seconds},
+    )
+    assert Trainer._loop_end(own, start, 1, last) == expected
 
 
 def test_graphs_end_with_their_run(make_linear_trainer, batches):

@@ -16,6 +16,7 @@ from albert_tf.tasks.prediction import exit_layers
 from tests.models.block_reference import MODERN
 
 _RULE = {"name": "patience", "threshold": 1}
+_SURE = {"name": "probability", "threshold": 0.9}
 _LAYERS = 6
 
 
@@ -113,23 +114,23 @@ def test_each_layer_has_its_head(make, features, exit_heads):
 @pytest.mark.slow
 def test_questions_leave_with_all_their_choices(make, features):
     model = make(choices=True)
-    three = {name: values.reshape(3, 3, 7).copy() for name, values in features.items()}
-    three["input_mask"][1, 2] = 0  # a question of two choices
-    of_layers = model(three, all_layers=True).numpy()
-    assert of_layers.shape == (3, _LAYERS, 3)
-    np.testing.assert_allclose(of_layers[:, -1], model(three), atol=1e-4)
+    asked = {name: v[:8].reshape(4, 2, 7).copy() for name, v in features.items()}
+    asked["input_mask"][1, 1] = 0  # a question of one choice
+    of_layers = model(asked, all_layers=True).numpy()
+    assert of_layers.shape == (4, _LAYERS, 2)
+    np.testing.assert_allclose(of_layers[:, -1], model(asked), atol=1e-4)
     sure = confidence(of_layers[:, 0], "probability", "single_label")
     rule = ExitRule("probability", _middle(sure))
-    logits, layers = model.leave_early(three, rule)
+    logits, layers = model.leave_early(asked, rule)
     assert len(set(layers.numpy())) > 1
-    own = of_layers[np.arange(3), layers.numpy() - 1]
+    own = of_layers[np.arange(4), layers.numpy() - 1]
     np.testing.assert_allclose(logits, own, atol=1e-4)
-    assert own[1, 2] < -1e8
-    del three["input_mask"]  # all of it counts
-    full = model(three).numpy()
-    of_layers = model(three, all_layers=True).numpy()
+    assert own[1, 1] < -1e8
+    del asked["input_mask"]  # all of it counts
+    full = model(asked).numpy()
+    of_layers = model(asked, all_layers=True).numpy()
     np.testing.assert_allclose(of_layers[:, -1], full, atol=1e-4)
-    logits, _ = model.leave_early(three, ExitRule("entropy", 1e-9))
+    logits, _ = model.leave_early(asked, ExitRule("entropy", 1e-9))
     np.testing.assert_allclose(logits, full, atol=1e-4)
 
 
@@ -168,6 +169,11 @@ def test_heads_and_rules_that_do_not_fit_are_refused(make, features):
         ({"exit_heads": "all"}, "exit_heads='all': expected one of shared, per_layer"),
         ({"changes": {"pooled_tokens": "mean"}}, "'mean' has no vector of one token"),
         ({"changes": {"num_hidden_layers": 1}}, "with num_hidden_layers=1 has no lay"),
+        ({"num_labels": 1, "exit_rule": _SURE}, "needs probabilities, but the model p"),
+        (
+            {"exit_rule": {**_RULE, "threshold": _LAYERS}},
+            "No text leaves 6 layers with",
+        ),
         ({"pooling": "mean"}, "^pooling='mean' and exit_heads exclude each other"),
         ({"pooling": "max"}, "pooling='max': expected one of mean, cls, or None"),
         ({"window_pooling": "max"}, "window_pooling='max' and exit_heads exclude"),
@@ -175,6 +181,17 @@ def test_heads_and_rules_that_do_not_fit_are_refused(make, features):
     ):
         with pytest.raises(UserError, match=message):
             make(**arguments)
+    for arguments, kind in (
+        ({"num_labels": 1}, "regression"),
+        ({"num_labels": 2}, "single_label"),
+        (
+            {"num_labels": 1, "labels": ["a"], "label_kind": "multi_label"},
+            "multi_label",
+        ),
+        ({"num_labels": 2, "label_kind": "regression"}, "regression"),
+        ({"choices": True}, "single_label"),
+    ):
+        assert make(**arguments).exit_kind == kind
 
 
 def test_all_flags_reach_the_rule_or_replace_the_kept_one():
