@@ -314,9 +314,8 @@ def test_distilbert_has_no_segments(make, tmp_path):
 )
 def test_what_their_file_leaves_out(family, name):
     theirs = getattr(transformers, name)().to_dict()
-    if (
-        "padding_idx" in family.takes
-    ):  # released models tell, and have others than these
+    # Released models tell these, and have others than transformers' defaults.
+    if "padding_idx" in family.takes:
         theirs |= {"max_position_embeddings": 514, "type_vocab_size": 1}
     changes = {"vocab_size": 9, **(_RELEASED if family is DEBERTA else {})}
     told, untold = (
