@@ -132,6 +132,15 @@ def test_folders_show_few_names(modules):
         assert len(names) <= most, (folder, sorted(names))
 
 
+def test_dataclasses_are_frozen(modules):
+    """What a function receives stays as it is."""
+    for name, (_, _, tree) in modules.items():
+        for node in ast.walk(tree):
+            for decorator in map(ast.unparse, getattr(node, "decorator_list", ())):
+                if decorator.startswith("dataclasses.dataclass"):
+                    assert "frozen=True" in decorator, f"{name}.{node.name}"
+
+
 def test_programs_import_names_that_there_are(project):
     """All of them, though few benchmarks and tools have a test that runs them."""
     for path in [*project.glob("benchmarks/**/*.py"), *project.glob("tools/**/*.py")]:
