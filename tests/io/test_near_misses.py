@@ -71,6 +71,9 @@ def test_arguments_of_a_tokenizer(tokenizer):
     assert cut["input_ids"].tolist() == [[2, 5, 3]]
     cut = tokenizer("good film", "film film", max_length=6, truncation="only_second")
     assert cut["input_ids"].tolist() == [[2, 5, 6, 3, 6, 3]]
+    texts = ["good", *["good film film"] * 2], ["film"] * 3
+    with pytest.raises(UserError, match=r"texts\[1\]: trunc.* 3 tokens of the other"):
+        tokenizer(*texts, max_length=6, truncation="only_second")
     for arguments, message in (
         ({"truncation": "only_second"}, "'only_second' leaves nothing of that text"),
         ({"truncation": "do_not_truncate"}, "max_length=3; pass truncation=True"),

@@ -288,6 +288,11 @@ def test_what_no_operation_follows(monkeypatch):
         refused = pytest.raises(UserError, match=reason) if reason else None
         with refused or contextlib.nullcontext():
             text_in.check_text_in(served, features)
+    monkeypatch.setattr(text_in, "self_preparing", lambda tokenizer: b"")
+    theirs = SentencePieceTokenizer(pieces, True, rules=TextRules(as_tokenizers=True))
+    for tokenizer, differs in ((lowered, True), (cased, False), (theirs, False)):
+        unlike = text_in._sentencepiece(tokenizer, None).unlike
+        assert ("a capital sigma at the end of a word" in unlike) is differs
 
 
 def test_operations_are_loaded_before_others_load_them(monkeypatch):
