@@ -33,13 +33,15 @@ def test_mask_and_segments_may_be_absent(tiny_config, tiny_features):
 
 
 def test_means_of_tokens():
-    vectors = np.arange(12.0).reshape(1, 6, 2)
-    features = {"input_ids": np.ones((1, 6)), "input_mask": [[1, 1, 1, 1, 1, 0]]}
-    assert mean_of_tokens(vectors, features).numpy().tolist() == [[4, 5]]
-    features["cls_positions"] = np.array([[0, 2]])
-    assert mean_of_tokens(vectors, features).numpy().tolist() == [[[4, 5], [4, 5]]]
-    features["pair_ids"] = np.array([[1, 1, 2, 2, 2, 0]])
-    assert mean_of_tokens(vectors, features).numpy().tolist() == [[[1, 2], [6, 7]]]
+    vectors = np.arange(24.0).reshape(2, 6, 2)
+    features = {"input_ids": np.ones((2, 6)), "input_mask": [[1, 1, 1, 1, 1, 0]] * 2}
+    assert mean_of_tokens(vectors, features).numpy().tolist() == [[4, 5], [16, 17]]
+    features["cls_positions"] = np.array([[0, 2], [0, 1]])
+    expected = [[[4, 5], [4, 5]], [[16, 17], [16, 17]]]
+    assert mean_of_tokens(vectors, features).numpy().tolist() == expected
+    features["pair_ids"] = np.array([[1, 1, 2, 2, 2, 0], [1, 2, 2, 2, 2, 0]])
+    expected = [[[1, 2], [6, 7]], [[12, 13], [17, 18]]]
+    assert mean_of_tokens(vectors, features).numpy().tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import types
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from albert_tf.serving.comparison import check_comparable
 from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
+from albert_tf.serving.padding import compiled_for_one
 from albert_tf.serving.served import Served
 from albert_tf.tasks.tables import Columns
 from tests.serving import answers
@@ -77,6 +79,24 @@ def test_only_latency_compiles(export_of, classifier):
 
     assert compiles(export_of("classification", optimize_for="latency"))
     assert not compiles(classifier.version)
+
+
+@pytest.mark.parametrize("pads_left", [False, True])
+def test_a_row_is_padded_to_the_next_length(pads_left):
+    served = types.SimpleNamespace(
+        feature_specs=lambda: {"input_ids": tf.TensorSpec([None, None], "int32")},
+        layout=types.SimpleNamespace(pads_left=pads_left, nowhere=0),
+        longest=20,
+        task=types.SimpleNamespace(feature_axes=2, along={}),
+    )
+    compute = compiled_for_one(served, lambda features: {**features})
+    for tokens, padded in ((1, 8), (8, 8), (9, 16), (17, 20), (20, 20)):
+        ids, padding = np.ones((1, tokens), "int32"), [0, padded - tokens]
+        found = compute({"input_ids": tf.constant(ids)})["input_ids"]
+        expected = np.pad(ids, [[0, 0], padding[::-1] if pads_left else padding])
+        np.testing.assert_array_equal(found, expected)
+    ids = tf.ones([2, 9], tf.int32)
+    np.testing.assert_array_equal(compute({"input_ids": ids})["input_ids"], ids)
 
 
 @pytest.mark.slow

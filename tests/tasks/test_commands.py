@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -26,6 +27,14 @@ from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import FINISHED
 from tests.tasks.conftest import written_flags
+
+
+def test_places_on_this_machine():
+    for flag, place in (("data_dir", "gs://a/b"), ("output_dir", "hf://a/b")):
+        with pytest.raises(UserError, match=f"--{flag}={place} is not on a disk of"):
+            run.check_steps(types.SimpleNamespace(**{flag: place}))
+    told = types.SimpleNamespace(data_dir="hf://a/b", reads_examples=True)
+    run.check_steps(told, reads_folder=True)
 
 
 def test_what_would_be_read_after_training(flags, tmp_path, monkeypatch):

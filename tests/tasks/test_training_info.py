@@ -37,6 +37,7 @@ def test_damaged_values_and_tasks_are_named(tmp_path):
     for info, message in (
         ({"max_seq_length": "12"}, "sets max_seq_length to '12', expected an integer"),
         ({"max_seq_length": 10**30}, "sets max_seq_length to 10000"),
+        ({"max_seq_length": 0}, "sets max_seq_length to 0, .* at least 1"),
         ({"step": -1}, "sets step to -1, .* at least 0"),
         ({"step": True}, "sets step to True"),
         ({"task": "t"}, "sets task to 't', expected an object"),
