@@ -576,8 +576,9 @@ def _tell_of_long_texts(info, form):
 def _refuse_hidden(directory, form):
     """Refuses a folder with a foreign model that `open` would read instead."""
     listed = checksums.read(directory)
-    searched_before = itertools.takewhile(lambda other: other != form, _SEARCHED)
-    for names in map(_SEARCHED.get, searched_before):
+    for other, names in _SEARCHED.items():
+        if other == form:
+            return
         paths = [os.path.join(directory, name) for name in names]
         if names[-1] not in listed and all(map(storage.exists, paths)):
             raise UserError(

@@ -1,6 +1,7 @@
 """Importing TensorFlow says nothing, and does not look for garbage."""
 
 import gc
+import importlib.machinery
 import importlib.util
 import os
 import subprocess
@@ -47,6 +48,10 @@ def test_a_package_that_is_missing_and_no_standard_error(monkeypatch):
     assert finder.find_spec("tensorflow") is None
     missing.assert_called_once_with("tensorflow")
     assert sys.meta_path == []
+    folder = importlib.machinery.ModuleSpec("tensorflow", None)  # without a package
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: folder)
+    monkeypatch.setattr(sys, "meta_path", [finder])
+    assert finder.find_spec("tensorflow") is folder
     monkeypatch.setattr(os, "dup", mock.Mock(side_effect=OSError))
     with without_noise():
         assert sys.stderr
