@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import importlib.util
 import random
 import re
 
@@ -23,9 +24,15 @@ _OPERATORS = re.compile(
 
 
 # Nothing can show that an assertion is gone where the code is right, that AutoGraph
-# reads code without loops, that versions of a cache are counted from another number, or
-# that a large number has become one larger: 1e30 + 1 is 1e30.
-_WITHOUT_EFFECT = re.compile(r"((strict|autograph)=|^_VERSION = )$")
+# reads code without loops, that arguments could be given without their names, too, that
+# versions of a cache are counted from another number, that what only type checkers read
+# is imported, or that a large number has become one larger: 1e30 + 1 is 1e30. "|" is
+# where the mutation begins.
+_WITHOUT_EFFECT = re.compile(
+    r"((strict|autograph|kw_only)=|^_VERSION = )\||\|TYPE_CHECKING"
+)
+# Tests run the program that transformers reads only where PyTorch is.
+_PYTORCH = importlib.util.find_spec("torch") is not None
 _NUMBER = re.compile(r"\d[\d_.]*(e\d+)?(?!\w)")
 _LARGE = 1000
 
@@ -67,7 +74,7 @@ def draw_mutations(root, count, seed, only=""):
         (path, operator, place)
         for room in ("albert_tf", "data_pipeline")
         for path in sorted((root / room).rglob("*.py"))
-        if only in str(path)
+        if only in str(path) and (_PYTORCH or path.parent.name != "remote_code")
         for operator, place in _places(path, operators)
     ]
     chosen = random.Random(seed).sample(places, min(count, len(places)))
@@ -84,7 +91,7 @@ def _places(path, operators):
             before, code = lines[line - 1][:column], lines[line - 1][column:]
             number = _NUMBER.match(code)
             is_large = number and float(number[0]) > _LARGE
-            if not (_WITHOUT_EFFECT.search(before) or is_large):
+            if not (_WITHOUT_EFFECT.search(f"{before}|{code}") or is_large):
                 yield operator, place
 
 
@@ -100,8 +107,8 @@ def _drawn(root, path, operator, place):
 def _tests_of(root, file):
     """Lists the tests of a module, the nearest first.
 
-    They are its own, those that import it, those of its listed mutations, those of
-    every module, and its rooms'.
+    They are its own, those named after its folder, those that import it, those of its
+    listed mutations, those of every module, and its rooms'.
     """
     module = file.parent if file.stem == "__init__" else file.with_suffix("")
     parts = module.parts[module.parts[0] == "albert_tf" :] or module.parts
@@ -110,6 +117,7 @@ def _tests_of(root, file):
     listed = read_mutations(root / "tools" / "mutations.json")
     found = [
         tests.joinpath(*parts[:-1], f"test_{parts[-1]}.py"),
+        *sorted(tests.rglob(f"test_{parts[-2]}*.py" if parts[1:] else "-")),
         *(
             path
             for path in sorted(tests.rglob("test_*.py"))
