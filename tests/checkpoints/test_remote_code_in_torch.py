@@ -21,8 +21,9 @@ pytestmark = [
     ),
 ]
 
+_DROPOUT = {"hidden_dropout_prob": 0.5, "attention_probs_dropout_prob": 0.5}
 BLOCKS = [
-    {"position_embedding_type": "rotary"},
+    {"position_embedding_type": "rotary", **_DROPOUT},
     {"norm": "pre"},
     {"norm": "pre", "use_bias": False, "hidden_act": "gelu_erf"},
     {"hidden_act": "geglu", "layer_norm_eps": 1e-5},
@@ -57,7 +58,11 @@ HEADS = {
     "regression": (_TEXTS, NUMBER, {"labels": [0.5, 2.0]}),
     "answers": ("QuestionAnswering", {}, _SPANS),
     "choices": ("MultipleChoice", {}, {"labels": [1, 0, 1]}),
-    "pretraining": ("PreTraining", {}, {}),
+    "pretraining": (
+        "PreTraining",
+        {},
+        {"labels": _OF_TOKENS[0], "sentence_order_label": [1, 0]},
+    ),
 }
 _KEYS = ("missing", "unexpected", "mismatched")
 _CLASSIFIER = ["classifier.bias", "classifier.weight"]
@@ -95,6 +100,10 @@ def cases(features, tiny_config):
         rows = {**(choices if name == "choices" else features), **labels}
         model = make(tiny_config(num_attention_heads=2, **changes), ours, **arguments)
         found[name] = (model, f"AutoModelFor{head}", rows)
+    half = {name: _SPANS[name] for name in [*_SPANS][:1]}
+    for name, labels in (("answers", half), ("pretraining", {"labels": [[0] * 7] * 2})):
+        model, auto, _ = found[name]
+        found[f"{name} without a loss"] = (model, auto, {**features, **labels})
     # The encoder of a classifier, and a classifier for an encoder.
     found["encoder"] = (found["texts"][0], "AutoModel", features)
     found["new"] = (found["0"][0], "AutoModelForSequenceClassification", features)
@@ -122,7 +131,7 @@ def answered(place, cases):
     def read(name):
         model, _, rows = cases[name]
         inputs = {key: np.array(rows[key]) for key in ("input_ids", _MASK, _SEGMENTS)}
-        if name == "pretraining":
+        if name.startswith("pretraining"):
             inputs["masked_lm_positions"] = np.tile(np.arange(7), (2, 1))
         theirs = {
             implementation: dict(np.load(place / name / f"{implementation}.npz"))
@@ -197,11 +206,29 @@ def test_losses_and_gradients(name, cases, answered):
     elif name == "answers":  # of the second row, the text holds none
         halves = (("start_logits", 2), ("end_logits", 3))
         expected = np.mean([cross_entropy(ours[n][:1], [own]) for n, own in halves])
+    elif name == "pretraining":
+        expected = cross_entropy(ours["masked_lm_logits"], labels["labels"])
+        order = ours["sentence_order_logits"], labels["sentence_order_label"]
+        expected += cross_entropy(*order)
     else:
         expected = cross_entropy(ours, labels["labels"])
     for arrays in theirs.values():
         np.testing.assert_allclose(arrays["loss"], expected, rtol=1e-5)
         assert not arrays["untrained"].size
+
+
+@pytest.mark.parametrize("name", ["answers", "pretraining"])
+def test_a_loss_needs_all_labels(name, answered):
+    for arrays in answered(f"{name} without a loss")[2].values():
+        assert "loss" not in arrays
+
+
+def test_dropout_and_first_weights(answered, tiny_config):
+    _, _, theirs = answered("0")
+    assert theirs["eager"]["trained"].std(axis=0).max() > 0.01  # of states, twice
+    assert theirs["sdpa"]["trained"].std(axis=0).max() > 0.01
+    spread = tiny_config().initializer_range
+    assert 1.9 * spread < theirs["eager"]["drawn"] <= 2 * spread
 
 
 def test_an_encoder_without_its_head_and_a_new_head(answered):

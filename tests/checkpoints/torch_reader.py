@@ -21,7 +21,8 @@ def outputs_of(folder, implementation):
     """Returns the model and its outputs as arrays by name.
 
     Beside them: the names of tensors that are missing, unexpected or of another shape,
-    and, of a model with a loss, those of weights that get no gradient.
+    the largest weight of a new model, of a model with a loss the names of weights that
+    get no gradient, and of an encoder the states of training, twice.
     """
     case = json.loads((folder / "case.json").read_text())
     model, report = getattr(transformers, case["auto"]).from_pretrained(
@@ -44,6 +45,11 @@ def outputs_of(folder, implementation):
         found.loss.backward()
         weights = model.named_parameters()
         arrays["untrained"] = [name for name, own in weights if own.grad is None]
+    weights = [own for own in type(model)(model.config).parameters() if own.ndim > 1]
+    arrays["drawn"] = max(float(own.detach().abs().max()) for own in weights)
+    if "last_hidden_state" in found:
+        twice = [model.train()(**features).last_hidden_state for _ in range(2)]
+        arrays["trained"] = torch.stack(twice).detach().numpy()
     return model, arrays
 
 
