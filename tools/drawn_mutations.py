@@ -51,6 +51,11 @@ class DrawnMutation:
         """The file."""
         return self.file
 
+    @property
+    def rounds(self):
+        """Its tests, then the suite's quick half: what uses the module may notice."""
+        return [self.tests.split(), ["-m", "not slow and not nightly", "tests"]]
+
     def apply(self, text):
         """Returns the mutated text of the file."""
         return self.text

@@ -32,7 +32,8 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-_COPIED = ("albert_tf", "benchmarks", "configs", "data_pipeline", "docs", "tests")
+_COPIED = ("albert_tf", "benchmarks", "configs", "data_pipeline")
+_COPIED += ("docs", "notebooks", "tests", "tools")
 _SECONDS = 900  # of a mutation's tests
 _NO_TESTS = 5  # pytest's exit status
 # Each begins as a copy of a process that has imported TensorFlow: 5 seconds less.
@@ -67,6 +68,11 @@ class Mutation:
     code: str  # an expression or a statement that occurs once in the scope
     becomes: str
     tests: str  # arguments of pytest, separated by spaces
+
+    @property
+    def rounds(self):
+        """Arguments of pytest; the next if these notice nothing."""
+        return [self.tests.split()]
 
     def apply(self, text):
         """Returns the mutated `text` of the file; see `mutated`."""
@@ -179,9 +185,9 @@ class _Copies:
             pathlib.Path(self._folder.name, "shared").symlink_to(shared)
         for i in range(self._count):
             copy = pathlib.Path(self._folder.name, str(i))
-            for name in (*_COPIED, "tools"):
+            for name in _COPIED:
                 shutil.copytree(_ROOT / name, copy / name)
-            for file in [*_ROOT.glob("*.py"), *_ROOT.glob("*.toml")]:
+            for file in filter(pathlib.Path.is_file, _ROOT.iterdir()):
                 shutil.copy(file, copy)
             self._free.append(copy)
         return self
@@ -208,14 +214,15 @@ def _try(copies, mutation):
         if text is None:
             return "its code is not there, or twice"
         path.write_text(text, encoding="utf-8")
-        return _outcome(copy, mutation.tests)
+        outcomes = (_outcome(copy, tests) for tests in mutation.rounds)
+        return next((own for own in outcomes if own != "survived"), "survived")
     finally:
         path.write_text(original, encoding="utf-8")
         copies.give_back(copy)
 
 
 def _outcome(copy, tests):
-    process = _PROCESSES.Process(target=run_tests, args=(str(copy), tests.split()))
+    process = _PROCESSES.Process(target=run_tests, args=(str(copy), tests))
     process.start()
     process.join(_SECONDS)
     if process.is_alive():
@@ -237,7 +244,7 @@ def run_tests(copy, tests):
     sys.path.insert(0, copy)
     # The checkout's own modules came with this one.
     for name in [*sys.modules]:
-        if name.partition(".")[0] in (*_COPIED, "tools"):
+        if name.partition(".")[0] in _COPIED:
             del sys.modules[name]
     import pytest
 
