@@ -11,7 +11,8 @@ prints the mutations that no test noticed or that no longer fit the code, and ex
 status 1 if there are any. It does not touch the checkout itself: the tests run in
 copies of it.
 
---sample tries random mutations of the package instead, made by cosmic-ray.
+--sample tries random mutations of the package instead, made by cosmic-ray, against the
+tests of their module and, if these notice nothing, the quick half of the suite.
 """
 
 import ast
@@ -32,7 +33,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-_COPIED = ("albert_tf", "benchmarks", "configs", "data_pipeline")
+_COPIED = ("albert_tf", "benchmarks", "configs", "constraints", "data_pipeline")
 _COPIED += ("docs", "notebooks", "tests", "tools")
 _SECONDS = 900  # of a mutation's tests
 _NO_TESTS = 5  # pytest's exit status
