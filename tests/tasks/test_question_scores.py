@@ -204,7 +204,8 @@ def test_official_figures_of_version_2(name, recorded, shared):
     facts = json.loads((folder / "metrics.json").read_text())
     windows = recorded(name)
     inputs = dict(np.load(folder / "inputs.npz"))
-    predictions = answers.predict(windows, answers.beams_of_outputs(inputs))
+    limits = facts["n_best_size"], facts["max_answer_length"]
+    predictions = answers.predict(windows, answers.beams_of_outputs(inputs), *limits)
     found = scores.evaluate_version_2(windows.questions, predictions)
     official, before = facts["evaluate_v2"], facts["before_threshold"]
     assert {key: found[key] for key in official} == official

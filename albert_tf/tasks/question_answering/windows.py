@@ -47,9 +47,9 @@ class WindowSizes:
         UserError: there is no room for a paragraph.
     """
 
-    max_seq_length: int = 384
-    doc_stride: int = 128
-    max_query_length: int = 64
+    max_seq_length: int
+    doc_stride: int
+    max_query_length: int
 
     def __post_init__(self):
         for name, least in (("doc_stride", 1), ("max_query_length", 0)):
@@ -113,13 +113,13 @@ class Windows(TokenizedExamples):
             **arrays,
         )
 
-    def padded(self, values, width, filling=0):
+    def padded(self, values, width):
         """Pads values to one row per window: `[len(ids), …]` to `[W, width, …]`."""
         position = np.arange(width)  # [T]
         real = position < self.lengths[:, None]  # [W, T]
         places = np.where(real, self.starts[:, None] + position, 0)
         rows = values[places]
-        rows[~real] = filling
+        rows[~real] = 0
         return rows
 
     @property
