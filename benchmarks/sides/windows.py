@@ -15,7 +15,7 @@ from benchmarks.measuring import turns
 def main(setting):
     """Answers requests with seconds and windows, or with the peak in MB."""
     tokenizer = load_tokenizer(setting["vocabulary"])
-    sizes = WindowSizes(setting["max_seq_length"], setting["doc_stride"], 64)
+    sizes = WindowSizes(setting["max_seq_length"], setting["doc_stride"])
     paragraphs = []
 
     def make(some):

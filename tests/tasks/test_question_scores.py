@@ -196,6 +196,11 @@ def test_figures_of_a_run():
     ]
     figures = scores.evaluate_version_1(questions[:2], predictions)
     assert figures == {"exact_match": 50.0, "f1": 50.0}
+    # Of texts without words SQuAD 1.1 knows no F1.
+    questions = [Question("a", "q", (Answer("the", 0),))]
+    predictions = [answers.Prediction("a", [answers.Candidate("a", 0, 1, 0.0, 0.0)])]
+    figures = scores.evaluate_version_1(questions, predictions)
+    assert figures == {"exact_match": 100.0, "f1": 0.0}
 
 
 @pytest.mark.parametrize("name", ["v2", "edge"])

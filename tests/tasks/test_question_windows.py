@@ -111,7 +111,7 @@ def made(path, tokenizer, sizes=None, is_training=False, notices=None):
     given = (
         questions.read_paragraphs(path),
         tokenizer,
-        sizes or WindowSizes(384, 128, 64),
+        sizes or WindowSizes(),
         notices,
     )
     [found] = windows_of(*given, is_training)
@@ -147,11 +147,11 @@ def test_windows_by_hand(letters, squad):
     assert spans[1, 4:8].tolist() == [[6, 7], [8, 9], [10, 11], [12, 13]]
     assert not spans[1, :4].any() and not spans[1, 8:].any()
     with pytest.raises(UserError, match="^doc_stride=0: expected at least 1"):
-        WindowSizes(384, 0, 64)
+        WindowSizes(doc_stride=0)
     WindowSizes(68, 1, 64)  # the shortest window for a question of this length
     WindowSizes(4, 1, 0)
     with pytest.raises(UserError, match="^max_query_length=-1: expected at least 0"):
-        WindowSizes(384, 1, -1)
+        WindowSizes(max_query_length=-1)
     with pytest.raises(UserError, match="=67 leaves no room .* and 3 special tokens"):
         WindowSizes(67, 1, 64)
 

@@ -118,12 +118,14 @@ def test_numbers_and_several_labels_are_divided_evenly(parts):
 def test_every_label_is_learned(parts, caplog):
     caplog.set_level("INFO", "absl")
     rows = [*_ROWS, ("alone", "rare"), *((f"{i} of two", "pair") for i in range(2))]
-    found = parts(rows, dev_fraction=0.45, test_fraction=0.45)
+    shares = {"dev_fraction": 0.45, "test_fraction": 0.45}
+    found = parts(rows, labels="no,pair,rare,yes,unused", **shares)
     counts = np.bincount(found["train"].labels)  # of no, pair, rare, yes
     assert counts[2] == 1 and (counts > 0).all()
     lines = [line for line in caplog.messages if "too few rows" in line]
     assert any("for dev to have one of the label" in line for line in lines)
     assert all("'rare' (1 row(s))" in line for line in lines)
+    assert not any("unused" in line for line in lines)
 
 
 def test_equal_texts_are_in_one_part(parts, caplog):

@@ -76,10 +76,13 @@ def test_any_columns(write):
         ("a\nb\n\nc", None, [["a", "b"], ["c"]]),
         ("a\nb\n", "plain", [["a", "b"]]),
         ("a DT\nb NN\n", None, [["a", "b"]]),
+        ("O\nb\n", None, [["O", "b"]]),  # a word that looks like a tag
     ):
         untagged = read(write("c.txt", text), role="test", scheme=scheme).sentences
         assert [own.words for own in untagged] == words
         assert {own.entities for own in untagged} == {None}
+    (tagged,) = read(write("c.txt", "a B-X\nb O\n"), role="test").sentences
+    assert tagged.entities == (("X", 0, 1),)
 
 
 def test_white_space_is_no_part_of_columns_tags_and_types(write, read_objects):

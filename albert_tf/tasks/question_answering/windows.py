@@ -47,9 +47,9 @@ class WindowSizes:
         UserError: there is no room for a paragraph.
     """
 
-    max_seq_length: int
-    doc_stride: int
-    max_query_length: int
+    max_seq_length: int = 384
+    doc_stride: int = 128
+    max_query_length: int = 64
 
     def __post_init__(self):
         for name, least in (("doc_stride", 1), ("max_query_length", 0)):
