@@ -75,11 +75,10 @@ class TokenizedExamples:
 
         The key is a row's length; for several rows, their number, then the longest.
         """
-        if self.lengths.ndim == 1:
-            return self.lengths
-        lengths = self.lengths.reshape(len(self), -1)
-        longest = lengths.max(axis=1).astype(np.int64)
-        return (lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
+        axes = tuple(range(1, self.lengths.ndim))  # of the rows of an example
+        counts = (self.lengths > 0).sum(axis=axes)
+        longest = self.lengths.max(axis=axes).astype(np.int64)
+        return counts * (longest.max(initial=0) + 1) + longest
 
     def arrays(self):
         """Returns the array fields by name."""

@@ -251,7 +251,7 @@ def test_questions(units):
         if found:
             shape = [len(found[0]), int(found[0].lengths.max())]
             logits = np.random.default_rng(0).random([2, *shape], np.float32)
-            predict(found[0], beams_of_logits(*logits, 5, found[0].lengths), 5)
+            predict(found[0], beams_of_logits(*logits, 5, found[0].lengths), 5, 30)
 
     check_growth(read, units)
 

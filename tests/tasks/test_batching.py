@@ -128,8 +128,9 @@ def test_rows_of_similar_length_meet_and_none_is_lost():
     dataset = evaluation_dataset(numbered_rows([3, 20, 4]), 2, 64)
     assert [b["labels"].numpy().tolist() for b in dataset] == [[0, 1], [2]]
     assert [b["input_ids"].shape[1] for b in dataset] == [32, 16]
-    for buckets in (BUCKETS, FINE_BUCKETS):
-        assert [*buckets] == sorted({*buckets})
+    for buckets, step in ((BUCKETS, 16), (FINE_BUCKETS, 4)):
+        assert [*buckets] == sorted({*buckets}) and buckets[-1] == 512
+        assert not any(size % step for size in buckets)
 
 
 def test_windows_are_sorted_and_their_batches_shuffled():

@@ -180,6 +180,18 @@ def test_a_vocabulary_that_does_not_fit_is_an_error(flags, started, tmp_path):
         flags(do_train=True, from_scratch=None, **named)
     _, found = start(tmp_path / "pretrained")  # brings its own
     assert found.fingerprint() == tokenizer.fingerprint()
+    # Only a new model may have room for more pieces than a file has.
+    other.write_text("\n".join(known[:-1]) + "\n")
+    AlbertModel(config).save_pretrained(tmp_path / "tf1", format="tf1")
+    with pytest.raises(UserError, match="has 16 pieces, but the model has 17"):
+        start(tmp_path / "tf1", vocab_file=str(other))
+    new = {"from_scratch": True, "vocab_file": str(other), "max_seq_length": 32}
+    new["albert_config_file"] = str(tmp_path / "tiny.json")
+    model, found = StartFlags(**new).start.model(create_task("regression", "t"))
+    assert (model.config.vocab_size, found.vocab_size) == (17, 16)
+    longer = StartFlags(**{**new, "max_seq_length": 33}).start
+    with pytest.raises(UserError, match="=33 is more than the model's 32 positions"):
+        longer.model(create_task("regression", "t"))
 
 
 _OF_LOSSES = np.random.default_rng(5).normal(size=(4, 3)).astype(np.float32)

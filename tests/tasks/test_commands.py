@@ -22,6 +22,8 @@ from albert_tf.tasks.multiple_choice import flags as of_race
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.question_answering import flags as of_squad
 from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.ranking.flags import RankingOptions
+from albert_tf.tasks.similarity.flags import SimilarityOptions
 from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tokenization import load_tokenizer
 from tests.tasks.conftest import APPLIED
@@ -35,6 +37,15 @@ def test_places_on_this_machine():
             run.check_steps(types.SimpleNamespace(**{flag: place}))
     told = types.SimpleNamespace(data_dir="hf://a/b", reads_examples=True)
     run.check_steps(told, reads_folder=True)
+    for options_class in (
+        RaceOptions,
+        RankingOptions,
+        SimilarityOptions,
+        TaggingOptions,
+    ):
+        options = options_class(output_dir="out", do_eval=True)
+        with pytest.raises(UserError, match="--data_dir is needed to train, evaluate"):
+            options.command.check_flags(options)
 
 
 def test_what_would_be_read_after_training(flags, tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ _ARTICLE = {
     "article": "a text",
     "questions": ["what ?", "_ ."],
     "options": [["a", "b", "c", "d"], ["e", "", "g", "h"]],
-    "answers": ["B", "D"],
+    "answers": ["A", "D"],
 }
 _QUESTION = {"context": "a text", "question": "what ?", "options": ["a", "b"]}
 
@@ -127,7 +127,7 @@ def test_race(race):
     for data_dir in (folder, folder / "RACE"):
         found = read(questions.race_parts(data_dir, "train"))
         assert [q.id for q in found.questions] == names
-        assert found.labels.tolist() == [1, 3] * 2
+        assert found.labels.tolist() == [0, 3] * 2
         assert found.groups() == ["middle", "high"]
     own = "middle1.txt-1", "a text", "_ .", ("e", "", "g", "h"), 3, "middle"
     assert found.questions[1] == questions.Question(*own)
@@ -138,13 +138,20 @@ def test_race(race):
     race({**_ARTICLE, "id": "all"}, name="all.txt")
     found = read(questions.race_parts(folder, "train")).questions
     assert len(found) == 4 and "all-0" in [own.id for own in found]
+    race(json.dumps(_ARTICLE).encode() + b"\n \n[]\n", name="all.txt")
+    with pytest.raises(UserError, match="high/all.txt, line 3 is no article of RACE"):
+        read(questions.race_parts(folder, "train"))
 
 
 @pytest.mark.parametrize(
     ("high", "message"),
     [
         ({"answers": ["B", "E"]}, "high/7.txt, question 2: the label is 4, expected"),
-        ({"answers": ["B", "2"]}, "question 2: the answer is '2', expected a letter"),
+        ({"answers": ["B", "Z"]}, "high/7.txt, question 2: the label is 25, expected"),
+        ({"answers": ["2", "B"]}, "question 1: the answer is '2', expected a letter"),
+        ({"answers": ["b", "B"]}, "the answer is 'b', expected a letter such as A"),
+        ({"answers": ["AB", "B"]}, "the answer is 'AB', expected a letter"),
+        ({"answers": [1, "B"]}, "the answer is 1, expected a letter"),
         ({"answers": ["B"]}, "7.txt is no article of RACE .Val.*argument 3 is shorter"),
         ({"options": None}, "7.txt is no article of RACE .Type.*; expected a JSON"),
         ({"options": [["a"], ["b", "c"]]}, "the question has 1 option.s., expected 2"),
@@ -230,6 +237,7 @@ def test_jsonl(write_jsonl):
         ({"label": 2}, "train.jsonl, line 2: the label is 2, .* from 0 to 1"),
         ({"label": -2}, "the label is -2, expected"),
         ({"label": -1}, "line 2: the question has no label; correct the row, or leave"),
+        ({"label": ""}, "line 2: the question has no label; correct the row, or leave"),
         ({"label": True}, "the label is True, expected the text of an option or"),
         ({"label": "c"}, "the answer 'c' is not one of the options"),
         ({}, "line 2: the question has no label; correct the row, or leave"),
@@ -294,6 +302,10 @@ def test_the_text_gives_way_and_then_the_beginning_of_the_question(words, vocabu
     with pytest.raises(UserError, match="max_seq_length=7 leaves no room for a text"):
         tokenize_questions(asked, words, 7, 4)
     assert tokenize_questions(asked, words, 8, 4).lengths.max() == 8
+    # A served model that does not know its own length leaves a token to the text.
+    for longest, kept in ((128, 6), (6, 6), (5, 5)):
+        task = create_task("multiple_choice", "race", max_qa_length=longest)
+        assert task.text_features(words, 10).max_qa_length == kept
     # A vocabulary may keep the ends of texts.
     rules = TextRules(truncation_side="left")
     left = WordPieceTokenizer(vocabulary(_PIECES).encode(), rules=rules)
@@ -468,12 +480,18 @@ def test_flags_are_settings_of_the_task_and_levels(only, shared, write_jsonl):
     assert (task.name, task.max_qa_length) == ("custom", 6)
     assert task.model_arguments()["classifier_dropout_prob"] == 0.25
     assert [*examples] == ["dev"]
+    unlabelled = [{**own, "label": -1} for own in make_questions(2, 3)]
+    write_jsonl("train.jsonl", unlabelled)
+    with pytest.raises(UserError, match="line 1: the question has no label"):
+        read_folder(do_train=True)
+    write_jsonl("train.jsonl", make_questions(8, 3))
     _, examples = read_folder(do_train=True, do_predict=True)
     assert {*examples} == {"train", "dev", "test"}
     folder = shared("fixtures/official_race/one_file_an_article")
     asked = {f"{level}_only": level == only for level in ("high", "middle")}
     asked |= {"task_name": "race", "data_dir": folder}
-    _, examples = read_folder(do_eval=True, **asked)
+    _, examples = read_folder(do_eval=True, do_predict=True, **asked)
+    assert examples["test"].is_labelled
     found = [question.group for question in examples["dev"].questions]
     assert {*found} == ({only} if only else {"high", "middle"})
     assert len(found) == (15 if only else 30)

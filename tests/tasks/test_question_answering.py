@@ -135,7 +135,7 @@ def test_version_2_by_hand(windows):
         "end_top_log_probs": np.float32([[-1, -2, 0, 0], [-1, 0, -2, 0], none, none]),
         "cls_logits": np.float32([3, 1.5, -2, 4]),
     }
-    first, second = answers.predict(windows, answers.beams_of_outputs(outputs))
+    first, second = answers.predict(windows, answers.beams_of_outputs(outputs), 20, 30)
     # "[CLS] …" is none, and "e d" neither; of equal scores the first window leads.
     assert first.candidates == [
         answers.Candidate("a", 0, 1, -1.0, -1.0),
@@ -150,7 +150,7 @@ def test_version_2_by_hand(windows):
     assert second.candidates[0].score == -2e6
     # Odds are no negative zeros.
     outputs["cls_logits"] = np.float32([-0.0, 2, 1, 0.5])
-    found = answers.predict(windows, answers.beams_of_outputs(outputs))
+    found = answers.predict(windows, answers.beams_of_outputs(outputs), 20, 30)
     assert json.dumps([own.null_odds for own in found]) == "[0.0, 0.5]"
 
 

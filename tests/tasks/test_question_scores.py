@@ -196,6 +196,11 @@ def test_figures_of_a_run():
     ]
     figures = scores.evaluate_version_1(questions[:2], predictions)
     assert figures == {"exact_match": 50.0, "f1": 50.0}
+    # Of texts without words SQuAD 1.1 knows no F1.
+    questions = [Question("a", "q", (Answer("the", 0),))]
+    predictions = [answers.Prediction("a", [answers.Candidate("a", 0, 1, 0.0, 0.0)])]
+    figures = scores.evaluate_version_1(questions, predictions)
+    assert figures == {"exact_match": 100.0, "f1": 0.0}
 
 
 @pytest.mark.parametrize("name", ["v2", "edge"])
@@ -204,7 +209,8 @@ def test_official_figures_of_version_2(name, recorded, shared):
     facts = json.loads((folder / "metrics.json").read_text())
     windows = recorded(name)
     inputs = dict(np.load(folder / "inputs.npz"))
-    predictions = answers.predict(windows, answers.beams_of_outputs(inputs))
+    limits = facts["n_best_size"], facts["max_answer_length"]
+    predictions = answers.predict(windows, answers.beams_of_outputs(inputs), *limits)
     found = scores.evaluate_version_2(windows.questions, predictions)
     official, before = facts["evaluate_v2"], facts["before_threshold"]
     assert {key: found[key] for key in official} == official

@@ -83,9 +83,12 @@ def test_survey(squad, caplog):
     # What is odd is said of files without answers, too.
     caplog.clear()
     path = squad((" ", [("1", "who?", [])]), ("a", [("2", "who?", [])]))
-    questions.question_file(questions.read_question_file(path), 2, "test")
+    found = questions.read_question_file(path)
+    questions.question_file(found, 2, "test")
     [told] = caplog.messages
     assert told == f"{path}: the paragraph has no visible text: 1 question (1)"
+    # To predict, a question needs no answer.
+    assert len(questions.question_file(found, 1, "test", skip_bad_rows=True)) == 2
 
 
 def test_answers_that_cannot_be_learned(squad):
@@ -105,7 +108,12 @@ def test_answers_that_cannot_be_learned(squad):
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):
     """The windows of a small file, all at once."""
     notices = {} if notices is None else notices
-    given = questions.read_paragraphs(path), tokenizer, sizes or WindowSizes(), notices
+    given = (
+        questions.read_paragraphs(path),
+        tokenizer,
+        sizes or WindowSizes(),
+        notices,
+    )
     [found] = windows_of(*given, is_training)
     return found
 
@@ -141,7 +149,7 @@ def test_windows_by_hand(letters, squad):
     with pytest.raises(UserError, match="^doc_stride=0: expected at least 1"):
         WindowSizes(doc_stride=0)
     WindowSizes(68, 1, 64)  # the shortest window for a question of this length
-    WindowSizes(max_query_length=0)
+    WindowSizes(4, 1, 0)
     with pytest.raises(UserError, match="^max_query_length=-1: expected at least 0"):
         WindowSizes(max_query_length=-1)
     with pytest.raises(UserError, match="=67 leaves no room .* and 3 special tokens"):
@@ -230,6 +238,7 @@ _SEATS = "105 seats 5s 517 rows and 5 a"
     [
         ("dishi b i is", ("i ", 4), [8, 9], ["1"]),  # white space is no part of it
         ("dishi b i", ("i", 4), [8, 9], ["1"]),  # a word may end where the text does
+        ("i b dishi", ("i", 8), [0, 1], ["1"]),  # or begin there
         # The nearer of the two other places; a suffix is a token and stays there.
         ("i b as dish i is", ("i", 8), [12, 13], ["1"]),
         ("i b as dish i is", ("s", 5), [5, 6], []),
@@ -327,7 +336,9 @@ def test_no_answer_score_of_version_1(letters):
         logits = tf.tile([[1.0, 0, 0, 2.5, 4.0, 0, 0]], [shape[0], 1])
         return {"start_logits": logits, "end_logits": logits[:, : shape[1]]}
 
-    module = Answering(WindowFeatures(letters, WindowSizes(7, 9, 1), 7), compute)
+    module = Answering(
+        WindowFeatures(letters, WindowSizes(7, 9, 1), 7), compute, 20, 30, 3
+    )
     found = module(tf.constant(["x"]), tf.constant(["a b c"]))
     assert found["answers"][0, 0] == b"b"
     # [CLS] begins and ends with 1, "b" with 4.

@@ -226,6 +226,9 @@ def test_tables_of_pairs_and_negatives_become_lists(tmp_path):
         RankedList("r", ("n", "p"), (1.0, 0.0)),
     )
     np.testing.assert_array_equal(found.labels, [[1, 1, 1, 0], [1, 0, -1, -1]])
+    # Without divisions a text keeps its place.
+    first = RankedList("q", ("p", "n", "s", "o"), (1.0, 1.0, 0.0, 1.0))
+    assert _read(path, "test").lists == (first, RankedList("r", ("n", "p"), (1.0, 0.0)))
 
 
 def test_grades_of_a_table(tmp_path):
@@ -238,6 +241,20 @@ def test_grades_of_a_table(tmp_path):
         path.write_text(f"query\ttext\tlabel\nq\ta\t{grade}\n")
         with pytest.raises(UserError, match=f"line 2: the grade '{grade}' {why}"):
             _read(path)
+    path.write_text("query\ttext\tlabel\nq\ta\t30\nq\tb\t0\nq\tc\t1\nq\td\t\n")
+    with pytest.raises(UserError, match="line 5"):
+        _read(path, "dev")
+    # Training lists are divided, others stay whole.
+    whole = RankedList("q", ("a", "b", "c"), (30.0, 0.0, 1.0))
+    settings = {"list_size": 2, "skip_bad_rows": True}
+    for role, expected in (
+        ("train", (RankedList("q", ("a", "b"), (30.0, 0.0)),)),
+        ("dev", (whole,)),
+        ("test", (whole,)),
+    ):
+        found = _read(path, role, **settings)
+        assert (found.num_skipped, found.role) == (1, role)
+        assert found.lists[: len(expected)] == expected
     # Of a text with several grades the highest counts.
     path.write_text("query\ttext\tlabel\nq\ta\t0\nq\ta\t2\nq\ta\t1\nq\tb\t0\n")
     assert _read(path).lists == (RankedList("q", ("a", "b"), (2.0, 0.0)),)

@@ -165,7 +165,7 @@ def test_cosent_cosine_and_losses_of_dimensions():
 def test_what_a_model_cannot_learn_is_refused(tiny_config):
     simcse = Similarity(name="t", loss="simcse")
     simcse.check_model(tiny_config(hidden_dropout_prob=0.1))
-    Similarity(name="t", dimensions=(4, 12)).check_model(tiny_config())
+    Similarity(name="t", dimensions=(1, 12)).check_model(tiny_config())
     for task, message in (
         (simcse, "loss=simcse compares two vectors .* none"),
         (Similarity(name="t", dimensions=(4, 13)), "=13: the model's vectors have 12"),
@@ -205,6 +205,12 @@ def test_windows_of_a_text_are_one_vector():
             {"loss": "cosent"},
             "'cosent' does not .* of 2 texts without sc",
         ),
+        ([("a", "b", "c")], {"scores": [1]}, "'info_nce' does not .* of 3 texts with"),
+        (
+            [("a", "b", "c")],
+            {"scores": [1], "loss": "cosent"},
+            "'cosent' does not fit pairs of 3 texts with sc",
+        ),
         (["a"], {"loss": "info_nce"}, "loss='info_nce' does not fit pairs of 1 texts"),
         ([("a", "b")], {"loss": "simcse"}, "loss='simcse' does not fit pairs of 2 tex"),
         ([("a", "b"), ("a", " ")], {}, r"pairs\[1\] holds an empty text"),
@@ -215,6 +221,22 @@ def test_windows_of_a_text_are_one_vector():
 def test_pairs_that_cannot_be_learned(pairs, changes, message):
     with pytest.raises(UserError, match=message):
         table_of(pairs, **changes)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "given", "loss", "labels"),
+    [
+        (["a", "b", "a"], {}, "simcse", [[0, 0], [1, 1], [0, 0]]),
+        ([("a", "b"), ("b", "c")], {}, "info_nce", [[0, 1], [1, 2]]),
+        ([("a", "b", "c"), ("d", "a", "b")], {}, "info_nce", [[0, 1, 2], [3, 0, 1]]),
+        ([("a", "b"), ("c", "d")], {"scores": [0.25, 1]}, "cosent", [0.25, 1]),
+        ([("a", "b")], {"scores": iter("0"), "loss": "cosine"}, "cosine", [0]),
+    ],
+)
+def test_the_loss_follows_from_the_pairs(pairs, given, loss, labels):
+    table, found = table_of(pairs, **given)
+    assert (found, table.labels.tolist()) == (loss, labels)
+    assert table.rows.tolist() == [*range(len(pairs))]
 
 
 _RANDOM = np.random.default_rng(0)
@@ -302,9 +324,11 @@ def test_scores_are_shares_of_the_largest(write, read):
     write("test.tsv", ("anchor", "positive"), [("a", ""), ("b", "c")])
     table = read("test")
     assert (table.labels, table.text_pairs) == (None, ["", "c"])
-    write("train.tsv", _SCORED, [("a", "b", "-0.1")])
-    with pytest.raises(UserError, match="line 2: .* number from 0 to 1; correct"):
-        read(loss="cosine")
+    for score, largest in (("-0.1", 1), ("1.5", 1), ("6", 5), ("x", 5)):
+        write("train.tsv", _SCORED, [("a", "b", score)])
+        told = f"line 2: .*'{score}' is not a number from 0 to {largest}; correct"
+        with pytest.raises(UserError, match=told):
+            read(loss="cosine", **({} if largest == 1 else {"max_score": largest}))
 
 
 @pytest.fixture
@@ -407,7 +431,7 @@ def test_flags_make_the_task(triplets, asked, vectors):
     assert (task.pooling, task.dimensions, list(examples)) == ("cls", (), ["test"])
 
 
-def test_sts_b_as_glue_publishes_it(write, asked, tmp_path):
+def test_sts_b_as_glue_publishes_it(write, asked, read, tmp_path):
     for name, rows in (("train", scored(16, 0)), ("dev", scored(8, 1))):
         rows = [[str(i), a, b, str(5 * float(s))] for i, (a, b, s) in enumerate(rows)]
         write(f"STS-B/{name}.tsv", ("index", *_SCORED), rows)
@@ -421,6 +445,13 @@ def test_sts_b_as_glue_publishes_it(write, asked, tmp_path):
     assert train.text_pairs is None
     with pytest.raises(UserError, match="has scores, of which --loss=info_nce makes"):
         asked(run, **own)
+    # Without training the loss does not matter.
+    expected = [float(score) for *_, score in scored(8, 1)]
+    for loss in ("info_nce", "simcse"):
+        dev = read("dev", task_name="sts-b", loss=loss)
+        assert (dev.labels.tolist(), len(dev.text_pairs)) == (expected, 8)
+    half = read("dev", task_name="sts-b", max_score=10).labels
+    assert (2 * half).tolist() == expected
     rows = [[str(i), a, b] for i, (a, b, _) in enumerate(scored(4, 2))]
     write("STS-B/test.tsv", ("index", *_SCORED[:2]), rows)
     _, examples = asked(run, **own, loss="cosine", do_predict=True)

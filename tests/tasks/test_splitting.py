@@ -1,6 +1,7 @@
 """One table becomes train, dev and test: `--data_file`."""
 
 import contextlib
+import hashlib
 import json
 import random
 import shutil
@@ -14,6 +15,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.splitting import SplitFlags
 from albert_tf.tasks.splitting import check_same_split
 from tests.tasks.conftest import APPLIED
 from tests.tasks.conftest import FINISHED
@@ -64,6 +66,29 @@ def test_every_label_has_its_share_of_every_part(parts):
         assert shares == pytest.approx([5 / 6, 4 / 30, 1 / 30], abs=0.01)
 
 
+def test_the_hashes_of_the_texts_decide(parts):
+    rows = [(f"Film  {i}", f"No {i}", "few" if i < 3 else "many") for i in range(13)]
+    header = ("sentence", "other", "label")
+    shares = {"dev_fraction": 0.3, "test_fraction": 0.2}
+    found = parts(rows, header, text_pair_column="other", **shares)
+
+    def by_hash(row):
+        number = row[0].split()[1]
+        return hashlib.sha256(f"film {number}\0no {number}".encode()).digest()
+
+    # The first row of each label is in train; the others, those of the rarest label
+    # first, are dealt out so that their 11 make up for the shares of all 13: each is
+    # where most is missing.
+    few, many = sorted(rows[:3], key=by_hash), sorted(rows[3:], key=by_hash)
+    expected = {"train": [few[0], many[0]], "dev": [], "test": []}
+    names = {"t": "train", "d": "dev", "e": "test"}
+    for letter, row in zip("tdetdtedtde", few[1:] + many[1:], strict=True):
+        expected[names[letter]].append(row)
+    for role, own in found.items():
+        columns = zip(own.texts, own.text_pairs, strict=True)
+        assert [*columns] == [row[:2] for row in rows if row in expected[role]]
+
+
 def test_neither_the_order_of_rows_nor_the_seed_matters(parts):
     found = parts(random_seed=1)
     again = parts(random.Random(0).sample(_ROWS, len(_ROWS)), random_seed=2)
@@ -93,12 +118,14 @@ def test_numbers_and_several_labels_are_divided_evenly(parts):
 def test_every_label_is_learned(parts, caplog):
     caplog.set_level("INFO", "absl")
     rows = [*_ROWS, ("alone", "rare"), *((f"{i} of two", "pair") for i in range(2))]
-    found = parts(rows, dev_fraction=0.45, test_fraction=0.45)
+    shares = {"dev_fraction": 0.45, "test_fraction": 0.45}
+    found = parts(rows, labels="no,pair,rare,yes,unused", **shares)
     counts = np.bincount(found["train"].labels)  # of no, pair, rare, yes
     assert counts[2] == 1 and (counts > 0).all()
     lines = [line for line in caplog.messages if "too few rows" in line]
     assert any("for dev to have one of the label" in line for line in lines)
     assert all("'rare' (1 row(s))" in line for line in lines)
+    assert not any("unused" in line for line in lines)
 
 
 def test_equal_texts_are_in_one_part(parts, caplog):
@@ -160,14 +187,26 @@ def test_flags_and_files_that_do_not_fit(parts, tmp_path):
 
     refused("leave no row in dev or in train; expected more", _ROWS, dev_fraction=0)
     refused("--test_fraction=0.9 leave no row in dev or", _ROWS, test_fraction=0.9)
+    halves = {"dev_fraction": 0.5, "test_fraction": 0.5}
+    refused("--test_fraction=0.5 leave no row in dev or", _ROWS, **halves)
     refused("=sst-2 reads --data_dir as GLUE publishes", _ROWS, task_name="sst-2")
     refused("6 different texts, which leave none for test; raise --te", _ROWS[:6])
-    refused("1 different texts, which leave none for d", [("a", "x"), ("A", "y")])
+    rows = [("a", "x", "g"), ("A", "y", "g")]
+    own = {"header": ("sentence", "label", "author")}
+    refused("1 different texts, which leave none for dev; raise --dev", rows, **own)
+    refused("1 groups, which leave none for d", rows, **own, group_column="author")
     (tmp_path / "messages.csv").unlink()
     refused(r"is a folder of 0 tables \(none\), expected o", tmp_path)
     for name in ("a.csv", "b.csv"):
         table(tmp_path / name, _ROWS)
     refused(r"of 2 tables \(a.csv, b.csv\), expected", tmp_path)
+    for name, value in (
+        ("dev_fraction", 0.2),
+        ("test_fraction", 0.2),
+        ("group_column", "author"),
+    ):
+        with pytest.raises(UserError, match=f"--{name} needs --data_file; leave it o"):
+            SplitFlags(**{name: value}).check_split("folder")
 
 
 def test_a_start_has_learned_from_no_other_split_of_the_table():
@@ -175,9 +214,14 @@ def test_a_start_has_learned_from_no_other_split_of_the_table():
     start = types.SimpleNamespace(path="tuned", info={"split": split})
     for digest, refused in (("d", True), ("e", False)):
         own = {"dev_fraction": 0.2, "digest": digest}
-        examples = {"dev": types.SimpleNamespace(path="t.csv", split=own)}
-        with pytest.raises(UserError) if refused else contextlib.nullcontext():
+        examples = {
+            role: types.SimpleNamespace(path="t.csv", split=of_role)
+            for role, of_role in (("of a file", None), ("train", split), ("dev", own))
+        }
+        told = pytest.raises(UserError, match=r"s: dev_fraction 0.1 \(not 0.2\)\. Its")
+        with told if refused else contextlib.nullcontext():
             check_same_split(start, examples, is_start=True)
+        check_same_split(types.SimpleNamespace(info={}), examples)
 
 
 @pytest.mark.slow

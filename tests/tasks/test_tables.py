@@ -125,6 +125,21 @@ def test_a_bad_row_is_named_or_counted(tmp_path):
         assert (found.texts, found.num_skipped, found.rows.tolist()) == (["x"], 1, [0])
 
 
+def test_how_long_a_text_and_a_list_in_a_cell_may_be(tmp_path, read):
+    for length, message in ((2**20, None), (2**20 + 1, "1,048,577 characters, exp")):
+        path = _file(tmp_path / "a.tsv", f"{_TABS}\ngood\t{'a' * length}\n")
+        if message is None:
+            assert len(_read(path).texts[0]) == length
+            continue
+        with pytest.raises(UserError, match=f"line 2: a text has {message}ected at mo"):
+            _read(path)
+    # A list has four characters besides the name.
+    name = "a" * (2**16 - 5)
+    assert read([f'["{name}"]'], suffix=".csv")[0] == [name]
+    with pytest.raises(UserError, match="is not a list that can be read"):
+        read([f'["{name}a"]'], suffix=".csv")
+
+
 def test_a_file_that_is_no_table_has_no_bad_rows(tmp_path):
     for name, data, message in (
         ("a.tsv", f"{_TABS}\n", "holds no usable row"),

@@ -76,10 +76,13 @@ def test_any_columns(write):
         ("a\nb\n\nc", None, [["a", "b"], ["c"]]),
         ("a\nb\n", "plain", [["a", "b"]]),
         ("a DT\nb NN\n", None, [["a", "b"]]),
+        ("O\nb\n", None, [["O", "b"]]),  # a word that looks like a tag
     ):
         untagged = read(write("c.txt", text), role="test", scheme=scheme).sentences
         assert [own.words for own in untagged] == words
         assert {own.entities for own in untagged} == {None}
+    (tagged,) = read(write("c.txt", "a B-X\nb O\n"), role="test").sentences
+    assert tagged.entities == (("X", 0, 1),)
 
 
 def test_white_space_is_no_part_of_columns_tags_and_types(write, read_objects):
@@ -100,6 +103,9 @@ def test_jsonl(read_objects):
     tokens = read_objects({"tokens": ["a", "b"], "tags": ["B-X", "I-X"], "id": 7})
     assert (tokens.form, tokens.scheme) == ("tokens", "iob2")
     assert tokens.sentences[0].entities == (("X", 0, 3),)
+    # Tags that a file to predict has are read, too.
+    row = {"tokens": ["a"], "tags": ["B-X"]}
+    assert read_objects(row, role="test").sentences[0].entities == (("X", 0, 1),)
     text = "(Ada) met 北京, Ada's."
     file = read_objects({"text": text, "spans": [_span(10, 12), _span(1, 4)]})
     assert (file.form, file.scheme) == ("spans", None)
@@ -118,6 +124,7 @@ def _span(start, end, label="N"):
     return {"start": start, "end": end, "label": label}
 
 
+_MANY = {"start": 0, "end": 1}
 _TAGGED = '{"tokens": ["a"], "tags": ["B-%s"]}\n'
 
 
@@ -135,6 +142,14 @@ def test_bad_lines(write):
         ([{"text": 3, "spans": []}], "text is 3, expected a JSON string"),
         ([{**text, "spans": [_span(1, 2)]}], "span '' .N. contains no whole w"),
         ([{**text, "spans": [_span(0, 1, "")]}], "a span has an empty label"),
+        ([{**text, "spans": [_span(-1, 1)]}], "from -1 to 1 leaves the text of 3 ch"),
+        ([{**text, "spans": [_span(2, 4)]}], "from 2 to 4 leaves the text of 3 ch"),
+        ([{**text, "spans": [_span(2, 2)]}], "the span from 2 to 2 leaves the text"),
+        ([{**text, "spans": [{**_MANY, "labels": [*"AB"]}]}], "is not an object with"),
+        (
+            [{**text, "spans": [{**_MANY, "labels": "A"}]}],
+            "is not an object with start",
+        ),
         ([{**text, "spans": [{"start": 0}]}], "is not an object with start and"),
         ([{**text, "spans": [[0, 1]]}], r"span \[0, 1\] is not an object with start"),
         ([{**text, "spans": ["a b"]}], "span 'a b' is not an object with start"),
@@ -226,6 +241,8 @@ def test_conllu(write, tmp_path):
     assert [s.words for s in file.sentences] == [["Vamos", "nos", "New York"], ["#"]]
     assert file.types() == ["PRON", "PROPN", "SYM", "VERB"]
     assert read(path, scheme="plain", tag_column=4).types() == ["p", "s", "v", "x"]
+    lemmas = read(path, scheme="plain", word_column=2).sentences[0].words
+    assert lemmas == ["ir", "nosotros", "New York"]
     with pytest.raises(UserError, match="line 3: the tag 'VERB' .*--scheme=plain"):
         read(path)
     found = [[(*e, 1.0) for e in s.entities] for s in file.sentences]
@@ -437,18 +454,19 @@ def pieces(tokens, tokenizer):
 
 
 def test_windows_overlap_and_lose_nothing(words):
-    texts = ("kurt met ada in new york .", "\u200b", "a")
+    texts = ("", "kurt met ada in new york .", "\u200b", "a")
     tokens = tokenize_sentences(list(map(sentence, texts)), words, 7, 3)
-    expected = ["ku ##rt met ada in ", "ada in new yo ##rk ", "yo ##rk . ", "", "a "]
+    expected = ["", "ku ##rt met ada in ", "ada in new yo ##rk ", "yo ##rk . "]
+    expected += ["", "a "]
     assert pieces(tokens, words) == [f"[CLS] {row}[SEP]" for row in expected]
     np.testing.assert_array_equal(tokens.first_lengths, tokens.lengths)
     # The first piece of each word: kurt 0, met 1, ada 2, in 3, new 4, york 5, "." 6.
-    first = [0, -1, 1, 2, 3], [2, 3, 4, 5, -1], [5, -1, 6], [], [8]
+    first = [], [0, -1, 1, 2, 3], [2, 3, 4, 5, -1], [5, -1, 6], [], [8]
     assert tokens.words.tolist() == [w for row in first for w in (-1, *row, -1)]
     # Each word is seen best once, if it has a token.
     seen = tokens.words[tokens.is_max_context]
     assert sorted(seen[seen >= 0]) == [0, 1, 2, 3, 4, 5, 6, 8]
-    outputs = 10 * np.arange(5.0)[:, None, None] + np.arange(7)[:, None]
+    outputs = 10 * np.arange(-1.0, 5)[:, None, None] + np.arange(7)[:, None]
     found, has_token = tokens.of_words(outputs, 9)  # of window and place
     assert found[:, 0].tolist() == [1, 3, 4, 12, 13, 14, 23, 0, 41]
     assert has_token.tolist() == [True] * 7 + [False, True]

@@ -51,7 +51,7 @@ def test_damaged_values_and_tasks_are_named(tmp_path):
         ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
         ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
         ({"pair": "false"}, "pair is 'false', expected true, false or null"),
-        ({"metrics": ["accurracy"]}, "the metric 'accurracy' is unknown"),
+        ({"metrics": ["f", "MSE", "a"]}, "metrics has unknown names: a, f.;"),
         ({"kind": ["single_label"]}, "does not know the task"),
         ({"depth": 3}, "does not know the task"),
     ):

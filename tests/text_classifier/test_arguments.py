@@ -120,6 +120,8 @@ def test_the_end_is_held_out():
     ("task", "arguments", "message"),
     [
         (_ONE, {"validation_split": 0.99}, "of 8 texts leaves none to learn from or"),
+        (_ONE, {"validation_split": 1e-20}, "of 8 texts leaves none to learn from or"),
+        (_ONE, {"validation_split": -0.1}, "validation_split=-0.1 of 8 texts"),
         (_ONE, {"validation_split": 2}, "validation_split=2 of 8 texts"),
         (_ONE, {"sample_weight": [1]}, "sample_weight has 1 for 8 texts"),
         (_ONE, {"sample_weight": [-1] * 8}, "sample_weight must be numbers of 0 or"),

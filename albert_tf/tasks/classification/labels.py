@@ -165,7 +165,7 @@ def training_and_held_out(
     """
     count = len(examples)
     kept = math.floor(count * (1 - validation_split))
-    if not 0 <= validation_split < 1 or (validation_split and not 0 < kept < count):
+    if validation_split and not 0 < kept < count:
         raise UserError(
             f"validation_split={validation_split!r} of {count} texts leaves none to "
             "learn from or none to evaluate on; expected a share between 0 and 1."

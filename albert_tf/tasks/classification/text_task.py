@@ -88,9 +88,9 @@ class TextTask(LongTexts, Task):
         if self.pair is not None and type(self.pair) is not bool:
             raise ValueError(f"pair is {self.pair!r}, expected true, false or null")
         metrics = self.metrics or self.default_metrics
-        unknown = sorted(set(metrics) - {*METRICS, *self.default_metrics})
+        unknown = set(metrics) - {*METRICS, *self.default_metrics}
         if unknown:
-            raise ValueError(f"the metric {unknown[0]!r} is unknown")
+            raise ValueError(f"metrics has unknown names: {', '.join(sorted(unknown))}")
         object.__setattr__(self, "metrics", metrics)
 
     @classmethod

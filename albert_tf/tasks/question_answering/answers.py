@@ -128,7 +128,7 @@ class Prediction:
         return [power / total for power in powers]
 
 
-def predict(windows, beams, n_best_size=20, max_answer_length=30):
+def predict(windows, beams, n_best_size, max_answer_length):
     """Ranks the stretches of each question's paragraph.
 
     Args:

@@ -28,9 +28,7 @@ class Answering(tf.Module):
             the score of [CLS] as start and end minus the best answer's score
     """
 
-    def __init__(
-        self, text_features, compute, n_best_size=20, max_answer_length=30, top_k=3
-    ):
+    def __init__(self, text_features, compute, n_best_size, max_answer_length, top_k):
         super().__init__()
         self._text_features = text_features
         self._compute = compute

@@ -113,13 +113,13 @@ class Windows(TokenizedExamples):
             **arrays,
         )
 
-    def padded(self, values, width, filling=0):
+    def padded(self, values, width):
         """Pads values to one row per window: `[len(ids), …]` to `[W, width, …]`."""
         position = np.arange(width)  # [T]
         real = position < self.lengths[:, None]  # [W, T]
         places = np.where(real, self.starts[:, None] + position, 0)
         rows = values[places]
-        rows[~real] = filling
+        rows[~real] = 0
         return rows
 
     @property

@@ -89,7 +89,8 @@ def table_of(pairs, scores=None, loss=None):
         )
     loss = loss or usual[sizes[0]]
     takes_scores = loss not in (OF_PAIRS, OF_TEXTS)
-    if takes_scores != (scores is not None) or (loss == OF_TEXTS) != (sizes[0] == 1):
+    fitting = {OF_TEXTS: (1,), OF_PAIRS: (2, 3)}.get(loss, (2,))
+    if takes_scores != (scores is not None) or sizes[0] not in fitting:
         raise UserError(
             f"loss={loss!r} does not fit pairs of {sizes[0]} texts "
             f"{'with' if scores is not None else 'without'} scores."
