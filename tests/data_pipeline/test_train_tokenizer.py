@@ -1,7 +1,9 @@
 """Training vocabularies."""
 
+import collections
 import dataclasses
 
+import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
@@ -52,27 +54,37 @@ def test_official_symbols_are_pieces_of_their_own(train, tmp_path):
     assert report["characters_per_piece"] > 1.2
 
 
-def test_chinese_coverage(train):
+def test_chinese_coverage(train, caplog):
     text = "我们在这里。你们在那里！\n" * 30 + "罕见。\n"
     full, _ = train(text, vocab_size=18, character_coverage=1.0)
-    part, report = train(text, vocab_size=16, character_coverage=0.98)
+    with caplog.at_level("INFO", "absl"):
+        part, report = train(text, vocab_size=16, character_coverage=0.98)
     assert full.unk_id not in full.encode("罕见")
     assert part.unk_id in part.encode("罕见")
-    assert report["unknown_rate"] > 0
+    ids = np.concatenate(part.encode_batch(text.splitlines()))
+    assert report == {
+        **{"pieces": 16, "lines": 31},
+        "unknown_rate": (ids == part.unk_id).mean(),
+        "characters_per_piece": (len(text) - 31) / len(ids),
+    }
+    assert f"; {(len(text) - 31) / len(ids):.2f} characters a piece, " in caplog.text
+    assert f", {(ids == part.unk_id).mean():.4%} unknown" in caplog.text
 
 
 def test_every_line_is_drawn_equally_often(tmp_path):
     path = tmp_path / "text.txt"
-    path.write_text("".join(f"{n}\n" for n in range(1000)))
-    common = {"input_file": str(path), "output_prefix": "", "input_sentence_size": 100}
-    drawn = []
-    for seed in range(30):
-        lines, _ = _sample(TokenizerOptions(random_seed=seed, **common))
-        assert len(set(lines)) == 100
-        drawn += map(int, lines)
-    # Of 3,000 numbers below 1,000; their mean errs by 5.3.
-    assert abs(sum(drawn) / len(drawn) - 499.5) < 25
-    assert abs(sum(n < 100 for n in drawn) - 300) < 100
+    path.write_text("a\nb\nc\n")
+
+    def sample(size, seed=0):
+        named = {"input_file": str(path), "output_prefix": "", "random_seed": seed}
+        lines, _ = _sample(TokenizerOptions(**named, input_sentence_size=size))
+        return lines
+
+    assert sample(0) == sample(3) == sample(4) == ["a", "b", "c"]
+    assert len({*sample(2)}) == 2
+    drawn = collections.Counter(line for seed in range(400) for line in sample(1, seed))
+    # Each is to be drawn 133 times, which errs by 9.
+    assert len(drawn) == 3 and all(110 < count < 156 for count in drawn.values())
 
 
 def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
@@ -107,6 +119,7 @@ def test_no_library_can_cut_a_new_vocabulary_otherwise(train):
     assert not any(tokenizer.is_divided(i) for i in range(5, 18))
     scores = scores_of(ModelProto.FromString(tokenizer.file_bytes))
     assert all(score * 1024 % 1 == 0 for score in scores)
+    assert -20 < min(scores) < -1
 
 
 def test_like_official_drops_accents_and_typed_flags_beat_it(train, caplog):

@@ -9,6 +9,7 @@ import transformers
 
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
+from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.huggingface import save_for_others
@@ -146,8 +147,10 @@ def test_transformers_reads_it(tokenizer, tmp_path):
     expected = theirs(texts, texts[::-1])
     found = tokenizer(texts, texts[::-1], padding=False)
     assert found["input_ids"] == expected["input_ids"]
-    segments = expected.get("token_type_ids")
-    assert segments is None or found["segment_ids"] == segments
+    has_segments = tokenizer.layout != ONE_SEGMENT
+    assert ("token_type_ids" in expected) is has_segments
+    assert not has_segments or found["segment_ids"] == expected["token_type_ids"]
+    assert theirs.padding_side == ("left" if tokenizer.layout.pads_left else "right")
     assert (theirs.mask_token_id, theirs.pad_token_id) == (
         tokenizer.mask_id,
         tokenizer.pad_id,

@@ -147,6 +147,11 @@ def test_a_byte_bpe_in_one_file(small_bpe, tmp_path):
     ids, spans = ours.encode_with_offsets(text)
     assert ids == ours.encode(text) == expected["input_ids"]
     assert spans == expected["offset_mapping"]
+    path = tmp_path / "2" / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    del content["pre_tokenizer"]["use_regex"]  # which is true unless it is said
+    path.write_text(json.dumps(content), "utf-8")
+    assert load_tokenizer(tmp_path / "2").encode(text) == ids
 
 
 def test_lower_case_of_sentence_transformers(tmp_path):
@@ -367,6 +372,7 @@ _REFUSED = {
         (_set("model", byte_fallback=True), "byte_fallback true"),
         (_set("model", unk_id=0), 'the unknown piece "<pad>"'),
         (_all(lambda c: c["model"]["vocab"].append(["", -1.0])), "empty or twice"),
+        (_all(lambda c: c["model"]["vocab"].append(["where", -1.0])), "empty or twice"),
         (_all(lambda c: c["pre_tokenizer"]["pretokenizers"].pop(0)), "the pre_tok"),
         (_all(lambda c: c["normalizer"]["normalizers"].reverse()), "the normalizers"),
     ],
@@ -375,6 +381,10 @@ _REFUSED = {
         (_set("model", dropout=0.1), "the model .*dropout"),
         (_all(lambda c: c.update(normalizer={"type": "NFD"})), "the normalizer .*NFD"),
         (_set("pre_tokenizer", use_regex=False), "the pre_tokenizer"),
+        (
+            _all(lambda c: c["pre_tokenizer"].pop("add_prefix_space")),
+            "add_prefix_space",
+        ),
         (_all(lambda c: c.update(post_processor={"type": "X"})), 'post_processor "X"'),
         (_set("model", merges=[["a"]]), "damaged"),
         (_all(lambda c: c["model"]["vocab"].pop("a")), r"the ids 0 to \d+, each once"),
@@ -415,6 +425,8 @@ _REFUSED = {
         ({"added_tokens.json": {"b": 5}}, "the id 5, which is 'the' in the vocabulary"),
         ({"added_tokens.json": {"b": "x"}}, "damaged tokenizer"),
         ({"added_tokens.json": {"": 15}}, "damaged tokenizer"),
+        ({"added_tokens.json": {"b": -1}}, "damaged tokenizer"),
+        (_all({"added_tokens": [{"content": 5, "id": 15}]}), "damaged tokenizer"),
         ({"tokenizer.json": {"added_tokens": [{"id": 15}]}}, "damaged tokenizer"),
         (
             _all({"added_tokens": [{"content": "b", "id": 15, "single_word": True}]}),
