@@ -1,6 +1,7 @@
 """Training vocabularies."""
 
 import collections
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -12,11 +13,13 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.segmentation import scores as scores_of
 from albert_tf.tokenization.sentencepiece_file import ModelProto
 from data_pipeline.train_tokenizer import TokenizerOptions
+from data_pipeline.train_tokenizer import _check_extension
 from data_pipeline.train_tokenizer import _sample
 from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
 _SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
+_NO_FILES = {"input_file": "", "output_prefix": ""}
 EVERY_CHARACTER = {"model_type": "char", "character_coverage": 1.0}
 ACCENTED = "má mà мой мои क्या कया می\u200cروم می روم\n" * 20
 
@@ -150,14 +153,52 @@ def test_other_normalizations(train, caplog):
     assert "are joiners" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"vocab_size": 9},
+        {"model_type": "char"},
+        {"do_lower_case": False},
+        {"like": "official"},
+        {"keep_accents": True},
+        {"normalization": "nfkc"},
+        {"user_defined_symbols": "a"},
+        {"pieces": 5},
+    ],
+)
+def test_flags_of_a_new_vocabulary_and_of_an_old_one(flags):
+    """New pieces alone have a number; the old vocabulary decides the rest."""
+    ((name, value),) = flags.items()
+    message = f"--{name}={value} adds pieces to" if name == "pieces" else f"--{name}: w"
+    for extend in ("x", None):
+        options = TokenizerOptions(**_NO_FILES, extend=extend, **flags)
+        is_refused = (extend is None) == (name == "pieces")
+        refused = pytest.raises(UserError, match=message) if is_refused else None
+        with refused or contextlib.nullcontext():
+            _check_extension(options)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, "ab é"),
+        ({"do_lower_case": False}, "Ab É"),
+        ({"like": "official"}, "ab e"),
+        ({"extend": "x"}, "Ab  É"),
+        ({"model_type": "byte_bpe"}, "Ab  É"),
+    ],
+)
+def test_text_is_prepared_as_the_vocabulary_reads_it(flags, expected):
+    assert TokenizerOptions(**_NO_FILES, **flags).prepared("Ab  É") == expected
+
+
 def test_the_flags_of_spm_train(tmp_path, corpus_file):
     """Takes the flags of the official README, with a smaller vocabulary."""
-    none = {"input_file": "", "output_prefix": ""}
     for given, symbols in (
         ('a,"b,c","""",d', ["a", "b,c", '"', "d"]),
         ('",",<x>', [",", "<x>"]),
     ):
-        options = TokenizerOptions(**none, user_defined_symbols=given)
+        options = TokenizerOptions(**_NO_FILES, user_defined_symbols=given)
         assert options.symbols() == symbols
     command = f"""spm_train --input={corpus_file} --model_prefix={tmp_path}/30k-clean
     --vocab_size=55 --input_sentence_size=10000000 --pad_id=0 --unk_id=1 --eos_id=-1

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization import extension
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.extension import _joined
 from albert_tf.tokenization.extension import extension_of
@@ -47,8 +49,12 @@ def test_characters_come_first_and_then_what_saves_most_pieces():
     new, replaced = extension_of(old)(["aab aab", "xb ya"] * 9, 3, **_TRAINING)
     assert new.pieces[old.vocab_size :] == ["x", "y", "aab"]
     assert replaced == [[old.unk_id], [old.unk_id], old.encode("aab")]
-    every = "aab aab", "x", "y", "xb", "ya"  # others would save nothing
-    assert {*_pieces(old, ["aab aab", "xb ya"] * 9)[1]} == {"aab", *every[1:]}
+
+
+def test_pieces_that_save_nothing_are_left_out(monkeypatch):
+    proposed = {"▁ab": -1.0, "ba": -1.0}
+    monkeypatch.setattr(extension, "_unigram", lambda *arguments: proposed)
+    assert _pieces(_wordpiece("a ##a b ##b"), ["ab ab"])[1] == ["ab"]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +94,30 @@ def test_added_tokens_keep_their_ids(tmp_path):
         assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
 
 
+@pytest.mark.parametrize(
+    ("usual", "largest", "text", "score"),
+    [
+        (-8, -0.5, "ab ab cd cd", -709 / 1024),  # the logarithm of its share
+        (-8, -0.5, "ab ab ab cd", -0.5),  # the largest
+        (-0.125, -0.0625, "ab ab cd cd", -383 / 1024),  # above the pieces in its place
+    ],
+)
+def test_scores_of_new_pieces(usual, largest, text, score):
+    model = sentencepiece_file.ModelProto()
+    model.trainer_spec.model_type = sentencepiece_file.UNIGRAM
+    model.pieces.add(piece="<unk>", type=sentencepiece_file.UNKNOWN)
+    for piece in ("[CLS]", "[SEP]", "[MASK]", "<pad>"):
+        model.pieces.add(piece=piece, type=sentencepiece_file.CONTROL)
+    for piece in "▁abcd":
+        model.pieces.add(piece=piece, score=usual)
+    model.pieces.add(piece="e", score=largest)
+    model.pieces.add(piece="f", score=-9)
+    new, pieces = _pieces(SentencePieceTokenizer(model.SerializeToString()), [text])
+    assert "▁ab" in pieces
+    model = sentencepiece_file.ModelProto.FromString(new.file_bytes)
+    assert {p.piece: p.score for p in model.pieces}["▁ab"] == score
+
+
 def test_unknown_characters_in_a_row_are_one():
     assert _joined([1, 1, 0, 0, 0, 2, 0], 0) == [1, 1, 0, 2, 0]
 
@@ -123,12 +153,12 @@ def test_no_new_merge_makes_an_old_piece():
     assert new.tokenize("ing") == ["i", "ng"]
 
 
-def _merged_one_by_one(old, texts, count):
+def _merged_one_by_one(old, texts):
     """Lists new merges, the most frequent first, after counting all pairs each time."""
     words = collections.Counter(word for text in texts for word in old.words(text))
     words = {word: ([old.pieces[i] for i in word], n) for word, n in words.items()}
     known, merges = {*old.pieces}, []
-    while len(merges) < count:
+    while True:
         pairs = collections.Counter()
         for pieces, number in words.values():
             for pair in itertools.pairwise(pieces):
@@ -137,7 +167,7 @@ def _merged_one_by_one(old, texts, count):
         ids |= {"".join(p): old.vocab_size + k for k, p in enumerate(merges)}
         found = [p for p, n in pairs.items() if n > 1 and "".join(p) not in known]
         if not found:
-            break
+            return merges
         pair = min(found, key=lambda p: (-pairs[p], ids[p[0]], ids[p[1]]))
         merges.append(pair)
         known.add("".join(pair))
@@ -147,17 +177,16 @@ def _merged_one_by_one(old, texts, count):
                 if (*joined[place : place + 2],) == pair:
                     joined[place : place + 2] = ["".join(pair), None]
             words[word] = [piece for piece in joined if piece], number
-    return merges
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_new_merges_are_the_most_frequent_pairs(seed):
     draw = random.Random(seed)
-    words = ["".join(draw.choices("ing", k=draw.randint(1, 9))) for _ in range(30)]
-    texts = [" ".join(draw.choices(words, k=20)) for _ in range(9)]
-    new, _ = _pieces(_OLD, texts, 25)
+    words = ["".join(draw.choices("ing", k=draw.randint(1, 9))) for _ in range(60)]
+    texts = [" ".join(draw.choices(words, k=8)) for _ in range(9)]
+    new, _ = _pieces(_OLD, texts, 500)
     merges = [tuple(pair) for pair in json.loads(new.file_bytes)["model"]["merges"]]
-    assert merges[3:] == _merged_one_by_one(_OLD, texts, 25)
+    assert merges[3:] == _merged_one_by_one(_OLD, texts)
 
 
 @example(text="sin")

@@ -205,6 +205,8 @@ def test_what_is_no_damage():
     model.pieces.add(piece="a" * 7999, score=-99)
     for size in range(1, 65):
         model.pieces.add(piece="z" * size, type=sentencepiece_file.USER_DEFINED)
+    for piece in ("y", *map("y{}".format, range(70))):  # of which one begins the others
+        model.pieces.add(piece=piece, type=sentencepiece_file.USER_DEFINED)
     model.normalizer_spec.precompiled_charsmap = _nested(40, 32)
     assert sentencepiece_file._damage(model) is None
     model.normalizer_spec.precompiled_charsmap = _nested(40, 33)

@@ -260,6 +260,17 @@ def test_what_changes_nothing(tmp_path):
     assert load_tokenizer(special).encode("a filmis") == [1, 9, 10]
 
 
+def test_tokens_that_a_list_adds(tmp_path):
+    """They are found whatever their case, the first of equal ones; not special ones."""
+    folder, first = _bert_lines(tmp_path), 5 + len(WORDS)
+    added = {"Film": first, "FILM": first + 1, "[E1]": first + 2}
+    (folder / "added_tokens.json").write_text(json.dumps(added))
+    special = {"additional_special_tokens": ["[E1]"]}
+    (folder / "special_tokens_map.json").write_text(json.dumps(special))
+    found = load_tokenizer(folder).encode("film FILM [E1] [e1]")
+    assert found == [first, first, first + 2, 1, 1, 1]
+
+
 # "new york" has white space, "caf\u00e9" an accent, "[E1]" what expressions mean.
 # The last two are read as "nee" and as nothing where accents are dropped.
 NORMALIZED = ["Covid", "covid19", "caf\u00e9", "new york", "\ud55c", "ne\u0301e"]
