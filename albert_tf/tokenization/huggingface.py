@@ -500,7 +500,7 @@ def _read_byte_bpe(content, model, require):
         require("post_processor", processor["type"], "RobertaProcessing")
     settings = {
         "do_lower_case": False,
-        "add_prefix_space": splitter.get("add_prefix_space", True),
+        "add_prefix_space": splitter["add_prefix_space"],
         "composes": composes,
     }
     return HUGGINGFACE_FILE, tokenizer_json(model["vocab"], model["merges"]), settings

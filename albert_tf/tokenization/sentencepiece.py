@@ -255,7 +255,7 @@ def _visible_lengths(parts):
 def _part_spans(parts, start, end):
     """Divides a piece's span among its parts."""
     lengths = _visible_lengths(parts)
-    if len(parts) == 1 or sum(lengths) != end - start:
+    if sum(lengths) != end - start:
         return [(start, end)] * len(parts)
     ends = np.cumsum([start, *lengths]).tolist()
     return list(zip(ends[:-1], ends[1:], strict=True))

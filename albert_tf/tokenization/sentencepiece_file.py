@@ -145,8 +145,8 @@ def _is_sound(table):
     Source: darts.h of darts-clone, and `DecodePrecompiledCharsMap` in normalizer.cc of
     sentencepiece.
     """
-    size = int.from_bytes(table[:4], "little")
-    if size < 1024 or size % 1024 or size + 4 >= len(table) or table[-1]:
+    size = _size_of(table)
+    if not size or size % 1024 or size + 4 >= len(table) or table[-1]:
         return False
     units = np.frombuffer(table, "<u4", size // 4, offset=4).astype(np.int64)
     places = np.arange(len(units))
@@ -173,6 +173,11 @@ def _is_sound(table):
         np.maximum.at(keys, reached, found)
         now = np.unique(reached[is_longer])
     return keys.max() <= _RULES_OF_A_PREFIX
+
+
+def _size_of(table):
+    """Returns the number of bytes of a table's array."""
+    return int.from_bytes(table[:4], "little")
 
 
 def _offset(unit):
@@ -211,7 +216,7 @@ def for_every_library(model, table=None):
 
 def _without_rule(table, character):
     """Returns a table of characters without the rule for one character, if any."""
-    size = int.from_bytes(table[:4], "little")
+    size = _size_of(table)
     units = np.frombuffer(table, "<u4", size // 4, offset=4).copy()
     place = 0
     for byte in character.encode():

@@ -137,8 +137,15 @@ def test_a_model_with_room_keeps_its_size(saved_model, tmp_path):
     roomy = albert_tf.AlbertModel(dataclasses.replace(old.config, vocab_size=500))
     roomy.save_pretrained(tmp_path / "roomy", old.tokenizer())
     source, target = str(tmp_path / "roomy"), tmp_path / "new"
-    extend_model(source, lambda: ["quokka"] * 9, 9, target, **_TRAINING)
-    assert bundle.open(target).config.vocab_size == 500
+    lines = ["quokka"] * 7 + ["quokka quokka"]
+    report = extend_model(source, lambda: lines, 9, target, **_TRAINING)
+    new = bundle.open(target)
+    assert new.config.vocab_size == 500
+    size, before = new.tokenizer().vocab_size, old.tokenizer()
+    assert report == {
+        **{"pieces": size, "new_pieces": size - before.vocab_size, "lines": 8},
+        "pieces_per_word": [len(before.encode("quokka")), 1.0],
+    }
 
 
 def test_same_text_same_model(saved_model, tmp_path):

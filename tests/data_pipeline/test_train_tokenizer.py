@@ -1,7 +1,10 @@
 """Training vocabularies."""
 
+import collections
+import contextlib
 import dataclasses
 
+import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
@@ -10,11 +13,13 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.segmentation import scores as scores_of
 from albert_tf.tokenization.sentencepiece_file import ModelProto
 from data_pipeline.train_tokenizer import TokenizerOptions
+from data_pipeline.train_tokenizer import _check_extension
 from data_pipeline.train_tokenizer import _sample
 from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
 _SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
+_NO_FILES = {"input_file": "", "output_prefix": ""}
 EVERY_CHARACTER = {"model_type": "char", "character_coverage": 1.0}
 ACCENTED = "má mà мой мои क्या कया می\u200cروم می روم\n" * 20
 
@@ -52,27 +57,37 @@ def test_official_symbols_are_pieces_of_their_own(train, tmp_path):
     assert report["characters_per_piece"] > 1.2
 
 
-def test_chinese_coverage(train):
+def test_chinese_coverage(train, caplog):
     text = "我们在这里。你们在那里！\n" * 30 + "罕见。\n"
     full, _ = train(text, vocab_size=18, character_coverage=1.0)
-    part, report = train(text, vocab_size=16, character_coverage=0.98)
+    with caplog.at_level("INFO", "absl"):
+        part, report = train(text, vocab_size=16, character_coverage=0.98)
     assert full.unk_id not in full.encode("罕见")
     assert part.unk_id in part.encode("罕见")
-    assert report["unknown_rate"] > 0
+    ids = np.concatenate(part.encode_batch(text.splitlines()))
+    assert report == {
+        **{"pieces": 16, "lines": 31},
+        "unknown_rate": (ids == part.unk_id).mean(),
+        "characters_per_piece": (len(text) - 31) / len(ids),
+    }
+    assert f"; {(len(text) - 31) / len(ids):.2f} characters a piece, " in caplog.text
+    assert f", {(ids == part.unk_id).mean():.4%} unknown" in caplog.text
 
 
 def test_every_line_is_drawn_equally_often(tmp_path):
     path = tmp_path / "text.txt"
-    path.write_text("".join(f"{n}\n" for n in range(1000)))
-    common = {"input_file": str(path), "output_prefix": "", "input_sentence_size": 100}
-    drawn = []
-    for seed in range(30):
-        lines, _ = _sample(TokenizerOptions(random_seed=seed, **common))
-        assert len(set(lines)) == 100
-        drawn += map(int, lines)
-    # Of 3,000 numbers below 1,000; their mean errs by 5.3.
-    assert abs(sum(drawn) / len(drawn) - 499.5) < 25
-    assert abs(sum(n < 100 for n in drawn) - 300) < 100
+    path.write_text("a\nb\nc\n")
+
+    def sample(size, seed=0):
+        named = {"input_file": str(path), "output_prefix": "", "random_seed": seed}
+        lines, _ = _sample(TokenizerOptions(**named, input_sentence_size=size))
+        return lines
+
+    assert sample(0) == sample(3) == sample(4) == ["a", "b", "c"]
+    assert len({*sample(2)}) == 2
+    drawn = collections.Counter(line for seed in range(400) for line in sample(1, seed))
+    # Each is to be drawn 133 times, which errs by 9.
+    assert len(drawn) == 3 and all(110 < count < 156 for count in drawn.values())
 
 
 def test_a_byte_level_vocabulary_holds_every_byte(tmp_path):
@@ -107,6 +122,7 @@ def test_no_library_can_cut_a_new_vocabulary_otherwise(train):
     assert not any(tokenizer.is_divided(i) for i in range(5, 18))
     scores = scores_of(ModelProto.FromString(tokenizer.file_bytes))
     assert all(score * 1024 % 1 == 0 for score in scores)
+    assert -20 < min(scores) < -1
 
 
 def test_like_official_drops_accents_and_typed_flags_beat_it(train, caplog):
@@ -137,14 +153,52 @@ def test_other_normalizations(train, caplog):
     assert "are joiners" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"vocab_size": 9},
+        {"model_type": "char"},
+        {"do_lower_case": False},
+        {"like": "official"},
+        {"keep_accents": True},
+        {"normalization": "nfkc"},
+        {"user_defined_symbols": "a"},
+        {"pieces": 5},
+    ],
+)
+def test_flags_of_a_new_vocabulary_and_of_an_old_one(flags):
+    """New pieces alone have a number; the old vocabulary decides the rest."""
+    ((name, value),) = flags.items()
+    message = f"--{name}={value} adds pieces to" if name == "pieces" else f"--{name}: w"
+    for extend in ("x", None):
+        options = TokenizerOptions(**_NO_FILES, extend=extend, **flags)
+        is_refused = (extend is None) == (name == "pieces")
+        refused = pytest.raises(UserError, match=message) if is_refused else None
+        with refused or contextlib.nullcontext():
+            _check_extension(options)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, "ab é"),
+        ({"do_lower_case": False}, "Ab É"),
+        ({"like": "official"}, "ab e"),
+        ({"extend": "x"}, "Ab  É"),
+        ({"model_type": "byte_bpe"}, "Ab  É"),
+    ],
+)
+def test_text_is_prepared_as_the_vocabulary_reads_it(flags, expected):
+    assert TokenizerOptions(**_NO_FILES, **flags).prepared("Ab  É") == expected
+
+
 def test_the_flags_of_spm_train(tmp_path, corpus_file):
     """Takes the flags of the official README, with a smaller vocabulary."""
-    none = {"input_file": "", "output_prefix": ""}
     for given, symbols in (
         ('a,"b,c","""",d', ["a", "b,c", '"', "d"]),
         ('",",<x>', [",", "<x>"]),
     ):
-        options = TokenizerOptions(**none, user_defined_symbols=given)
+        options = TokenizerOptions(**_NO_FILES, user_defined_symbols=given)
         assert options.symbols() == symbols
     command = f"""spm_train --input={corpus_file} --model_prefix={tmp_path}/30k-clean
     --vocab_size=55 --input_sentence_size=10000000 --pad_id=0 --unk_id=1 --eos_id=-1

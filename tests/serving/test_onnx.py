@@ -16,6 +16,7 @@ from albert_tf.serving.loading import build_module_of
 from albert_tf.token_files import WRITERS
 from albert_tf.token_files import TokenFile
 from albert_tf.token_files import check_token_file
+from albert_tf.token_files import dynamic_int8
 from albert_tf.token_files import onnx_graph
 from albert_tf.token_files import onnx_operations
 from albert_tf.token_files import round_onnx
@@ -214,6 +215,26 @@ def large(tmp_path):
     path = tmp_path / "model.onnx"
     onnx.save(onnx.helper.make_model(graph), path)
     return path
+
+
+@pytest.mark.parametrize("size", [1, 127, 128, 129, 16_383, 16_384, 2_097_152])
+def test_fields_are_those_of_protobuf(size):
+    content = onnx.TensorProto(raw_data=bytes(size)).SerializeToString()
+    head = onnx_graph._field(onnx.TensorProto, "raw_data", size)
+    assert head + bytes(size) == content
+    assert onnx_graph._number(content, 1) == (size, len(head))
+
+
+def test_kernels_in_bytes():
+    """The largest number of a column becomes 64; a column of zeros has a scale, too."""
+    kernel = np.float32([[0, 1, 3], [0, -2, 0.5]])
+    tensor = onnx.numpy_helper.from_array(kernel, "a")
+    values, scales = dynamic_int8._in_bytes(tensor, "")
+    assert (values.name, scales.name) == ("a_bytes", "a_scales")
+    found = onnx.numpy_helper.to_array(values)
+    assert found.dtype == "int8" and found.tolist() == [[0, 32, 64], [0, -64, 11]]
+    scales = onnx.numpy_helper.to_array(scales)
+    assert scales.tolist() == [1, 2 / 64, 3 / 64]
 
 
 def test_an_outline_is_saved_as_its_file(large):

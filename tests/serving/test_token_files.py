@@ -9,6 +9,7 @@ import sys
 import threading
 import types
 import weakref
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -261,10 +262,37 @@ def test_the_distance_of_answers():
     assert np.isnan(token_files._distance({**arrays, "a": other * np.nan}, expected))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("float32", 0.01), ("float16", 0.05), ("int8", 0.4)]
+)
+def test_how_far_answers_may_be_apart(dtype, most, tmp_path, monkeypatch):
+    path, expected = tmp_path / "model.onnx", {"a": tf.constant([0.0])}
+    for distance in (most, most * 1.001, np.nan):
+        path.write_bytes(b"")
+        answer = {"a": np.array([distance])}
+        file = mock.Mock(return_value=answer, runtime="x 1")
+        monkeypatch.setattr(token_files, "TokenFile", mock.Mock(return_value=file))
+        if distance == most:
+            facts = {"distance": most, "largest_distance": most}
+            found = check_token_file(path, {}, expected, dtype)
+            assert found == (file, {"opened_with": "x 1", **facts})
+            continue
+        message = f"model.onnx was removed, because x 1 answers .* {distance:.2g} of"
+        with pytest.raises(UserError, match=message):
+            check_token_file(path, {}, expected, dtype)
+        assert not path.exists()
+
+
 def test_what_no_operation_follows(monkeypatch):
     monkeypatch.setattr(text_in, "operations_library", lambda: None)
     own = {"features": FEATURES, "reads_whole": False, "text_lists": (), "along": ()}
-    task, pieces = types.SimpleNamespace(**own), tie_pieces()
+    pieces, words = tie_pieces(), types.SimpleNamespace(kind="wordpiece")
+    roberta, modern = (
+        types.SimpleNamespace(
+            kind="byte_bpe", model_type=name, added=None, special_pieces={}
+        )
+        for name in ("RoBERTa", "ModernBERT")
+    )
     plain = SentencePieceTokenizer(pieces)
     added = plain.with_added([AddedToken("b", plain.vocab_size)])
     lowered, cased = (
@@ -282,12 +310,26 @@ def test_what_no_operation_follows(monkeypatch):
         (cased, False, None),
         (lowered, False, "its tokenizer lowers letters and keeps accents; leave"),
         (plain, True, "the model puts a prompt before texts; leave it out"),
+        (words, False, "cuts words of unknown characters otherwise; leave it out"),
+        (modern, False, "onnxruntime-extensions has no ModernBERT's tokenizer; leave"),
+        (roberta, False, None),
     ):
+        task = types.SimpleNamespace(**own)
         served = types.SimpleNamespace(task=task, tokenizer=tokenizer)
         features = types.SimpleNamespace(has_prompt=has_prompt)
         refused = pytest.raises(UserError, match=reason) if reason else None
         with refused or contextlib.nullcontext():
             text_in.check_text_in(served, features)
+    served = types.SimpleNamespace(tokenizer=plain)
+    for name, value in (
+        ("features", FEATURES[:2]),
+        ("reads_whole", True),
+        ("text_lists", ("a",)),
+        ("along", ("a",)),
+    ):
+        served.task = types.SimpleNamespace(**{**own, name: value}, serves="x")
+        with pytest.raises(UserError, match="a row of tokens is not all that x needs;"):
+            text_in.check_text_in(served, types.SimpleNamespace(has_prompt=False))
     monkeypatch.setattr(text_in, "self_preparing", lambda tokenizer: b"")
     theirs = SentencePieceTokenizer(pieces, True, rules=TextRules(as_tokenizers=True))
     for tokenizer, differs in ((lowered, True), (cased, False), (theirs, False)):

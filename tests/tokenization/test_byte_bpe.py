@@ -52,6 +52,14 @@ def test_words(text, expected):
     assert words_of(text) == expected
 
 
+def test_the_characters_of_bytes():
+    assert len(CHARACTERS) == 256
+    assert {*CHARACTERS} == {*tokenizers.pre_tokenizers.ByteLevel.alphabet()}
+    assert "".join(CHARACTERS).encode("latin-1", "ignore") == bytes(
+        [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    )
+
+
 def test_words_of_ascii_are_those_of_any_text():
     text = "".join(chr(a) + chr(b) for a in range(128) for b in range(128))
     assert words_of(text) == words_of(f"{text}\u00e9")[:-1]
@@ -96,6 +104,7 @@ def test_special_tokens_in_a_text(small_bpe):
 
 def test_decoding(small_bpe):
     text = " The  caf\u00e9\n\n\U0001f600\0 \u65e5\x85 it's "
+    assert small_bpe.count_stripped(text) == 0
     ids = small_bpe.encode(text)
     assert small_bpe.decode(ids) == text
     row = small_bpe("a <mask>b", "c")["input_ids"][0]

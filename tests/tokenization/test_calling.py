@@ -1,5 +1,6 @@
 """`tokenizer(texts)` gives features, and `decode` texts, in one process or several."""
 
+import contextlib
 import os
 import sys
 import types
@@ -29,6 +30,11 @@ def lists(features):
     return {name: np.asarray(values).tolist() for name, values in features.items()}
 
 
+def like_a_list(**attributes):
+    """A list of a text with attributes, as tables and their columns have them."""
+    return type("Like", (list,), attributes)(["sat"])
+
+
 def test_texts_and_iterators_of_them(tokenizer):
     texts = ["The cats", "sat"]
     features = tokenizer(texts)
@@ -44,9 +50,18 @@ def test_texts_and_iterators_of_them(tokenizer):
     ids = [[THE, CAT, S], [SAT]]
     assert tokenizer.encode_batch(iter(texts)) == ids
     assert tokenizer.encode_batch("sat") == ids[1:]
-    for wrong in ({"the": 1}, {"the", "cat"}, ["the", 1]):
-        with pytest.raises(UserError, match="must be a"):
+    for wrong, message in (
+        ({"the": 1}, "texts must be a list, got a dict; pass one of its columns"),
+        ({"the", "cat"}, "texts must be a list, got a set, which has no order"),
+        (frozenset(["the"]), "texts must be a list, got a frozenset, which has no"),
+        (like_a_list(ndim=2, columns=()), "texts must be a list, got a Like; pass one"),
+        (["the", 1], r"texts\[1\] must be a str, got int\.$"),
+        (b"the", "texts must be a str or a list of str, got bytes"),
+    ):
+        with pytest.raises(UserError, match=message):
             tokenizer.encode_batch(wrong)
+    for column in (like_a_list(ndim=1, columns=()), like_a_list(ndim=2)):
+        assert tokenizer.encode_batch(column) == ids[1:]
     with pytest.raises(UserError, match="must be a str, got list; encode_batch takes"):
         tokenizer.encode(texts)
 
@@ -67,6 +82,21 @@ def test_pairs_and_padding(tokenizer):
         "input_mask": [[1] * 6, [1] * 4],
     }
     assert tokenizer("the", max_length=np.int64(90))["input_ids"].shape == (1, 3)
+    # Without a row there is room for an empty text.
+    assert {values.shape for values in tokenizer([]).values()} == {(0, 2)}
+
+
+def test_texts_that_just_fit(tokenizer):
+    for texts, length, truncation, expected in (
+        (("the cat",), 3, True, [CLS, THE, SEP]),
+        (("the cat",), 4, False, [CLS, THE, CAT, SEP]),
+        (("the", "cat sat"), 6, "only_first", [CLS, THE, SEP, CAT, SAT, SEP]),
+        (("the cat sat", ""), 6, "only_second", [CLS, THE, CAT, SAT, SEP, SEP]),
+        (("the cat sat", "on"), 5, True, [CLS, THE, SEP, ON, SEP]),
+        (("the cat", "on sat"), 6, True, [CLS, THE, CAT, SEP, ON, SEP]),
+    ):
+        found = tokenizer(*texts, max_length=length, truncation=truncation)
+        assert found["input_ids"].tolist() == [expected]
 
 
 def test_special_tokens_in_text(either):
@@ -89,7 +119,10 @@ def test_special_tokens_in_text(either):
         (("a", None, 2), "max_length=2 leaves no room .* expected 3 or more"),
         (("a", "b", 3), "max_length=3 leaves no room .* expected 4 or more"),
         (("a", None, None, "max_length"), "padding='max_length' needs max_length"),
-        (("a", None, 8, 1), "padding=1: expected 'longest'"),
+        (("a", None, 8, 1), "padding=1: expected 'longest' or True or 'max_length' or"),
+        (("a", None, 8, "long"), "padding='long': expected 'longest' or True"),
+        (("a", None, 8, True, "no"), "truncation='no': expected True or False or 'do_"),
+        ((["the", "the the cat"] * 2, None, 4, True, False), r"texts\[1\] has 5 to"),
         (("the the cat", "sat", 5, True, False), r"texts\[0\] has 7 tokens, .*=5"),
     ],
 )
@@ -120,15 +153,24 @@ def test_tokens_and_ids(either):
     assert either.convert_tokens_to_ids("[MASK]") == either.mask_id
     assert either.convert_tokens_to_ids(["no such piece"]) == [either.unk_id]
     assert either.convert_ids_to_tokens([]) == []
+    size = either.vocab_size
     for bad, message in (
         ([3, -1], "The id -1 is not in the vocabulary"),
         ([3, 2**40], f"The id {2**40} is not in the vocabulary"),
+        (
+            [size, size - 1],
+            f"The id {size} is not in the vocabulary, whose {size} pieces have the ids "
+            f"0 to {size - 1}.",
+        ),
         ([1.0], "ids must be an int or a list of int"),
         ([True], "ids must be an int or a list of int"),
     ):
         for method in (either.decode, either.convert_ids_to_tokens):
             with pytest.raises(UserError, match=message):
                 method(bad)
+    with pytest.raises(UserError, match="ids must be an int or a list of int"):
+        either.convert_ids_to_tokens([[3]])
+    assert not hasattr(either, "mask")
 
 
 _TEXTS = ["the cat", "", "sat in 2000, or 1999", "caf\u00e9 " * 9, "dog"]
@@ -167,6 +209,36 @@ def test_workers_do_not_import_the_main_program(several, tmp_path, monkeypatch):
     assert sys.modules["__main__"] is main
     with pytest.raises(UserError, match="A worker process was killed"):
         several(Dying(), _TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shares"),
+    [
+        ([19], []),
+        ([90], []),  # a text has one process
+        ([10, 9], []),
+        ([9, 11], [1, 1]),
+        ([7, 0, 20, 45, 3], [2, 1, 2]),
+        ([40, 1, 1, 1], [0, 0, 4]),
+    ],
+)
+def test_shares_of_processes(lengths, shares, several, small, monkeypatch):
+    """One has ten characters or more, and the texts that end in its share."""
+    monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 10)
+    started = []
+
+    @contextlib.contextmanager
+    def calls(function, parts, workers):
+        assert workers == len(parts)
+        started.extend(len(texts) for _, texts in parts)
+        found = (function(*part) for part in parts)
+        yield [types.SimpleNamespace(result=lambda f=f: f) for f in found]
+
+    monkeypatch.setattr(parallel, "calls_in_processes", calls)
+    texts = ["a" * length for length in lengths]
+    found, expected = several(small, texts), small.encode_flat(texts)
+    assert started == shares
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import transformers
 
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
+from albert_tf.row_layout import ONE_SEGMENT
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.huggingface import save_for_others
@@ -59,6 +60,11 @@ KINDS = {
     "official": (_pieces, None, None),
     "albert": (_pieces, "albert", {}),
     "keeps accents": (functools.partial(_pieces, ending=KEEPS_ACCENTS), None, None),
+    "drops accents": (
+        functools.partial(_pieces, ending=KEEPS_ACCENTS),
+        None,
+        {"keep_accents": False},
+    ),
     "xlnet": (functools.partial(_pieces, **_OF_XLNET), "xlnet", None),
     "wordpiece": (_words, None, None),
     "cased": (_words, None, {"do_lower_case": False, "strip_accents": True}),
@@ -94,7 +100,7 @@ def tokenizer(request, train_model, tmp_path):
         (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     tokenizer = load_tokenizer(folder)
     tokenizer.save(tmp_path / "own")
-    save_for_others(tokenizer, tmp_path / "theirs", "huggingface")
+    save_for_others(tokenizer, tmp_path / "theirs", "huggingface", max_seq_length=99)
     config = json.dumps({"model_type": model_type or "albert"})
     (tmp_path / "theirs" / "config.json").write_text(config)
     return tokenizer
@@ -128,6 +134,13 @@ def test_it_comes_back_whole(tokenizer, tmp_path):
         assert copy.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
 
 
+def test_the_files_of_the_official_code(small, tmp_path):
+    save_for_others(small, tmp_path, "tf1", max_seq_length=99)
+    assert (tmp_path / "30k-clean.model").read_bytes() == small.file_bytes
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert settings == small.settings() == {"do_lower_case": True}
+
+
 def test_fingerprints_do_not_depend_on_the_order_of_added_tokens():
     base = WordPieceTokenizer(wordpiece(["a"]).encode())
     tokens = [AddedToken("y", 7), AddedToken("x", 6)]
@@ -146,8 +159,11 @@ def test_transformers_reads_it(tokenizer, tmp_path):
     expected = theirs(texts, texts[::-1])
     found = tokenizer(texts, texts[::-1], padding=False)
     assert found["input_ids"] == expected["input_ids"]
-    segments = expected.get("token_type_ids")
-    assert segments is None or found["segment_ids"] == segments
+    has_segments = tokenizer.layout != ONE_SEGMENT
+    assert ("token_type_ids" in expected) is has_segments
+    assert not has_segments or found["segment_ids"] == expected["token_type_ids"]
+    assert theirs.model_max_length == 99
+    assert theirs.padding_side == ("left" if tokenizer.layout.pads_left else "right")
     assert (theirs.mask_token_id, theirs.pad_token_id) == (
         tokenizer.mask_id,
         tokenizer.pad_id,

@@ -2,6 +2,7 @@
 
 import random
 import re
+import unicodedata
 
 import pytest
 import sentencepiece
@@ -17,6 +18,7 @@ from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization import xlm_roberta
 from albert_tf.tokenization.huggingface import save_for_others
 from albert_tf.tokenization.normalization import composed_with_spans
+from albert_tf.tokenization.normalization import joining_characters
 from tests.tokenization.in_graph.graphs import check
 from tests.tokenization.in_graph.graphs import traced
 from tests.tokenization.in_graph.graphs import twin
@@ -144,7 +146,17 @@ def test_places_of_composed_characters(tmp_path):
     assert ids == modern.encode("caf\u00e9 \uac01x")
     assert (spans[0][0], spans[-1]) == (0, (len(text) - 1, len(text)))
     assert any(end == 5 for _, end in spans) and not any(end == 4 for _, end in spans)
-    check(modern, [text, "", "e\u0301", "a  "])
+    # The space is no part of its piece; what follows it, two marks, is one character.
+    spans = modern.encode_with_offsets("a \u0344")[1]
+    assert spans == [(0, 1), (1, 1), *[(1, 3)] * (len(spans) - 2)] and len(spans) > 2
+    check(modern, [text, "", "e\u0301", "a  ", "a \u0344"])
+    # What joins the syllable before it, as the first of Korean's letters do.
+    letters = range(0x1100, 0x1200)
+    joined = [
+        any(len(unicodedata.normalize("NFC", a + chr(b))) == 1 for a in "\u1100\uac00")
+        for b in letters
+    ]
+    assert joining_characters()[letters].tolist() == joined
     places = [*zip(range(6), range(1, 7), strict=True)]
     spans = [*places[:3], (3, 5), (5, 6), (6, 9), (9, 10)]
     assert composed_with_spans(text) == ("caf\u00e9 \uac01x", spans)
@@ -177,6 +189,14 @@ def test_a_tokenizer_json_of_xlm_r(tmp_path):
     again = load_tokenizer(tmp_path / "json")
     assert again.encode(_TEXT) == ours.encode(_TEXT)
     assert (again.layout, again.get_vocab()) == (ours.layout, ours.get_vocab())
+    whole, own = (
+        sentencepiece_file.ModelProto.FromString(data).pieces
+        for data in (
+            (tmp_path / xlm_roberta.FILE).read_bytes(),
+            xlm_roberta.without_fairseq_ids(ours.file_bytes),
+        )
+    )
+    assert [piece.piece for piece in own] == [piece.piece for piece in whole]
     model = sentencepiece_file.ModelProto.FromString(ours.file_bytes)
     first, second = model.pieces[0].piece, model.pieces[1].piece
     model.pieces[0].piece, model.pieces[1].piece = second, first

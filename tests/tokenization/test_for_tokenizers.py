@@ -8,11 +8,13 @@ import pytest
 import tokenizers
 import transformers
 
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.added_tokens import AddedToken
 from albert_tf.tokenization.for_tokenizers import _unlike
 from albert_tf.tokenization.for_tokenizers import whole_file
+from albert_tf.tokenization.for_tokenizers import write_whole_file
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.sentencepiece_file import ModelProto
 from albert_tf.tokenization.tokenizer import TextRules
@@ -160,6 +162,19 @@ def test_what_ids_may_differ_for(small, small_bpe):
     of_table = [case for case in _unlike(small) if "NFKC" in case or "table" in case]
     assert len(of_table) == 2
     assert _MARK not in _unlike(small)
+
+
+def test_what_is_said_of_the_file(small_bpe, train_model, tmp_path, caplog):
+    words = SentencePieceTokenizer(train_model(model_type="word", vocab_size=40))
+    letters = WordPieceTokenizer(vocabulary(["a"]).encode())
+    with caplog.at_level("INFO", "absl"), ChecksummedFolder(tmp_path) as folder:
+        written = [write_whole_file(t, folder) for t in (words, small_bpe, letters)]
+    assert written == [False, True, True]
+    none, whole, some = (record.getMessage() for record in caplog.records)
+    assert none.startswith("no tokenizer.json is written: the package tokenizers has")
+    assert whole == "tokenizer.json gives the same ids in other libraries"
+    special = "the name of a special piece, such as [MASK]"
+    assert some == f"{whole}, but for texts with {special}"
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,11 @@ def test_their_albert_joins_quotes_and_an_official_one_does_not(train_model, tmp
     assert theirs.tokenize(quoted) == official.tokenize('the "cat" sat')
     assert official.tokenize(quoted) != official.tokenize('the "cat" sat')
     assert theirs.fingerprint() != official.fingerprint()
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "AlbertTokenizer"}'
+    )
+    assert load_tokenizer(tmp_path).fingerprint() == theirs.fingerprint()
     check(theirs, [quoted])
     spans = theirs.encode_with_offsets(quoted)[1]
     assert spans[theirs.tokenize(quoted).index('"')] == (4, 6)

@@ -10,6 +10,7 @@ import sentencepiece
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import sentencepiece_file
 from albert_tf.tokenization.character_table import self_preparing
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
@@ -185,6 +186,34 @@ def test_a_damaged_model_is_refused(change, message):
     change(model)
     with pytest.raises(UserError, match=f"x.model is damaged: .*{message}"):
         SentencePieceTokenizer(model.SerializeToString(), source="x.model")
+
+
+def _nested(letters, keys):
+    """A table of one letter again and again, whose first runs are keys."""
+    units = {0: _letter("\0", 1) | 0x200}  # whose offset is shifted
+    for place in range(0x161, 0x161 + letters):
+        following = (place + 1) ^ ord("a")
+        is_key = place < 0x161 + keys
+        units[place] = _letter("a", place ^ following, is_key)
+        units[following] = 1 << 31  # a value
+    return _table([units.get(place, 0) for place in range(1024)])
+
+
+def test_what_is_no_damage():
+    """Pieces and rules of as many letters as are allowed."""
+    model = ModelProto.FromString(tie_pieces())
+    model.pieces.add(piece="a" * 7999, score=-99)
+    for size in range(1, 65):
+        model.pieces.add(piece="z" * size, type=sentencepiece_file.USER_DEFINED)
+    for piece in ("y", *map("y{}".format, range(70))):  # of which one begins the others
+        model.pieces.add(piece=piece, type=sentencepiece_file.USER_DEFINED)
+    model.normalizer_spec.precompiled_charsmap = _nested(40, 32)
+    assert sentencepiece_file._damage(model) is None
+    model.normalizer_spec.precompiled_charsmap = _nested(40, 33)
+    assert "leads nowhere" in sentencepiece_file._damage(model)
+    for first in (1 << 10, _letter("a", 1)):  # the first unit is no letter of a key
+        model.normalizer_spec.precompiled_charsmap = _table([first])
+        assert sentencepiece_file._damage(model) is None
 
 
 def test_flipped_bits_end_no_process(train_model):

@@ -147,6 +147,11 @@ def test_a_byte_bpe_in_one_file(small_bpe, tmp_path):
     ids, spans = ours.encode_with_offsets(text)
     assert ids == ours.encode(text) == expected["input_ids"]
     assert spans == expected["offset_mapping"]
+    path = tmp_path / "2" / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    del content["pre_tokenizer"]["use_regex"]  # which is true unless it is said
+    path.write_text(json.dumps(content), "utf-8")
+    assert load_tokenizer(tmp_path / "2").encode(text) == ids
 
 
 def test_lower_case_of_sentence_transformers(tmp_path):
@@ -253,6 +258,17 @@ def test_what_changes_nothing(tmp_path):
     assert found.fingerprint() == plain.fingerprint()
     special = _bert_lines(folder, additional_special_tokens=["film"])
     assert load_tokenizer(special).encode("a filmis") == [1, 9, 10]
+
+
+def test_tokens_that_a_list_adds(tmp_path):
+    """They are found whatever their case, the first of equal ones; not special ones."""
+    folder, first = _bert_lines(tmp_path), 5 + len(WORDS)
+    added = {"Film": first, "FILM": first + 1, "[E1]": first + 2}
+    (folder / "added_tokens.json").write_text(json.dumps(added))
+    special = {"additional_special_tokens": ["[E1]"]}
+    (folder / "special_tokens_map.json").write_text(json.dumps(special))
+    found = load_tokenizer(folder).encode("film FILM [E1] [e1]")
+    assert found == [first, first, first + 2, 1, 1, 1]
 
 
 # "new york" has white space, "caf\u00e9" an accent, "[E1]" what expressions mean.
@@ -367,6 +383,7 @@ _REFUSED = {
         (_set("model", byte_fallback=True), "byte_fallback true"),
         (_set("model", unk_id=0), 'the unknown piece "<pad>"'),
         (_all(lambda c: c["model"]["vocab"].append(["", -1.0])), "empty or twice"),
+        (_all(lambda c: c["model"]["vocab"].append(["where", -1.0])), "empty or twice"),
         (_all(lambda c: c["pre_tokenizer"]["pretokenizers"].pop(0)), "the pre_tok"),
         (_all(lambda c: c["normalizer"]["normalizers"].reverse()), "the normalizers"),
     ],
@@ -375,6 +392,10 @@ _REFUSED = {
         (_set("model", dropout=0.1), "the model .*dropout"),
         (_all(lambda c: c.update(normalizer={"type": "NFD"})), "the normalizer .*NFD"),
         (_set("pre_tokenizer", use_regex=False), "the pre_tokenizer"),
+        (
+            _all(lambda c: c["pre_tokenizer"].pop("add_prefix_space")),
+            "add_prefix_space",
+        ),
         (_all(lambda c: c.update(post_processor={"type": "X"})), 'post_processor "X"'),
         (_set("model", merges=[["a"]]), "damaged"),
         (_all(lambda c: c["model"]["vocab"].pop("a")), r"the ids 0 to \d+, each once"),
@@ -415,6 +436,8 @@ _REFUSED = {
         ({"added_tokens.json": {"b": 5}}, "the id 5, which is 'the' in the vocabulary"),
         ({"added_tokens.json": {"b": "x"}}, "damaged tokenizer"),
         ({"added_tokens.json": {"": 15}}, "damaged tokenizer"),
+        ({"added_tokens.json": {"b": -1}}, "damaged tokenizer"),
+        (_all({"added_tokens": [{"content": 5, "id": 15}]}), "damaged tokenizer"),
         ({"tokenizer.json": {"added_tokens": [{"id": 15}]}}, "damaged tokenizer"),
         (
             _all({"added_tokens": [{"content": "b", "id": 15, "single_word": True}]}),

@@ -220,13 +220,13 @@ def moved_right(values, lengths):
     """Moves the padding of rows from after their tokens to before them.
 
     Args:
-        values: `[B, T]`.
+        values: `[B, T]`, T at least 1.
         lengths: int64 `[B, 1]`, of the rows.
     """
     width = tf.shape(values, tf.int64)[1]
     number = tf.range(width) - (width - lengths)
     # The padding wraps around to the front.
-    return tf.gather(values, number % tf.maximum(width, 1), batch_dims=1)
+    return tf.gather(values, number % width, batch_dims=1)
 
 
 def mark_of(tokenizer):

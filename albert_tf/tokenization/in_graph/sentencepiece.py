@@ -107,7 +107,7 @@ class SentencePieceInGraph(tf.Module):
         flat = ids.flat_values
         counts = tf.gather(self._counts, flat)
         lengths = tf.cast(tf.gather(self._part_lengths, flat), tf.int64)  # [T, parts]
-        is_shared = (counts > 1) & (tf.reduce_sum(lengths, axis=1) == ends - starts)
+        is_shared = tf.reduce_sum(lengths, axis=1) == ends - starts
         inner_ends = starts[:, None] + tf.cumsum(lengths, axis=1)
         inner_starts = inner_ends - lengths
         is_shared = is_shared[:, None]

@@ -1,6 +1,7 @@
 """Files by names, globs and folders, and their documents in several formats."""
 
 import gzip
+import itertools
 import json
 import os
 
@@ -154,6 +155,38 @@ def test_shares_whose_borders_are_those_of_lines(tmp_path):
     (tmp_path / "a.jsonl").write_text("".join(lines))
     for share in range(12):
         assert read(tmp_path, share, 12)[0] == [[f"Text {share + 10}"]]
+    path = tmp_path / "a.txt"
+    for text in map("".join, itertools.product("a\n", repeat=5)):
+        path.write_text(text)
+        expected = [part.split() for part in text.split("\n\n") if part.strip()]
+        for count in (1, 2, 5):
+            shares = (read(path, share, count)[0] for share in range(count))
+            assert [d for share in shares for d in share] == expected, (text, count)
+
+
+def test_a_long_document_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "_MAX_DOCUMENT_CHARACTERS", 10)
+    (tmp_path / "a.txt").write_text("abcde\nfghij\nk\nl\n\nm\n")
+    expected = [["abcde", "fghij", "k"], ["l"], ["m"]]
+    assert read(tmp_path / "a.txt")[0] == expected
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["a" * 8192],
+        ["a" * 8192, "a"],
+        ["\U0001f600" * 2048],
+        ["\U0001f600" * 2048, "\U0001f600"],
+        ["a" * 8000, " ", "b" * 300],
+        ["a" * 8191, "  ", "b"],
+    ],
+)
+def test_a_long_sentence_is_cut(parts):
+    """A part has 8192 bytes at most, and ends at a space if there is one."""
+    reader = corpus.Reader([])
+    assert reader.cut(["x", "".join(parts)]) == ["x", *filter(str.strip, parts)]
+    assert sum(reader.counts.values()) == (len(parts) > 1)
 
 
 def test_lone_surrogates_are_replaced_and_counted(tmp_path):

@@ -1,7 +1,8 @@
 """Text and vocabulary that do not fit together are told of, or refused."""
 
+import collections
 import dataclasses
-import json
+import types
 
 import numpy as np
 import pytest
@@ -44,6 +45,92 @@ def test_the_file_with_most_mistakes_is_named():
     assert quality._where(counts, "bad", known="a") == " (most in b c)"
     assert quality._where(counts, "bad", known="b c") == ""
     assert quality._where({"bad": 9}, "bad") == ""
+
+
+def test_shares():
+    """A sequence has three special tokens, two without a pair of texts."""
+    counts = {"tokens": 26, "sequences": 2, "tokens truncated": 5, "tokens repeated": 4}
+    counts |= {"text tokens": 7, "unknown tokens": 2, "characters": 9}
+    counts |= {"replaced characters": 3, "documents": 8, "documents of one sentence": 3}
+    found = {"unknown": 0.285714, "replaced": 0.333333, "one_sentence_documents": 0.375}
+    for objective, truncated, repeated in (
+        ("sop", 0.2, 0.2),
+        ("none", 0.185185, 0.181818),
+    ):
+        expected = {**found, "truncated": truncated, "repeated": repeated}
+        assert quality.shares(collections.Counter(counts), objective) == expected
+    nothing = dict.fromkeys([*found, "truncated"], 0.0)
+    assert quality.shares(collections.Counter(), "sop") == nothing
+
+
+# As many mistakes as are passed over.
+_FEW = {"text tokens": 100, "unknown tokens": 5, "characters": 10_000}
+_FEW |= {"replaced characters": 10, "tokens": 120, "tokens truncated": 10}
+_FEW |= {"sequences": 10, "pairs cut from one sentence": 5}
+_FEW |= {"documents": 10, "documents of one sentence": 5}
+_NOT_UTF8 = "0.1% of the characters stand for bytes that are not UTF-8"
+
+
+@pytest.mark.parametrize("objective", ["sop", "none"])
+@pytest.mark.parametrize(
+    ("changes", "warning"),
+    [
+        ({}, None),
+        ({"unknown tokens": 6}, "6.0% of the tokens are unknown to v.txt; was it made"),
+        ({"replaced characters": 11}, f"{_NOT_UTF8}; is the text in another"),
+        ({corpus.INVALID: 1, f"{corpus.INVALID} in a": 1}, f"{_NOT_UTF8} (most in a);"),
+        ({corpus.WITHOUT_TEXT: 1}, "1 JSON lines without the field 'x' were left out"),
+        ({"tokens truncated": 13}, "% of the tokens were cut off, because sentences"),
+        ({"documents of one sentence": 6}, "most documents hold a single sentence"),
+        ({"pairs cut from one sentence": 6}, "most pairs were cut from a single"),
+    ],
+)
+def test_more_mistakes_than_that_are_told_of(changes, warning, objective, caplog):
+    options = types.SimpleNamespace(
+        pair_objective=objective, vocabulary="v.txt", text_field="x", max_seq_length=9
+    )
+    quality.warn(collections.Counter({**_FEW, **changes}), options)
+    told = [record.getMessage() for record in caplog.records]
+    if warning is None or (objective == "none" and "single" in warning):
+        assert told == []
+    else:
+        assert len(told) == 1 and warning in told[0]
+
+
+def test_changes_and_another_encoding(caplog):
+    counts = collections.Counter({"characters": 1000, "replaced characters": 300})
+    quality.warn_of_changes(2, counts, "change")
+    assert caplog.text == ""
+    quality.warn_of_changes(3, counts, "change")
+    assert "0.3% of the characters change" in caplog.text
+    quality.check_encoding(counts, "a", "count")
+    assert "30.0% of the characters stand for bytes" in caplog.text
+    counts["replaced characters"] += 1
+    with pytest.raises(UserError, match=r"30.1% .* of a are .*, too many to count; co"):
+        quality.check_encoding(counts, "a", "count")
+
+
+def test_the_sample_is_the_beginnings_of_some_files(tmp_path, monkeypatch):
+    """Of 33 files, every third one; of each, documents until it has ten characters."""
+    monkeypatch.setattr(quality, "_SAMPLED_CHARACTERS", 110)
+    for number in range(33):
+        (tmp_path / f"{number:05}").write_text(f"{number:05}\n\nfghij\n\nk\n")
+    sampled = []
+
+    def encode_flat(texts):
+        sampled.extend(texts)
+        return np.zeros(0, np.int32), np.zeros(len(texts), np.int32)
+
+    tokenizer = types.SimpleNamespace(
+        kind="byte_bpe", unk_id=1, count_stripped=len, encode_flat=encode_flat
+    )
+    options = types.SimpleNamespace(
+        **{"reader": corpus.Reader, "tokenizer": tokenizer, "input_file": "a"},
+        **{"max_unknown": 0.0, "pair_objective": "none", "objective": "masked_lm"},
+    )
+    quality.check_sample(options, corpus.find_files(str(tmp_path)))
+    expected = [(f"{number:05}", "fghij") for number in range(0, 33, 3)]
+    assert sampled == [text for texts in expected for text in texts]
 
 
 def test_figures(create, wordpiece, caplog):
@@ -108,13 +195,6 @@ def test_documents_of_one_sentence(create, caplog, objective):
         assert info["special_cases"]["pairs cut from one sentence"] == 50
 
 
-def test_chunks_of_one_sentence(create, caplog):
-    """Documents of three sentences, each of which fills a sequence."""
-    sentence = "the cat " * 14 + "sat\n"
-    create((3 * sentence + "\n") * 9, dupe_factor=1, short_seq_prob=0.0)
-    assert "most pairs were cut from a single sentence" in caplog.text
-
-
 def test_what_only_the_whole_text_shows_is_kept(create, out, monkeypatch):
     """The beginning is like the vocabulary; the same command goes on with all files."""
     monkeypatch.setattr(quality, "_SAMPLED_CHARACTERS", 100)
@@ -126,15 +206,6 @@ def test_what_only_the_whole_text_shows_is_kept(create, out, monkeypatch):
     monkeypatch.delattr(workers, "write_shard")
     info = create(text, num_shards=2, max_unknown=1.0)
     assert info["shares"]["unknown"] > 0.3
-
-
-def test_rows_without_the_field_are_told_of(create, tmp_path, caplog):
-    rows = [{"text": "the cat sat.\non the mat."}] * 9 + [{"body": "x"}] * 2
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    create("", input_file=str(path))
-    told = f"2 JSON lines without the field 'text' were left out (most in {path})"
-    assert told in caplog.text
 
 
 def test_accents_that_are_lost(wordpiece, tmp_path, make_options, caplog):
