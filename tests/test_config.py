@@ -1,6 +1,9 @@
 """The configuration: strict, complete, and equal to the released sizes."""
 
 import json
+import math
+import re
+import sys
 
 import pytest
 
@@ -67,10 +70,6 @@ def test_a_released_file_is_the_released_size_and_there_and_back(project, tmp_pa
         ),
         ({"norms_first_input": False}, "needs norm 'pre' and parameter_sharing 'none'"),
         ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
-        ({"padding_idx": 30000}, r"below vocab_size \(30000\), or null, got 30000"),
-        ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
-        ({"initializer_range": "x"}, "initializer_range must be"),
-        ({"vocab_size": 2**31}, r"positive integer below 2\*\*31"),
         (None, "lacks the key 'vocab_size'"),
     ],
 )
@@ -81,6 +80,66 @@ def test_bad_values_are_named(change, message, tmp_path):
     with pytest.raises(UserError, match=message) as error:
         AlbertConfig.from_json_file(path)
     assert str(path) in str(error.value)
+
+
+_LARGEST = sys.float_info.max
+_SHARE = "in [0, 1)"
+_BASE = "a finite number of at least 1"
+_COUNT = "a positive integer below 2**31"
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused", "message"),
+    [
+        ("hidden_dropout_prob", (0, 0.999), (-0.001, 1, True, "0"), _SHARE),
+        ("attention_probs_dropout_prob", (0, 0.999), (-0.001, 1, None), _SHARE),
+        ("layer_norm_eps", (0, 0.999), (-0.001, 1), _SHARE),
+        ("rotary_base", (1, _LARGEST), (0.999, math.inf), _BASE),
+        ("local_rotary_base", (1, _LARGEST), (0.999, math.inf, "1"), _BASE),
+        (
+            "initializer_range",
+            (0, 3, _LARGEST),
+            (-0.001, math.inf, "x"),
+            "finite and at least 0",
+        ),
+        ("vocab_size", (1, 2**31 - 1), (0, 2**31, 1.0, True), _COUNT),
+        ("max_position_embeddings", (1,), (0, None), _COUNT),
+        ("local_attention_window", (1, None), (0,), _COUNT),
+        ("type_vocab_size", (0, 1), (-1,), "an integer from 0 to 2**31 - 1"),
+        ("position_buckets", (2, None), (1,), "an integer from 2 to 2**31 - 1"),
+        ("padding_idx", (0, 29_999, None), (30_000,), "below vocab_size (30000), or n"),
+        ("depth_adapter_rank", (0, 768), (769,), "an integer from 0 to 768, the small"),
+        ("use_bias", (True, False), (1, None), "true or false"),
+        ("num_hidden_layers", (1, 10_000), (10_001,), "(1) must be at most 10,000."),
+        ("num_hidden_groups", (1, 12), (13,), "(13) must be at most num_hidden_layers"),
+        ("inner_group_num", (1, 833), (834,), "(834) must be at most 10,000."),
+    ],
+)
+def test_numbers_at_their_bounds(name, allowed, refused, message):
+    for value in allowed:
+        config = AlbertConfig.from_dict({**OFFICIAL, name: value})
+        assert getattr(config, name) == value
+    for value in refused:
+        with pytest.raises(UserError, match=f"^x: .*{name}.*{re.escape(message)}"):
+            AlbertConfig.from_dict({**OFFICIAL, name: value}, "x")
+
+
+def test_lengths_of_rows(xlnet_config):
+    albert, xlnet = AlbertConfig(30, max_position_embeddings=64), xlnet_config()
+    infos = [{"max_seq_length": 32}, {"max_seq_length": 16}, {}]
+    for config, longest, most in (
+        (albert, 64, "to 64, the number"),
+        (xlnet, 512, "or m"),
+    ):
+        assert config.row_length(None, [{}]) == longest
+        assert config.row_length(None, infos) == 16
+        assert config.row_length(5, infos) == 5
+        with pytest.raises(UserError, match=f"max_seq_length=4: expected 5 {most}"):
+            config.row_length(4, [{}])
+    assert (albert.longest_row(65), xlnet.longest_row(65)) == (64, 65)
+    assert albert.row_length(64, [{}]) == 64 and xlnet.row_length(513, [{}]) == 513
+    with pytest.raises(UserError, match="n=65: expected 5 to 64"):
+        albert.check_row("n", 65)
 
 
 @pytest.mark.parametrize("layers", [12, 24])

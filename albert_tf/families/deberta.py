@@ -121,12 +121,12 @@ class DebertaFamily(BertFamily):
             of_deberta,
             fixed,
         )
-        buckets = entries.get("position_buckets", -1)
+        buckets = entries.get("position_buckets")
         return bert_config(
             {key: entries[key] for key in entries if key not in of_deberta},
             path,
             **self.fixed,
-            position_buckets=None if buckets in (-1, 0) else buckets,
+            position_buckets=None if buckets in (None, -1, 0) else buckets,
             pooler_act=our_activation(entries, "pooler_hidden_act", "gelu", path),
         )
 

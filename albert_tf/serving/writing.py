@@ -111,7 +111,7 @@ def _save(module, directory):
     path = directory / "fingerprint.pb"
     fingerprint = FingerprintDef.FromString(path.read_bytes())
     fingerprint.uuid = ""
-    path.write_bytes(fingerprint.SerializeToString(deterministic=True))
+    path.write_bytes(fingerprint.SerializeToString())
 
 
 def _check(options):

@@ -19,6 +19,7 @@ from absl import logging as absl_logging
 
 from albert_tf.commands import serve
 from albert_tf.serving.server import Connection
+from albert_tf.serving.server import _Chunks
 from tests.child_processes import wait_until
 from tests.serving.served import Lengths
 from tests.serving.served import ask
@@ -215,6 +216,9 @@ def test_a_refusal_is_no_part_of_an_answer(state, counted, written):
     assert cycle.disconnected == cycle.message_event.is_set() == asks
 
 
+_CUT = f"The model takes text, but got {'x' * 9_000}"[:1000]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "message"),
@@ -223,7 +227,7 @@ def test_a_refusal_is_no_part_of_an_answer(state, counted, written):
         (b"[" * 900 + b"]" * 900, 400, "text[0] must be a str, got list."),
         (b"[" * 100_000 + b"]" * 100_000, 400, "it is nested too deeply"),
         (b'{"\\ud800": ["a"]}', 400, "but got \ud800"),
-        (b'{"' + b"x" * 9_000 + b'": ["a"]}', 400, "but got xxx"),
+        (b'{"' + b"x" * 9_000 + b'": ["a"]}', 400, _CUT),
         (b"1" * 9_000, 400, "The request is no JSON"),
         (b'["' + b'","' * 50 + b'"]', 413, "51 texts for text; the server takes 50 at"),
         (b'["' + b'","' * 49 + b'"]', 200, ""),
@@ -294,6 +298,24 @@ def test_hostile_http(server, sent, status, message):
     assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]
     wait_until(lambda: server.counted(status) == before + 1, 5)
     assert answers(server)
+
+
+def test_chunks_of_a_body():
+    """1,024 of any size, and one for each 256 bytes of the largest request."""
+    connection = _Chunks(512)
+    for count in (1026, 1026, 1027):
+        connection.receive_data(CHUNKED + b"1\r\n \r\n" * count + b"0\r\n\r\n")
+        assert type(connection.next_event()) is h11.Request
+        for _ in range(1026):
+            assert type(connection.next_event()) is h11.Data
+        if count == 1026:
+            assert type(connection.next_event()) is h11.EndOfMessage
+            head = h11.Response(status_code=200, headers=[("content-length", "0")])
+            connection.send(head)
+            connection.send(h11.EndOfMessage())
+            connection.start_next_cycle()
+    with pytest.raises(h11.RemoteProtocolError, match="too many chunks"):
+        connection.next_event()
 
 
 def test_requests_in_a_row_and_those_that_wait_for_100(server):

@@ -1,6 +1,7 @@
 """Options of the export: other padding, variables, types; nearly the same answers."""
 
 import dataclasses
+import itertools
 import os
 import types
 
@@ -16,6 +17,7 @@ from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_for_one
+from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.served import Served
 from albert_tf.tasks.tables import Columns
 from tests.serving import answers
@@ -95,6 +97,11 @@ def test_a_row_is_padded_to_the_next_length(pads_left):
         found = compute({"input_ids": tf.constant(ids)})["input_ids"]
         expected = np.pad(ids, [[0, 0], padding[::-1] if pads_left else padding])
         np.testing.assert_array_equal(found, expected)
+    for longest, last in ((7, [7]), (16, [8, 16]), (17, [8, 16, 17])):
+        assert compiled_lengths(longest) == last
+    *lengths, last = compiled_lengths(600)
+    assert (lengths[-1], last) == (512, 600)
+    assert all(n % 8 == 0 and n <= 2 * m for m, n in itertools.pairwise(lengths))
     ids = tf.ones([2, 9], tf.int32)
     np.testing.assert_array_equal(compute({"input_ids": ids})["input_ids"], ids)
 

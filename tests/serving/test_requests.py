@@ -1,6 +1,7 @@
 """Requests that make no sense are refused, alike with every optimization."""
 
 import itertools
+import types
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import tensorflow as tf
 
 from albert_tf import bundle
 from albert_tf.serving.loading import build_module
+from albert_tf.serving.requests import token_features
 from tests.serving.answers import example
 
 pytestmark = pytest.mark.slow
@@ -52,6 +54,53 @@ def test_values_out_of_range(signatures, name, values, most):
     for value in (2**32 + 1, -(2**32) + 1, 2**63 - 1):  # checked before it loses bits
         made = [example(**{"input_ids": [2, 5, 3], name: [1, value, 1]})]
         refused(signatures["examples"], message, examples=made)
+
+
+@pytest.mark.parametrize(
+    ("segments", "include_prompt", "most_segment", "most_mask"),
+    [(0, True, 1, 1), (1, True, 0, 1), (2, False, 1, 2), (5, True, 4, 1)],
+)
+def test_limits_are_those_of_the_model(
+    segments, include_prompt, most_segment, most_mask
+):
+    served = types.SimpleNamespace(
+        config=types.SimpleNamespace(vocab_size=9, type_vocab_size=segments),
+        task=types.SimpleNamespace(include_prompt=include_prompt),
+        layout=types.SimpleNamespace(nowhere=-1, pads_left=segments == 5),
+        longest=4,
+    )
+    good = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), [[1, 0, 0, 1]])
+    good |= {"segment_ids": [[0] * 4], "places": [[0, 0]]}
+    for name, least, most in (
+        ("input_ids", 0, 8),
+        ("segment_ids", 0, most_segment),
+        ("input_mask", 0, most_mask),
+        ("places", -1, 3),
+    ):
+        for value in (least - 1, least, most, most + 1):
+            row = [value, *good[name][0][1:]]
+            features = {**good, name: [row]}
+            features = {key: tf.constant(v, tf.int64) for key, v in features.items()}
+            if least <= value <= most:
+                found = token_features(features, served)
+                assert found[name].numpy().tolist() == [row]
+                assert {values.dtype for values in found.values()} == {tf.int32}
+                continue
+            allowed = "less than the" if name == "places" else f"from 0 to {most}, the"
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=f"{name} must be {allowed}"
+            ):
+                token_features(features, served)
+    for features, message in (
+        ({key: np.ones([1, 5], int) for key in good}, "more than 4 tokens in a row"),
+        ({**good, "input_mask": [[1, 1, 1, 0]]}, "must end with 1: pad rows on the"),
+        ({**good, "places": [[0], [0]]}, "places has another shape than input_ids"),
+    ):
+        if "end" in message and not served.layout.pads_left:
+            continue
+        features = {key: tf.constant(v, tf.int64) for key, v in features.items()}
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            token_features(features, served)
 
 
 def test_shapes(signatures):

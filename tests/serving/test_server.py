@@ -5,6 +5,7 @@ import base64
 import concurrent.futures
 import contextlib
 import functools
+import gzip
 import json
 import re
 import threading
@@ -142,7 +143,9 @@ _REFUSED = {
         ({"inputs": {"text": [1]}}, 400, "text[0] must be a str, got int."),
         ({"inputs": ["bad"]}, 400, "bad is refused."),
         ({"signature_name": "x", "inputs": ["a"]}, 400, "must be serving_default"),
+        (" " * 500, 400, "The request is no JSON: "),
         (" " * 501, 413, "The request has more than 500 bytes."),
+        ({"inputs": ["a"] * 9}, 413, "9 texts for text; the server takes 8 at most"),
     ],
     "vectors": [
         ({}, 400, '"input" must be a text or a list of texts.'),
@@ -168,6 +171,8 @@ _REFUSED = {
         ({"query": "q", "documents": ["a"], "model": "x"}, 404, "is no model x."),
         ({"query": "q", "documents": ["a"] * 9}, 413, "the server takes 8 at most"),
         ({"query": "q" * 101, "documents": ["a"] * 5}, 413, _LONG),
+        ({"query": "q", "documents": ["a", 1]}, 400, '"documents" must be texts, or'),
+        ({"query": "q", "documents": ["a"], "top_n": True}, 400, "a positive integer."),
     ],
 }
 _PATHS = {"vectors": "/v1/embeddings", "ranks": "/rerank"}
@@ -195,16 +200,31 @@ def test_status_and_metadata(ports):
     port = ports["texts"]
     status, content = ask(port, "")
     assert status == 200
-    (version,) = content["model_version_status"]
-    assert (version["version"], version["state"]) == ("3", "AVAILABLE")
-    _, content = ask(port, "/metadata")
-    assert content["model_spec"]["name"] == "m"
-    signatures = content["metadata"]["signature_def"]["signature_def"]
-    described = signatures["serving_default"]
-    assert described["inputs"]["text"]["dtype"] == "DT_STRING"
-    assert described["outputs"]["length"]["dtype"] == "DT_INT32"
-    shape = described["outputs"]["length"]["tensor_shape"]
-    assert shape == {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
+    told = {"error_code": "OK", "error_message": ""}
+    available = {"version": "3", "state": "AVAILABLE", "status": told}
+    assert content == {"model_version_status": [available]}
+    for kind, inputs, outputs in (
+        ("texts", "text", {"length": "DT_INT32", "first": "DT_STRING"}),
+        ("ranks", ("text", "text_pair"), {"score": "DT_FLOAT"}),
+        ("vectors", "text", {"embedding": "DT_FLOAT"}),
+    ):
+        _, content = ask(ports[kind], "/metadata")
+        spec = {"name": "m", "signature_name": "", "version": "3"}
+        assert content["model_spec"] == spec
+        signatures = content["metadata"]["signature_def"]["signature_def"]
+        described = signatures["serving_default"]
+        assert described.pop("method_name") == "tensorflow/serving/predict"
+        names = [inputs] if isinstance(inputs, str) else inputs
+        types = {"inputs": dict.fromkeys(names, "DT_STRING"), "outputs": outputs}
+        sizes = ["-1", "4"] if kind == "vectors" else ["-1"]
+        for side, own in types.items():
+            shown = sizes if side == "outputs" else ["-1"]
+            shape = {"dim": [{"size": n, "name": ""} for n in shown]}
+            shape["unknown_rank"] = False
+            assert described[side] == {
+                name: {"name": name, "dtype": dtype, "tensor_shape": shape}
+                for name, dtype in own.items()
+            }
     missing = (404, {"error": "m has no version 4."})
     assert ask(port, "/versions/4:predict", {}) == missing
     for path, body in (("x:predict", {}), ("/versions/4", None), ("x/metadata", None)):
@@ -218,10 +238,13 @@ def test_status_and_metadata(ports):
         assert rank(ports[kind], {}) == (404, {"message": message})
 
 
-def test_a_body_in_chunks_has_the_same_limit(ports):
-    for parts, status in ((2, 413), (1, 400)):
-        body = iter([b" " * 300] * parts)
-        assert ask(ports["texts"], raw=body)[0] == status
+def test_a_body_in_chunks_or_packed_has_the_same_limit(ports):
+    packed = {"content-encoding": "gzip"}
+    for size, status in ((500, 400), (501, 413)):
+        body = b" " * size
+        assert ask(ports["texts"], raw=iter([body[:250], body[250:]]))[0] == status
+        content = gzip.compress(body)
+        assert ask(ports["texts"], raw=content, headers=packed)[0] == status
 
 
 def test_a_request_that_outlasts_the_server_is_told(ports):
@@ -249,6 +272,9 @@ def test_vectors_by_number_and_in_base_64(ports):
     _, content = embed(ports["vectors"], {**body, "encoding_format": "base64"})
     sent = b"".join(base64.b64decode(row["embedding"]) for row in content["data"])
     np.testing.assert_array_equal(np.frombuffer(sent, "<f4"), expected.ravel())
+    _, content = embed(ports["vectors"], {**body, "dimensions": 4})
+    found = np.array([row["embedding"] for row in content["data"]], "float32")
+    np.testing.assert_allclose(found, expected, 1e-6)
     # Shorter ones have length 1, too.
     _, content = embed(ports["vectors"], {"input": "abcd", "dimensions": 2})
     (found,) = (row["embedding"] for row in content["data"])
@@ -268,6 +294,10 @@ def test_documents_are_ranked(ports, path):
     _, content = rank(ports["ranks"], body, path)
     texts = [row["document"]["text"] for row in content["results"]]
     assert texts == ["abc", "cb"]
+    longest = {"query": "q" * 100, "documents": ["a"] * 5, "top_n": 1}
+    status, content = rank(ports["ranks"], {**longest, "return_documents": 1}, path)
+    result = {"index": 0, "relevance_score": 0.0}
+    assert (status, content) == (200, {"model": "m", "results": [result]})
 
 
 @pytest.mark.slow
@@ -358,6 +388,8 @@ def test_layers_and_refusals_are_counted():
         metrics = ask(port, "/metrics")[1]
     assert "albert_exit_layer_count 2.0" in metrics
     assert "albert_exit_layer_sum 5.0" in metrics
+    bounds = re.findall(r'albert_exit_layer_bucket{le="(\S+)"}', metrics)
+    assert bounds == [*(f"{n}.0" for n in range(1, 25)), "+Inf"]  # 24 layers at most
     assert 'albert_requests_total{status="400"} 1.0' in metrics
     assert 'status="500"' not in metrics
 
@@ -413,6 +445,15 @@ def test_a_request_waits_no_longer_than_is_allowed():
             start = time.perf_counter()
             ask(port, body={"inputs": ["a"]})
             assert least <= time.perf_counter() - start < most
+
+
+def test_what_uvicorn_is_told():
+    limits = serve.ServeOptions(max_read_seconds=7.5)
+    config = Server(Lengths(), "m", 3, limits).config(backlog=9)
+    assert (config.backlog, config.timeout_keep_alive) == (9, 7.5)
+    assert (config.ws, config.lifespan, config.log_level) == ("none", "on", "error")
+    assert not (config.proxy_headers or config.access_log)
+    assert config.timeout_graceful_shutdown == 30
 
 
 def test_too_many_rows_wait():
