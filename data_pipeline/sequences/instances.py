@@ -248,10 +248,9 @@ class _Pairing:
 
     def _append(self, a_start, a_end, b_start, b_end, label):
         lengths = a_end - a_start, b_end - b_start
-        if sum(lengths) > self._max_tokens:
-            a_length, b_length = truncated_lengths(*lengths, self._max_tokens)
-            a_start, a_end = self._truncate(a_start, a_end, a_length)
-            b_start, b_end = self._truncate(b_start, b_end, b_length)
+        a_length, b_length = truncated_lengths(*lengths, self._max_tokens)
+        a_start, a_end = self._truncate(a_start, a_end, a_length)
+        b_start, b_end = self._truncate(b_start, b_end, b_length)
         self.rows.append((a_start, a_end, b_start, b_end, label))
 
     def _truncate(self, start, end, length):

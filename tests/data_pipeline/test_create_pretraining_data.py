@@ -166,10 +166,12 @@ def test_progress_of_some_shards(monkeypatch):
         report(9, 150) if shard else report(4, 50)
         return f"made {shard}"
 
+    in_processes = mock.Mock()
     for name, fake in (
         ("Progress", progress),
         ("time", clock),
         ("write_shard", write_shard),
+        ("_write_in_processes", in_processes),
     ):
         monkeypatch.setattr(workers, name, fake)
     files = [types.SimpleNamespace(size=size) for size in (4, 6)]
@@ -179,6 +181,11 @@ def test_progress_of_some_shards(monkeypatch):
     assert done == [(0, "made 0"), (2, "made 2")]
     told = [(4, ["25 tokens/s"]), (10, ["50 tokens/s"])]
     assert [call.args for call in shown.update.call_args_list] == told
+    monkeypatch.setattr(workers, "_reporter", lambda _: None)
+    monkeypatch.setattr(workers, "write_shard", lambda *_: "alone")
+    for shards in ([], [1], [0, 1]):
+        workers.write_shards(None, files, paths, shards, lambda *_: None, workers=2)
+        assert in_processes.called == (len(shards) == 2)
 
 
 def test_dynamic_records_are_unmasked_and_cover_the_corpus(create, corpus_file):
@@ -332,6 +339,16 @@ def test_masked_words_are_whole(make):
         words += [part for part in parts if len(part) > 1]
     assert sum(map(any, words)) > 50
     assert all(word.all() for word in words if word.any())
+
+
+def test_words_of_a_spaced_file_begin_behind_spaces():
+    """A piece may stand for a space alone, with which its word begins."""
+    spans = {"ab c": [(0, 1), (1, 2), (3, 3), (3, 4)], "d": [(0, 1)]}
+    encode = lambda text: ([*range(len(spans[text]))], spans[text])  # noqa: E731
+    tokenizer = types.SimpleNamespace(encode_with_offsets=encode)
+    ids, lengths, starts = writing._encode_spaced(tokenizer, spans)
+    assert ids.tolist() == [0, 1, 2, 3, 0] and lengths.tolist() == [4, 1]
+    assert starts.tolist() == [True, False, True, False, True]
 
 
 @pytest.mark.parametrize("rule", ["words", "pieces"])

@@ -126,6 +126,24 @@ def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset, c
     assert not caplog.text
 
 
+@pytest.mark.parametrize(
+    ("kind", "lengths", "message"),
+    [
+        ("static", (33, 5), "max_seq_length=32, but training asks for 33"),
+        ("static", (31, 5), "max_seq_length=32, but training asks for 31"),
+        ("static", (32, 6), "max_predictions_per_seq=5, but training asks for 6"),
+        ("static", (32, 4), "max_predictions_per_seq=5, but training asks for 4"),
+        ("dynamic", (31, 5), "max_seq_length=32, but training asks for 31"),
+        ("dynamic", (32, 4), "max_predictions_per_seq=5, but training asks for 4"),
+    ],
+)
+def test_lengths_have_to_fit(make_dataset, kind, lengths, message):
+    tokens, predictions = lengths
+    sizes = {"max_seq_length": tokens, "max_predictions_per_seq": predictions}
+    with pytest.raises(UserError, match=f"{kind} was made with {message}; pass max"):
+        make_dataset(kind, **sizes)
+
+
 @pytest.mark.slow
 def test_permuted_data_has_twice_the_predictions(made, tokenizer):
     folder = str(made(masking="dynamic", do_permutation=True))

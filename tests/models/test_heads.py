@@ -56,8 +56,10 @@ def test_of_other_classes_nobody_knows_what_to_make(tiny_config):
     assert task_of_head(model).scheme == "plain"
     with pytest.raises(UserError, match="labels must be 3 different names, got O, O"):
         AlbertForTokenClassification(tiny_config(), 3, labels=["O", "O", "B-A"])
-    with pytest.raises(UserError, match="num_labels must be at least 1, got None"):
-        AlbertForTokenClassification(tiny_config())
+    for count in (None, 0):
+        message = f"num_labels must be at least 1, got {count}"
+        with pytest.raises(UserError, match=message):
+            AlbertForTokenClassification(tiny_config(), count)
     for kind, labels, message in (
         ("ordinal", ["a"], "'ordinal': expected one of single_label, multi_label, reg"),
         ("regression", ["a"], "'regression' has no labels; leave them out"),
@@ -171,6 +173,8 @@ def test_fewer_tokens_than_beams(tiny_config, tiny_features):
     for name in ("start_n_top", "end_n_top"):
         with pytest.raises(UserError, match=f"{name} must be at least 1, got 0"):
             AlbertForAnswerableQuestions(tiny_config(), **{name: 0})
+    single = AlbertForAnswerableQuestions(tiny_config(), start_n_top=1, end_n_top=1)
+    assert single(tiny_features)["end_top_index"].shape == (2, 1)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
@@ -39,13 +40,16 @@ def with_number(name, value):
 
 
 def test_without_held_out_data_the_last_phase_is_evaluated(
-    data_of, settings, short, caplog
+    data_of, settings, deterministic, short, caplog
 ):
     later = short / "train.tfrecord"
     data = data_of(eval_file=None, first_phase_steps=6, second_phase_input_file=later)
     assert data.eval_files == str(later)
     *_, trainer = _prepare(settings(eval_file=None))
     assert trainer.options.evaluated == "training data"
+    assert not is_op_determinism_enabled()
+    _prepare(settings(**deterministic))
+    assert is_op_determinism_enabled()
     assert data.evaluation() is None
     data_of(eval_file=None).evaluation(on_training_data=True)
     assert "evaluates on the training data" in caplog.text
