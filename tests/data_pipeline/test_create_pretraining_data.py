@@ -119,6 +119,82 @@ def test_flags_of_the_mask_reach_it(make_options, tokenizer):
     assert make_options(max_seq_length=64).masking_options().num_predictions == 10
 
 
+_SHARDS_OF_THREE = [f"f/x-0000{k}-of-00003.rec" for k in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("output_file", "num_shards", "names"),
+    [
+        ("f/x.rec", 1, ["f/x.rec"]),
+        ("f/x.rec", 3, _SHARDS_OF_THREE),
+        ("f/a, f/b,", 1, ["f/a", "f/b"]),
+        ("f/a,f/b", 2, ["f/a", "f/b"]),
+        ("f/a,f/b", 3, None),
+        ("f/a,f/a", 1, None),
+        ("f/a,g/b", 1, None),
+        (",", 1, None),
+    ],
+)
+def test_names_of_the_files(output_file, num_shards, names, make_options):
+    options = make_options(output_file=output_file, num_shards=num_shards)
+    if names is None:
+        with pytest.raises(UserError, match="names of different files in one folder"):
+            options.paths()
+        return
+    assert options.paths() == {"train": names}
+    held_out = [f"f/held_out/{name[2:]}" for name in names]
+    paths = dataclasses.replace(options, held_out_fraction=0.1).paths()
+    assert paths == {"train": names, "held_out": held_out}
+
+
+_STREAMS = {"objective": "permutation_lm"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "passes", "predictions"),
+    [
+        ({}, 40, 77),
+        ({"masking": "dynamic", "masked_lm_prob": 0.2}, 1, 102),
+        (_STREAMS, 1, 85),
+        ({**_STREAMS, "dupe_factor": 3, "max_predictions_per_seq": 9}, 3, 9),
+        ({"dupe_factor": 5, "max_seq_length": 8, "masked_lm_prob": 0.01}, 5, 1),
+        ({**_STREAMS, "max_seq_length": 8}, 1, 2),
+    ],
+)
+def test_passes_and_predictions(changes, passes, predictions, make_options):
+    usual = {"dupe_factor": None, "max_seq_length": 512}
+    options = make_options(**{**usual, **changes})
+    options.check()
+    assert (options.passes, options.predictions) == (passes, predictions)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({**_STREAMS, "masking": "dynamic"}, "--masking=dynamic needs --objective=mas"),
+        ({**_STREAMS, "ngram": 2}, "--ngram=2 needs --objective=masked_lm; leave one"),
+        ({"bi_data": True}, "--bi_data=True needs --objective=permutation_lm"),
+        ({"pack": True, "masking": "dynamic"}, "--pack=True needs --masking=static"),
+        (
+            {"official_sop": True, "random_next_sentence": True},
+            "--official_sop=True needs --sentence_objective=sop",
+        ),
+        ({"across_documents": False}, "needs --sentence_objective=none; leave one of"),
+        ({"break_sentences": True}, "needs --sentence_objective=none; leave one of"),
+        (
+            {**_STREAMS, "max_seq_length": 33},
+            "length=33 is odd, but .* halves; pass 34",
+        ),
+        ({"mask_smoothing": 0.7}, "--token_counts_file need each other; pass both"),
+        ({"token_counts_file": "x"}, "--token_counts_file need each other; pass both"),
+        ({"ngram": 0}, "--ngram=0: "),
+    ],
+)
+def test_flags_that_contradict_each_other(changes, message, make_options):
+    with pytest.raises(UserError, match=message):
+        make_options(dupe_factor=1, **changes).check()
+
+
 def test_too_few_predictions_are_told_of(make_options, caplog):
     make_options(max_predictions_per_seq=5).check()
     assert not caplog.text
