@@ -269,6 +269,21 @@ def test_round_trip(layer_class, arguments, tiny_config):
 
 
 @pytest.mark.parametrize(
+    ("layer_class", "activation", "names"),
+    [
+        (SelfAttention, "gelu", ["query", "key", "value", "output_dense"]),
+        (FeedForward, "gelu", ["intermediate", "output_dense"]),
+        (FeedForward, "geglu", ["intermediate", "gate", "output_dense"]),
+    ],
+)
+def test_projections_that_files_of_keras_number(
+    layer_class, activation, names, tiny_config
+):
+    layer = layer_class(tiny_config(hidden_act=activation))
+    assert [projection.name for projection in layer.projections] == names
+
+
+@pytest.mark.parametrize(
     ("batch", "dtype"), [(682, tf.int32), (683, tf.int64), (None, tf.int64)]
 )
 def test_numbers_of_a_large_batch_do_not_wrap_around(batch, dtype):

@@ -221,6 +221,20 @@ def test_poolings(tiny_config, features, tmp_path):
         np.testing.assert_allclose(model(features), second, atol=1e-5)
 
 
+def test_a_prompt_may_be_left_out_of_the_mean(tiny_config, features):
+    prompted = {**features, "input_mask": features["input_mask"].copy()}
+    prompted["input_mask"][:, :2] = 2
+    model = AlbertForTextEmbedding(tiny_config(), include_prompt=False)
+    hidden = np.array(model.encoder()(features)["sequence_output"])  # sees it
+    kept = prompted["input_mask"][..., None] == 1
+    mean = (hidden * kept).sum(axis=1) / kept.sum(axis=1)
+    np.testing.assert_allclose(model(prompted), mean, atol=1e-5)
+    whole = AlbertForTextEmbedding(tiny_config())
+    whole.set_weights(model.get_weights())
+    np.testing.assert_allclose(whole(features), model(features), atol=1e-6)
+    assert np.abs(whole(features) - model(prompted)).max() > 1e-3
+
+
 def test_several_texts_of_a_row(tiny_config, features):
     model = AlbertForTextEmbedding(tiny_config())
     expected = model(features).numpy()

@@ -250,7 +250,7 @@ def test_steps_are_measured_until_the_first_checkpoint(
     planned, a_second_a_step, tmp_path, capsys
 ):
     """A run that did not begin may get another model or batch."""
-    message = "6 steps of 1 seconds, and the warm-up has 6"
+    message = "6 steps of 1 seconds, and the warm-up has 6; give at least 0.117 min"
     with pytest.raises(UserError, match=message):
         planned(train_minutes=0.1, num_warmup_steps=6)
     a_second_a_step.clear()

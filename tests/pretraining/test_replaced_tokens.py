@@ -55,8 +55,14 @@ def test_the_generators_shape_and_the_cost_of_both_networks(model):
         "depth_adapter_rank": 0,
     }
     assert GeneratorFlags().config_changes(config) == sizes
-    small = GeneratorFlags(generator_layers=0.1).config_changes(config)
-    assert small["num_hidden_layers"] == 1
+    assert GeneratorFlags().config_changes(model.config)["num_attention_heads"] == 1
+    least = GeneratorFlags(generator_hidden_size=0.01, generator_layers=0.01)
+    found = least.config_changes(model.config)  # of heads of 4
+    ones = {"num_attention_heads": 1, "intermediate_size": 1, "num_hidden_layers": 1}
+    assert found == {**sizes, **ones, "hidden_size": 4}
+    unshared = AlbertConfig.released("base_v2", num_hidden_groups=12)
+    found = GeneratorFlags(generator_layers=0.2).config_changes(unshared)
+    assert (found["num_hidden_layers"], found["num_hidden_groups"]) == (2, 2)
     kind = KINDS["replaced_tokens"]
     found = kind.networks(model, 3)
     assert found == [(model.config, 0), (model.generator.config, 3)]

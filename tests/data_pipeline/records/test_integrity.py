@@ -109,6 +109,12 @@ def test_official_files_need_no_description(data, read, caplog):
     [
         (["kind"], ["static"], r"holds \['static'\] for kind, expected one of static"),
         (["masking", SHARE], 1e999, "inf for masking.masked_lm_prob"),
+        (["max_seq_length"], 0, "0 for max_seq_length, expected a value such as 512"),
+        (
+            ["masking", "ngram"],
+            True,
+            "True for masking.ngram, expected a value such as",
+        ),
         (["files"], ["../x"], r"'\.\./x'\] for files, expected names of files"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),
     ],

@@ -146,6 +146,19 @@ def test_sizes_of_records_and_the_progress_of_reading_them(streams, monkeypatch)
 def test_data_that_does_not_fit(streams, read, tokenizer, tmp_path):
     with pytest.raises(UserError, match="max_seq_length"):
         stream_dataset(str(streams()), tokenizer, 3, LENGTH - 2, 5, 1, training=False)
+    for count in (1, 2, LENGTH, LENGTH + 1):
+        given = str(streams()), tokenizer, 3, LENGTH, count, 1, False
+        if count in (2, LENGTH):
+            stream_dataset(*given)
+            continue
+        message = f"max_predictions_per_seq={count}: expected 2 to {LENGTH}, the"
+        with pytest.raises(UserError, match=message):
+            stream_dataset(*given)
+    records = sum(len(batch["input_ids"]) for batch in read(streams()))
+    read(streams(), training=True, batch_size=records)
+    message = f"hold {records} segments, too few for a batch of {records + 1} rows"
+    with pytest.raises(UserError, match=message):
+        read(streams(), training=True, batch_size=records + 1)
     shutil.copytree(streams(), tmp_path / "bare")
     for name in ("dataset_info.json", "SHA256SUMS"):
         (tmp_path / "bare" / name).unlink()
