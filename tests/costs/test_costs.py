@@ -59,7 +59,7 @@ def test_sharing_as_in_the_paper():
         {"parameter_sharing": "ffn", "num_hidden_groups": 3, "inner_group_num": 2},
         {"position_embedding_type": "rotary", "hidden_act": "swiglu"},
         {"norm": "pre", "use_bias": False, "hidden_act": "geglu"},
-        {"depth_adapter_rank": 2},
+        {"depth_adapter_rank": 2, "inner_group_num": 2},
         {"position_embedding_type": "disentangled", "position_buckets": 4},
         {"padding_idx": 1},
         {"type_vocab_size": 0, "unbiased": ("attention", "norm", "decoder")},
@@ -126,6 +126,18 @@ def test_operations_of_other_blocks_counted_by_hand(tiny_config):
     assert scores(**_NEAR) == 4 * (10 + 6 + 6) * 12
     assert scores(**_NEAR, length=8) == 4 * 3 * 8 * 12  # too few for blocks
     assert scores(**_NEAR | _DISTANCES) == scores(**_DISTANCES)
+
+
+@pytest.mark.parametrize("changes", [{}, _NEAR, {"depth_adapter_rank": 2}])
+def test_layers_of_two_blocks_cost_as_twice_as_many_of_one(changes, tiny_config):
+    two = tiny_config(num_hidden_layers=2, inner_group_num=2, **changes)
+    one = tiny_config(num_hidden_layers=4, **changes)
+    assert forward_flops(two, 10, 2) == forward_flops(one, 10, 2)
+    assert block_values(two, 10) == block_values(one, 10)
+    for again in (False, True):
+        costs = [training_memory(c, 3, 10, 2, again) for c in (two, one)]
+        for name in ("activations", "gradients of each block"):
+            assert costs[0][name] == costs[1][name]
 
 
 def test_operations_of_training():

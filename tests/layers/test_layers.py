@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
 from albert_tf.exit_rule import asked_rule
+from albert_tf.layers import relative_positions
 from albert_tf.layers import sublayers
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.activations import compiled_activations
@@ -31,7 +32,6 @@ from albert_tf.layers.exits import first_state
 from albert_tf.layers.exits import leaving
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.layers.heads import MaskedLMHead
-from albert_tf.layers.relative_positions import scores_of_distances
 from albert_tf.layers.rematerialization import recompute
 from albert_tf.layers.replaceable import replaced
 from albert_tf.layers.sublayers import FeedForward
@@ -292,9 +292,28 @@ def test_numbers_of_a_large_batch_do_not_wrap_around(batch, dtype):
     distances = tf.TensorSpec((512, 12, 1), tf.float32)
     rows = tf.TensorSpec((1, 512, 512), tf.int32)
     signature = [tokens, tokens, distances, distances, rows]
-    graph = tf.function(scores_of_distances, signature).get_concrete_function().graph
+    function = tf.function(relative_positions.scores_of_distances, signature)
+    graph = function.get_concrete_function().graph
     looked_up = [op for op in graph.get_operations() if op.type == "GatherV2"]
     assert [op.get_attr("Tindices") for op in looked_up] == [dtype] * 2
+
+
+@pytest.mark.parametrize(
+    ("most", "buckets"), [(16, None), (16, 4), (512, 256), (100, 10), (3, 4)]
+)
+def test_far_distances_share_vectors(most, buckets):
+    """As in `make_log_bucket_position` of transformers, and the clamp after it."""
+    distances, half = np.arange(1 - most, most), buckets or most
+    expected = distances
+    if buckets:
+        middle = np.float32(buckets // 2)
+        sizes = np.float32(np.abs(distances))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            powers = np.log(sizes / middle) / np.log((most - 1) / middle)
+            far = np.ceil(powers * (middle - 1)) + middle
+            expected = np.where(sizes <= middle, distances, np.sign(distances) * far)
+    expected = np.clip(expected + half, 0, 2 * half - 1)
+    np.testing.assert_array_equal(relative_positions._table(most, buckets), expected)
 
 
 INPUTS = np.linspace(-6, 6, 997)

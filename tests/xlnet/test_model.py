@@ -152,7 +152,11 @@ def without(features, *names):
             ("input_mask",),
             {},
         ),
-        ({"mem_len": 9, "untie_r": False, "ff_activation": "relu"}, ("perm_mask",), {}),
+        (
+            {"mem_len": 9, "untie_r": False, "ff_activation": "relu", "clamp_len": 0},
+            ("perm_mask",),
+            {},
+        ),
         ({"mem_len": 2, "reuse_len": 9, "bi_data": True}, ("segment_ids",), {}),
         ({"mem_len": 4, "bi_data": True}, ("input_mask", "perm_mask", *_ORDERS), {}),
         ({"mem_len": 4, "bi_data": True}, (), {"reversed_rows": np.array([1, 0])}),

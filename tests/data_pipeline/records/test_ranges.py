@@ -149,7 +149,11 @@ def read(features, vocab_size=VOCAB):
 @pytest.mark.parametrize(
     ("features", "changes", "message"),
     [
-        (STATIC, {"input_ids": [37] * 6}, "id 37, .* vocab_size 37 .ids 0 to 36."),
+        (
+            STATIC,
+            {"input_ids": [0] * 5 + [37]},
+            "id 37, .* vocab_size 37 .ids 0 to 36.",
+        ),
         (STATIC, {"masked_lm_ids": [9, -1]}, "id -1, .* vocab_size 37"),
         (STATIC, {"masked_lm_positions": [6, 0]}, "masked_lm_positions of 6, expecte"),
         (STATIC, {"masked_lm_weights": [float("nan"), 0.0]}, "masked_lm_weights of na"),
