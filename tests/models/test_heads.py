@@ -277,10 +277,13 @@ def test_xlnet(xlnet_config, xlnet_tokenizer):
 
 
 def test_what_a_model_cannot_pool(tiny_config):
-    config = tiny_config(num_hidden_layers=2)
+    config = tiny_config(num_hidden_layers=2, inner_group_num=2)
+    assert AlbertForTextEmbedding(config, "pooler", 4).layer == -1
     for pooling, layer, message in (
         ("max", -1, "pooling='max': expected one of mean, cls, pooler"),
-        ("mean", 0, "layer=0: the model has the layers 1 to 2"),
+        ("mean", 0, "layer=0: the model has the layers 1 to 4"),
+        ("mean", 5, "layer=5: the model has the layers 1 to 4"),
+        ("mean", -5, "layer=-5: the model has the layers 1 to 4"),
         ("pooler", 1, "pooling='pooler' reads the last layer, not layer=1"),
     ):
         with pytest.raises(UserError, match=message):
