@@ -8,8 +8,10 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.pretraining import by_objective
 from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.run import _prepare
+from data_pipeline.input_pipeline import pretraining_dataset
 
 
 @pytest.fixture
@@ -55,13 +57,22 @@ def test_without_held_out_data_the_last_phase_is_evaluated(
     assert "evaluates on the training data" in caplog.text
 
 
-def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of):
+def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of, monkeypatch):
+    """By a seed of its own, with which a run goes on in another process."""
+    seeds = []
+
+    def read(*arguments, **named):
+        seeds.append(arguments[5])
+        return pretraining_dataset(*arguments, **named)
+
+    monkeypatch.setattr(by_objective, "pretraining_dataset", read)
     twice = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
     first, second = (
         next(iter(stage.dataset))["input_ids"].numpy()
         for stage in data_of(**twice).stages()
     )
     assert first.shape == second.shape and (first != second).any()
+    assert seeds == [12345, 12346]
 
 
 def damage(path):

@@ -183,6 +183,14 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
     assert found == kind.training_flops(trainer.model, 8, 2)
 
 
+def test_the_peak_of_all_devices(settings, monkeypatch):
+    monkeypatch.setattr(run, "strategy_peak", lambda *_: 7.0)
+    model = types.SimpleNamespace(compute_dtype="float32")
+    devices = types.SimpleNamespace(num_replicas_in_sync=3)
+    for flags, peak in (({}, 7.0), ({"peak_teraflops": 0.5}, 1.5e12)):
+        assert run._speeds(settings(**flags), model, devices)["peak_flops"] == peak
+
+
 @pytest.mark.parametrize(
     ("dtype", "units", "device", "use_xla", "beside", "expected"),
     [

@@ -217,6 +217,9 @@ def test_each_number_has_its_bound(kind):
 
 
 def test_without_a_vocabulary_ids_still_have_to_be_ids():
-    features = {**STATIC, "input_ids": [2**31 - 1] * 6, "masked_lm_ids": [9, -1]}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="range masked_lm_ids 0"):
-        read(features, None)
+    features = {**STATIC, "input_ids": [2**31 - 1] * 6}
+    read(features, None)
+    for wrong in (-1, 2**31):
+        message = f"range masked_lm_ids 0 {2**31 - 1}"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            read({**features, "masked_lm_ids": [9, wrong]}, None)
