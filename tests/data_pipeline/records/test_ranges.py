@@ -115,6 +115,12 @@ def test_records_are_those_of_protocol_buffers(columns, rows):
         assert written == serialized(row)
 
 
+def test_lengths_of_one_two_and_three_bytes():
+    for size in (*range(110, 135), *range(16_235, 16_390)):
+        text = bytes(size)
+        assert examples.serialize({"a": [text]}) == [serialized({"a": [text]})]
+
+
 TOKENS, VOCAB = 6, 37
 LENGTHS = {"tokens": TOKENS, "predictions": 2}
 STATIC = {
