@@ -140,8 +140,7 @@ class _Pairing:
         first, last = self._window.documents[document : document + 2]
         target = self._target_length()
         while first < last:
-            end = bisect.bisect_left(segments, segments[first] + target, first + 1)
-            end = min(end, last)
+            end = min(bisect.bisect_left(segments, segments[first] + target), last)
             first = self._add_pair(document, first, end, target)
 
     def add_full_sentences(self):
@@ -165,8 +164,8 @@ class _Pairing:
             end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1
             end = max(end, first + 1)
             start, stop = segments[first], self._without_separator(segments[end])
-            if stop - start > self._max_tokens:
-                start, stop = self._truncate(start, stop, self._max_tokens)
+            length = min(stop - start, self._max_tokens)
+            start, stop = self._truncate(start, stop, length)
             self.rows.append((start, stop, stop, stop, 0))
             first = end
 

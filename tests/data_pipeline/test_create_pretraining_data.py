@@ -15,6 +15,7 @@ from albert_tf.errors import UserError
 from benchmarks import data_pipeline as benchmark
 from data_pipeline import beam
 from data_pipeline import create_pretraining_data as command
+from data_pipeline import seeds
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
 from data_pipeline.sequences import records
@@ -117,6 +118,14 @@ def test_flags_of_the_mask_reach_it(make_options, tokenizer):
     expected = MaskingOptions.of(tokenizer, **flags)
     assert make_options(**flags).masking_options() == expected
     assert make_options(max_seq_length=64).masking_options().num_predictions == 10
+
+
+def test_seeds_are_those_of_every_version():
+    digest = hashlib.blake2b(b"(12345, 'train', 7)", digest_size=8).digest()
+    numbers = np.frombuffer(digest, "<u4") & 0x7FFFFFFF
+    names = 12345, "train", 7
+    assert seeds.derive_seed(*names) == numbers.tolist()
+    assert seeds.derive_fraction(*names) == numbers[0] / 2**31
 
 
 _SHARDS_OF_THREE = [f"f/x-0000{k}-of-00003.rec" for k in range(3)]

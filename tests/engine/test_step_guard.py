@@ -102,6 +102,7 @@ GOOD, OVERFLOW, BAD = (True, True), (True, False), (False, False)
 
 def test_only_bad_steps_in_a_row_end_a_run(judge):
     guard = StepGuard(3, scales_loss=False)
+    assert guard.loss_scale == 1.0
     bad, good = (False, 1.0), (True, 0.0)
     found = judge(guard, [BAD, BAD, GOOD, OVERFLOW, BAD])
     assert found == [bad, bad, good, bad, bad]

@@ -349,6 +349,7 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay(name, decayed):
         ("cosine", 64, "step 64 of 100, where the rate jumps to 28.7% of its peak"),
         ("wsd", 95, "rate jumps to 13.4% of its peak: --lr_schedule=wsd counts from"),
         ("polynomial", 51, "jumps to 49.0%"),
+        ("polynomial", 50, None),
         ("cosine", 40, None),
         ("wsd", 80, None),
         ("constant", 99, None),

@@ -67,12 +67,13 @@ def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of, monkeypatch):
 
     monkeypatch.setattr(by_objective, "pretraining_dataset", read)
     twice = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    data = data_of(**twice)
     first, second = (
-        next(iter(stage.dataset))["input_ids"].numpy()
-        for stage in data_of(**twice).stages()
+        next(iter(stage.dataset))["input_ids"].numpy() for stage in data.stages()
     )
+    data.evaluation()
     assert first.shape == second.shape and (first != second).any()
-    assert seeds == [12345, 12346]
+    assert seeds == [12345, 12346, 12345]
 
 
 def damage(path):

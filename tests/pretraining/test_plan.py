@@ -42,7 +42,7 @@ def test_the_second_phase_changes_what_it_says():
 def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
     ramp = phases(
         gradient_accumulation_steps=6,
-        batch_ramp_steps=30,
+        batch_ramp_steps=32,
         first_phase_steps=40,
         second_phase_train_batch_size=12,
     )
@@ -50,7 +50,7 @@ def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
         (p.train_batch_size, p.gradient_accumulation_steps, p.num_train_steps)
         for p in ramp
     ]
-    assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 40), (12, 6, 100)]
+    assert found == [(4, 1, 10), (8, 2, 21), (16, 4, 32), (24, 6, 40), (12, 6, 100)]
 
 
 _SECOND = {"second_phase_train_batch_size": 8}
