@@ -92,9 +92,7 @@ class ContrastiveStep(TrainStep):
             spread = tf.where(mine > 0, tf.cast(value, tf.float32), 0.0)
             shape = tf.concat([[count * size], tf.shape(value)[1:]], axis=0)
             whole = tf.reshape(spread, shape)
-            if count > 1:
-                whole = sum_over_replicas(whole)
-            return whole
+            return sum_over_replicas(whole)
 
         batch = {name: of_all(rows[name]) for name in self.objective.compared}
         upstream, sums = self._compiled_comparison(of_all(outputs), batch, denominators)

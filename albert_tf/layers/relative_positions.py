@@ -61,7 +61,7 @@ def _table(most, buckets):
         buckets_of_far = np.ceil(logarithms * (middle - 1)) + middle
         is_near = np.abs(distances) <= middle
         distances = np.where(is_near, distances, np.sign(distances) * buckets_of_far)
-    return np.clip(distances + half, 0, 2 * half - 1).astype(np.int32)
+    return np.minimum(distances + half, 2 * half - 1).astype(np.int32)
 
 
 def scores_of_distances(query, key, query_of, key_of, rows):

@@ -112,7 +112,7 @@ def recompute(function, *tensors, axis, parts):
         axis: int.
         parts: the number of parts to split the work into.
     """
-    size = tensors[0].shape[axis]
+    (size,) = {tensor.shape[axis] for tensor in tensors}
     sizes = [(size + part) // parts for part in range(parts)]
     pieces = zip(*(tf.split(tensor, sizes, axis) for tensor in tensors), strict=True)
     return tf.concat([_recomputed(function, piece) for piece in pieces], axis)

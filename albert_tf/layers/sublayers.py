@@ -349,8 +349,8 @@ class FeedForward(Sublayer):
     @property
     def projections(self):
         """The `Dense` layers, in the order of the call."""
-        gate = [] if self.gate is None else [self.gate]
-        return [self.intermediate, *gate, self.output_dense]
+        layers = self.intermediate, self.gate, self.output_dense
+        return [layer for layer in layers if layer is not None]
 
     def build(self, input_shape=None):
         config = self.config

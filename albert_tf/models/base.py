@@ -337,19 +337,18 @@ class PretrainedModel(keras.Model):
         The outputs are the call's, without `hidden_states`.
         For a model that takes raw text in TensorFlow Serving, use `albert-tf export`.
         """
-        names = input_signature[0] if input_signature else self.exported_features
         shape = [None] * (self.feature_axes - 1)
+        shapes = dict.fromkeys(self.exported_features, (None, *shape))
+        if input_signature:
+            (specs,) = input_signature
+            shapes = {name: tuple(spec.shape) for name, spec in specs.items()}
         if format == "onnx":
             # Imported here: on other Keras backends, models do not need TensorFlow.
             from albert_tf.token_files import write_onnx_model
 
-            shapes = {
-                name: tuple(names[name].shape) if input_signature else (None, *shape)
-                for name in names
-            }
             write_onnx_model(self, shapes, filepath)
             return
-        inputs = {name: keras.Input(shape, dtype="int32", name=name) for name in names}
+        inputs = {name: keras.Input(shape, dtype="int32", name=name) for name in shapes}
         outputs = self(inputs)
         if isinstance(outputs, dict):
             # A signature cannot return lists, such as the hidden states.

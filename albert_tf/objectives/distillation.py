@@ -95,8 +95,8 @@ class DistillationObjective(PretrainingObjective):
     def __init__(self, terms, teacher, flags):
         share = 1 - flags.teacher_weight
         own = [
-            dataclasses.replace(t, scale=share * t.scale) if t == MASKED_LM else t
-            for t in terms
+            dataclasses.replace(term, scale=share) if term == MASKED_LM else term
+            for term in terms
         ]
         layers = [TeacherLayers(flags)] if flags.layer_pairs() else []
         super().__init__([*own, TeacherWords(flags), *layers])

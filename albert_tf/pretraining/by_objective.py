@@ -137,7 +137,6 @@ class PermutationLM(MaskedLM):
 
     model_class = next(m for m in registry.models() if m.by_permutation)
     config_class = model_class.family.config_class
-    learns_sentences = False
     best_metric = "permutation_lm_accuracy"
 
     def objective(self, data, flags):

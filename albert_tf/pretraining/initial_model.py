@@ -20,7 +20,6 @@ _BY_DESCRIPTION = (
     "an earlier version began it, and recorded what dataset_info.json says of the "
     "data, but not which of the files it reads"
 )
-_OFFICIAL_HEADS = {"sentence_order": 2}
 # Config fields that affect neither the weights nor inference; the paper's longest run
 # continues without dropout after a million steps (section 4.8).
 _MAY_CHANGE = (
@@ -68,13 +67,11 @@ def initial_model(flags, config, terms, start=None):
         UserError: the checkpoint does not fit.
     """
     trained_heads = sentence_heads(terms)
-    heads = {**_OFFICIAL_HEADS, **trained_heads}
+    heads = {"sentence_heads": trained_heads}
     allowed = (_PRETRAINING_HEADS,)
-    model = first_model(
-        AlbertForPreTraining, flags, config, start, allowed, sentence_heads=heads
-    )
+    model = first_model(AlbertForPreTraining, flags, config, start, allowed, **heads)
     model.albert.train_pooler(bool(trained_heads))
-    for name in heads:
+    for name in model.sentence_heads:
         model.sentence_head(name).trainable = name in trained_heads
     return model
 

@@ -140,8 +140,7 @@ class _Pairing:
         first, last = self._window.documents[document : document + 2]
         target = self._target_length()
         while first < last:
-            end = bisect.bisect_left(segments, segments[first] + target, first + 1)
-            end = min(end, last)
+            end = min(bisect.bisect_left(segments, segments[first] + target), last)
             first = self._add_pair(document, first, end, target)
 
     def add_full_sentences(self):
@@ -165,8 +164,8 @@ class _Pairing:
             end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1
             end = max(end, first + 1)
             start, stop = segments[first], self._without_separator(segments[end])
-            if stop - start > self._max_tokens:
-                start, stop = self._truncate(start, stop, self._max_tokens)
+            length = min(stop - start, self._max_tokens)
+            start, stop = self._truncate(start, stop, length)
             self.rows.append((start, stop, stop, stop, 0))
             first = end
 
@@ -248,10 +247,9 @@ class _Pairing:
 
     def _append(self, a_start, a_end, b_start, b_end, label):
         lengths = a_end - a_start, b_end - b_start
-        if sum(lengths) > self._max_tokens:
-            a_length, b_length = truncated_lengths(*lengths, self._max_tokens)
-            a_start, a_end = self._truncate(a_start, a_end, a_length)
-            b_start, b_end = self._truncate(b_start, b_end, b_length)
+        a_length, b_length = truncated_lengths(*lengths, self._max_tokens)
+        a_start, a_end = self._truncate(a_start, a_end, a_length)
+        b_start, b_end = self._truncate(b_start, b_end, b_length)
         self.rows.append((a_start, a_end, b_start, b_end, label))
 
     def _truncate(self, start, end, length):

@@ -43,7 +43,7 @@ def pack(features, max_pairs_per_row, pad_id):
         "masked_lm_weights": slots.lay(features["masked_lm_weights"]),
         "cls_positions": pairs.lay(first_token),
         "sentence_order_labels": pairs.lay(features["next_sentence_labels"]),
-        "sentence_order_weights": pairs.lay(np.ones([len(rows), 1], np.float32)),
+        "sentence_order_weights": pairs.lay(ones[:, None].astype(np.float32)),
     }
 
 

@@ -89,7 +89,7 @@ def choose(word_starts, goal, lengths, lefts, fills):
         begin = tf.reduce_min(tf.where(possible, places, tokens), axis=1)
         end = begin + length
         # A span that would reach the end is dropped, and with it all later ones.
-        fits = (left_to_choose > 0) & (end < tokens)
+        fits = end < tokens
         span = (places >= begin[:, None]) & (places < end[:, None])
         chosen |= span & fits[:, None]
         return step + 1, tf.where(fits, end + context - left, tokens), chosen

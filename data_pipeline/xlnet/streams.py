@@ -106,20 +106,17 @@ def lay_out(ids, word_starts, rows, tokens, sep_id, cls_id):
     reuse_len = reused_length(tokens)
     first_sep = reuse_len + a_end - a_begin  # [segments, 1]
     second_sep = first_sep + 1 + b_end - b_begin
-    source = np.select(
-        [position < reuse_len, position < first_sep, position < second_sep],
-        [
-            begins + position,
-            a_begin + position - reuse_len,
-            b_begin + position - first_sep - 1,
-        ],
+    behind_a = position > first_sep
+    source = np.where(
+        behind_a, b_begin + position - first_sep - 1, a_begin + position - reuse_len
     )
+    source = np.where(position < reuse_len, begins + position, source)
     is_sep = (position == first_sep) | (position == second_sep)
     is_cls = position > second_sep
     special = np.where(is_cls, cls_id, sep_id)
     is_text = ~(is_sep | is_cls)
     source = np.where(is_text, source, 0)
-    segment_ids = (position > first_sep) * 1 + is_cls
+    segment_ids = behind_a * 1 + is_cls
     return {
         "input_ids": np.where(is_text, ids[source], special).astype(np.int32),
         "segment_ids": segment_ids.astype(np.int32),

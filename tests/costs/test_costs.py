@@ -1,5 +1,6 @@
 """Costs: published parameter counts, the models' own, and the peaks of devices."""
 
+import functools
 import types
 
 import pytest
@@ -13,11 +14,13 @@ from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.costs.albert import training_flops
 from albert_tf.costs.albert import training_memory
+from albert_tf.costs.device_peaks import Devices
 from albert_tf.costs.device_peaks import devices_named
 from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.costs.device_peaks import tpu_peak
 from albert_tf.costs.runs import fitting_parts
+from albert_tf.costs.runs import tokens_per_second
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
@@ -56,7 +59,7 @@ def test_sharing_as_in_the_paper():
         {"parameter_sharing": "ffn", "num_hidden_groups": 3, "inner_group_num": 2},
         {"position_embedding_type": "rotary", "hidden_act": "swiglu"},
         {"norm": "pre", "use_bias": False, "hidden_act": "geglu"},
-        {"depth_adapter_rank": 2},
+        {"depth_adapter_rank": 2, "inner_group_num": 2},
         {"position_embedding_type": "disentangled", "position_buckets": 4},
         {"padding_idx": 1},
         {"type_vocab_size": 0, "unbiased": ("attention", "norm", "decoder")},
@@ -79,6 +82,14 @@ def test_counts_equal_the_model(changes, tiny_config):
         assert sum(counts(config).values()) == counted.count_params()
 
 
+_DISTANCES = {"position_embedding_type": "disentangled", "position_buckets": 4}
+_NEAR = {
+    "position_embedding_type": "rotary",
+    "local_attention_window": 4,
+    "global_attention_every": 3,
+}
+
+
 def test_operations_counted_by_hand(tiny_config):
     """Of two blocks, E = 6, H = 12, I = 20, 10 tokens, of which 2 are masked."""
     forward = forward_flops(tiny_config(num_hidden_layers=2), 10, 2)
@@ -98,13 +109,55 @@ def test_operations_counted_by_hand(tiny_config):
             "pooler": 2 * 12 * 12 / 10,
         }
     )
-    total = sum(forward.values())
-    assert backward_flops(forward) == pytest.approx(2 * total)
-    # Once more all products of the blocks, and half of attention's own a third time.
-    again = sum(blocks.values()) + blocks["attention scores"] / 2 + last
-    assert training_flops(forward, rematerialize=True) == pytest.approx(
-        3 * total + again
-    )
+    # No more than all tokens are needed, though the first and all masked ones are.
+    every = forward_flops(tiny_config(num_hidden_layers=1), 10, 10)
+    whole = 4 * 2 * 12 * 12 + 2 * 2 * 10 * 12 + 2 * 2 * 12 * 20
+    assert every["last block"] == whole
+
+
+def test_operations_of_other_blocks_counted_by_hand(tiny_config):
+    def found(part, length=10, **changes):
+        return forward_flops(tiny_config(**changes), length, 2)[part]
+
+    assert found("feed-forward", hidden_act="geglu") == 3 * 3 * 2 * 12 * 20
+    scores = functools.partial(found, "attention scores")
+    assert scores(**_DISTANCES) == 3 * 4 * (10 + 8) * 12
+    # The first three of four blocks, of which two attend to six tokens of ten.
+    assert scores(**_NEAR) == 4 * (10 + 6 + 6) * 12
+    assert scores(**_NEAR, length=8) == 4 * 3 * 8 * 12  # too few for blocks
+    assert scores(**_NEAR | _DISTANCES) == scores(**_DISTANCES)
+
+
+@pytest.mark.parametrize("changes", [{}, _NEAR, {"depth_adapter_rank": 2}])
+def test_layers_of_two_blocks_cost_as_twice_as_many_of_one(changes, tiny_config):
+    two = tiny_config(num_hidden_layers=2, inner_group_num=2, **changes)
+    one = tiny_config(num_hidden_layers=4, **changes)
+    assert forward_flops(two, 10, 2) == forward_flops(one, 10, 2)
+    assert block_values(two, 10) == block_values(one, 10)
+    for again in (False, True):
+        costs = [training_memory(c, 3, 10, 2, again) for c in (two, one)]
+        for name in ("activations", "gradients of each block"):
+            assert costs[0][name] == costs[1][name]
+
+
+def test_operations_of_training():
+    """Rematerialised are the blocks, and half of attention's own a third time."""
+    forward = {
+        "attention projections": 1,
+        "feed-forward": 10,
+        "depth adapters": 100,
+        "last block": 1000,
+        "pooler": 10_000,
+        "attention scores": 100_000,
+    }
+    assert backward_flops(forward) == 2 * 111_111
+    assert training_flops(forward) == 3 * 111_111
+    assert training_flops(forward, True) == 3 * 111_111 + 1111 + 150_000
+    costs = types.SimpleNamespace(forward_flops=lambda *_: forward)
+    config, devices = types.SimpleNamespace(costs=costs), Devices("", 3, 1e9, 1)
+    for again in (False, True):
+        rate = tokens_per_second(config, devices, (10, 2), 0.4, again)
+        assert rate == pytest.approx(3 * 0.4e9 / training_flops(forward, again))
 
 
 def test_memory_counted_by_hand(tiny_config):
@@ -117,21 +170,27 @@ def test_memory_counted_by_hand(tiny_config):
         for again in (False, True)
     )
     weights = 4 * sum(pretraining_parameters(config).values())
-    assert (whole["weights"], whole["gradients"]) == (weights, weights)
-    assert whole["optimizer (up to two moments)"] == 2 * weights
-    assert whole["masked LM logits"] == 4 * 2 * 3 * 2 * 37
-    assert whole["activations"] == 2 * 30 * (2 * block + 3 * 6)
-    assert again["activations"] == 2 * 30 * (2 * 12 + block + 3 * 6)
-    parts = "gradients of each block"
-    assert whole[parts] == 2 * again[parts]
-    window = {"local_attention_window": 4, "global_attention_every": 2}
-    near = tiny_config(num_hidden_layers=2, position_embedding_type="rotary", **window)
-    # One block of two keeps, for each of three heads, six keys of ten.
-    assert block_values(near, 10) == block - 3 * (10 - 6) / 2
-    gated = tiny_config(num_hidden_layers=2, hidden_act="geglu")
-    assert block_values(gated, 10) == block + 20
-    found, plain = (forward_flops(c, 10, 2)["feed-forward"] for c in (gated, config))
-    assert found == 1.5 * plain
+    of_block = 4 * 13 * 12 + 2 * 12 + 13 * 20 + 21 * 12 + 2 * 12
+    assert whole == {
+        "weights": weights,
+        "gradients": weights,
+        "gradients of each block": 4 * 2 * of_block,
+        "optimizer (up to two moments)": 2 * weights,
+        "activations": 2 * 30 * (2 * block + 3 * 6),
+        "masked LM logits": 4 * 2 * 3 * 2 * 37,
+    }
+    less = {"activations": 2 * 30 * (2 * 12 + block + 3 * 6)}
+    assert again == {**whole, **less, "gradients of each block": 4 * of_block}
+    full = training_memory(config, **sizes)
+    assert full == {**whole, "activations": 2 * whole["activations"]}
+    # Two blocks of four keep, for each of three heads, six keys of ten.
+    for changes, more in (
+        (_NEAR, -3 * (10 - 6) / 2),
+        (_DISTANCES, 3 * 2 * 8),
+        ({"hidden_act": "geglu"}, 20),
+        ({"depth_adapter_rank": 2}, 6 * 2),
+    ):
+        assert block_values(tiny_config(**changes), 10) == block + more
 
 
 @pytest.mark.parametrize(
@@ -158,29 +217,39 @@ def test_parts_of_a_batch_that_fit(batch_size, gigabytes, expected):
     assert (parts, used / 1e9) == expected
 
 
-_GPUS = {  # with the TFLOP/s of half and of single precision
-    "NVIDIA H100 80GB HBM3": (989.4, 494.7),
-    "NVIDIA H100 PCIe": (756.0, 378.0),
-    "NVIDIA L4": (121.0, 60.0),
-    "NVIDIA L40S": (362.0, 183.0),
-    "Tesla T4": (65.0, 8.1),
+_GPUS = {  # with the TFLOP/s of half and of single precision, and gigabytes
+    "NVIDIA H200": (989.4, 494.7, 141),
+    "NVIDIA H100 80GB HBM3": (989.4, 494.7, 80),
+    "NVIDIA H100 PCIe": (756.0, 378.0, 80),
+    "NVIDIA H100 NVL": (835.0, 417.0, 94),
+    "NVIDIA A100-SXM4-80GB": (312.0, 156.0, 80),
+    "NVIDIA A100-SXM4-40GB": (312.0, 156.0, 40),
+    "NVIDIA L4": (121.0, 60.0, 24),
+    "NVIDIA L40S": (362.0, 183.0, 48),
+    "Tesla V100-SXM2-16GB": (125.0, 15.7, 16),
+    "Tesla T4": (65.0, 8.1, 16),
 }
 _TPUS = {
-    "v2": 22.5,
-    "v3": 61.5,
-    "v4": 137.5,
-    "v5p": 229.5,
-    "v6e": 918,
-    "v5litepod": 197,
+    "v2": (22.5, 8),
+    "v3": (61.5, 16),
+    "v4": (137.5, 16),
+    "v5e": (197.0, 16),
+    "v5litepod": (197.0, 16),
+    "v5p": (229.5, 47.5),
+    "v6e": (918.0, 32),
 }
 
 
 def test_peaks_of_known_devices():
-    for name, (half, single) in _GPUS.items():
+    for name, (half, single, gigabytes) in _GPUS.items():
         found = [gpu_peak(name, dtype) for dtype in ("bfloat16", "float16", "float32")]
         assert found == pytest.approx([half * 1e12, half * 1e12, single * 1e12])
-    for kind, teraflops in _TPUS.items():
+        assert devices_named(name, "float32").gigabytes == gigabytes
+    for kind, (teraflops, gigabytes) in _TPUS.items():
         assert tpu_peak(f"{kind}-8") == pytest.approx(8 * teraflops * 1e12)
+        devices = devices_named(f"{kind.upper()}-4", "float32")
+        assert (devices.count, devices.gigabytes) == (4, gigabytes)
+        assert devices.peak == pytest.approx(teraflops * 1e12)
     assert gpu_peak("Some Card", "float32") is None
     assert tpu_peak("") is tpu_peak("v9-8") is None
     cpu = tf.distribute.OneDeviceStrategy("/cpu:0")
@@ -208,14 +277,13 @@ def test_peaks_of_strategies(monkeypatch):
 
 
 def test_devices_by_name():
-    for name, dtype, count, teraflops, gigabytes in (
-        ("H100", "bfloat16", 1, 989.4, 80),
-        ("8xA100", "float32", 8, 156, 40),
-        ("4 × A100-80GB", "float16", 4, 312, 80),
-        ("v5e-8", "float32", 8, 197, 16),
-        ("v5litepod-4", "bfloat16", 4, 197, 16),
-        ("v3-8", "bfloat16", 8, 61.5, 16),
+    for name, dtype, told, count, teraflops, gigabytes in (
+        ("H100", "bfloat16", "1 × H100", 1, 989.4, 80),
+        ("8xA100", "float32", "8 × A100", 8, 156, 40),
+        ("4 × A100-80GB", "float16", "4 × A100-80GB", 4, 312, 80),
+        ("v5e-8", "float32", "TPU v5e-8", 8, 197, 16),
     ):
         devices = devices_named(name, dtype)
-        assert (devices.count, devices.gigabytes) == (count, gigabytes)
+        assert (devices.name, devices.count) == (told, count)
+        assert devices.gigabytes == gigabytes
         assert devices.peak == pytest.approx(teraflops * 1e12)

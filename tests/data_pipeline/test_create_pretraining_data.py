@@ -15,6 +15,7 @@ from albert_tf.errors import UserError
 from benchmarks import data_pipeline as benchmark
 from data_pipeline import beam
 from data_pipeline import create_pretraining_data as command
+from data_pipeline import seeds
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
 from data_pipeline.sequences import records
@@ -119,6 +120,90 @@ def test_flags_of_the_mask_reach_it(make_options, tokenizer):
     assert make_options(max_seq_length=64).masking_options().num_predictions == 10
 
 
+def test_seeds_are_those_of_every_version():
+    digest = hashlib.blake2b(b"(12345, 'train', 7)", digest_size=8).digest()
+    numbers = np.frombuffer(digest, "<u4") & 0x7FFFFFFF
+    names = 12345, "train", 7
+    assert seeds.derive_seed(*names) == numbers.tolist()
+    assert seeds.derive_fraction(*names) == numbers[0] / 2**31
+
+
+_SHARDS_OF_THREE = [f"f/x-0000{k}-of-00003.rec" for k in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("output_file", "num_shards", "names"),
+    [
+        ("f/x.rec", 1, ["f/x.rec"]),
+        ("f/x.rec", 3, _SHARDS_OF_THREE),
+        ("f/a, f/b,", 1, ["f/a", "f/b"]),
+        ("f/a,f/b", 2, ["f/a", "f/b"]),
+        ("f/a,f/b", 3, None),
+        ("f/a,f/a", 1, None),
+        ("f/a,g/b", 1, None),
+        (",", 1, None),
+    ],
+)
+def test_names_of_the_files(output_file, num_shards, names, make_options):
+    options = make_options(output_file=output_file, num_shards=num_shards)
+    if names is None:
+        with pytest.raises(UserError, match="names of different files in one folder"):
+            options.paths()
+        return
+    assert options.paths() == {"train": names}
+    held_out = [f"f/held_out/{name[2:]}" for name in names]
+    paths = dataclasses.replace(options, held_out_fraction=0.1).paths()
+    assert paths == {"train": names, "held_out": held_out}
+
+
+_STREAMS = {"objective": "permutation_lm"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "passes", "predictions"),
+    [
+        ({}, 40, 77),
+        ({"masking": "dynamic", "masked_lm_prob": 0.2}, 1, 102),
+        (_STREAMS, 1, 85),
+        ({**_STREAMS, "dupe_factor": 3, "max_predictions_per_seq": 9}, 3, 9),
+        ({"dupe_factor": 5, "max_seq_length": 8, "masked_lm_prob": 0.01}, 5, 1),
+        ({**_STREAMS, "max_seq_length": 8}, 1, 2),
+    ],
+)
+def test_passes_and_predictions(changes, passes, predictions, make_options):
+    usual = {"dupe_factor": None, "max_seq_length": 512}
+    options = make_options(**{**usual, **changes})
+    options.check()
+    assert (options.passes, options.predictions) == (passes, predictions)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({**_STREAMS, "masking": "dynamic"}, "--masking=dynamic needs --objective=mas"),
+        ({**_STREAMS, "ngram": 2}, "--ngram=2 needs --objective=masked_lm; leave one"),
+        ({"bi_data": True}, "--bi_data=True needs --objective=permutation_lm"),
+        ({"pack": True, "masking": "dynamic"}, "--pack=True needs --masking=static"),
+        (
+            {"official_sop": True, "random_next_sentence": True},
+            "--official_sop=True needs --sentence_objective=sop",
+        ),
+        ({"across_documents": False}, "needs --sentence_objective=none; leave one of"),
+        ({"break_sentences": True}, "needs --sentence_objective=none; leave one of"),
+        (
+            {**_STREAMS, "max_seq_length": 33},
+            "length=33 is odd, but .* halves; pass 34",
+        ),
+        ({"mask_smoothing": 0.7}, "--token_counts_file need each other; pass both"),
+        ({"token_counts_file": "x"}, "--token_counts_file need each other; pass both"),
+        ({"ngram": 0}, "--ngram=0: "),
+    ],
+)
+def test_flags_that_contradict_each_other(changes, message, make_options):
+    with pytest.raises(UserError, match=message):
+        make_options(dupe_factor=1, **changes).check()
+
+
 def test_too_few_predictions_are_told_of(make_options, caplog):
     make_options(max_predictions_per_seq=5).check()
     assert not caplog.text
@@ -166,10 +251,12 @@ def test_progress_of_some_shards(monkeypatch):
         report(9, 150) if shard else report(4, 50)
         return f"made {shard}"
 
+    in_processes = mock.Mock()
     for name, fake in (
         ("Progress", progress),
         ("time", clock),
         ("write_shard", write_shard),
+        ("_write_in_processes", in_processes),
     ):
         monkeypatch.setattr(workers, name, fake)
     files = [types.SimpleNamespace(size=size) for size in (4, 6)]
@@ -179,6 +266,11 @@ def test_progress_of_some_shards(monkeypatch):
     assert done == [(0, "made 0"), (2, "made 2")]
     told = [(4, ["25 tokens/s"]), (10, ["50 tokens/s"])]
     assert [call.args for call in shown.update.call_args_list] == told
+    monkeypatch.setattr(workers, "_reporter", lambda _: None)
+    monkeypatch.setattr(workers, "write_shard", lambda *_: "alone")
+    for shards in ([], [1], [0, 1]):
+        workers.write_shards(None, files, paths, shards, lambda *_: None, workers=2)
+        assert in_processes.called == (len(shards) == 2)
 
 
 def test_dynamic_records_are_unmasked_and_cover_the_corpus(create, corpus_file):
@@ -332,6 +424,16 @@ def test_masked_words_are_whole(make):
         words += [part for part in parts if len(part) > 1]
     assert sum(map(any, words)) > 50
     assert all(word.all() for word in words if word.any())
+
+
+def test_words_of_a_spaced_file_begin_behind_spaces():
+    """A piece may stand for a space alone, with which its word begins."""
+    spans = {"ab c": [(0, 1), (1, 2), (3, 3), (3, 4)], "d": [(0, 1)]}
+    encode = lambda text: ([*range(len(spans[text]))], spans[text])  # noqa: E731
+    tokenizer = types.SimpleNamespace(encode_with_offsets=encode)
+    ids, lengths, starts = writing._encode_spaced(tokenizer, spans)
+    assert ids.tolist() == [0, 1, 2, 3, 0] and lengths.tolist() == [4, 1]
+    assert starts.tolist() == [True, False, True, False, True]
 
 
 @pytest.mark.parametrize("rule", ["words", "pieces"])

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -124,6 +125,35 @@ def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset, c
     caplog.clear()
     make_dataset("dynamic")
     assert not caplog.text
+
+
+def test_the_bound_of_ids(make_dataset, tokenizer, monkeypatch):
+    """The model's, or else the tokenizer's, if there is one."""
+    read = mock.Mock(side_effect=lambda dataset, *_: dataset)
+    monkeypatch.setattr(input_pipeline, "_parse", read)
+    for given, known, expected in ((None, tokenizer, 55), (60, tokenizer, 60)):
+        make_dataset("static", vocab_size=given, tokenizer=known)
+        assert read.call_args.args[2] == expected
+    make_dataset("static", tokenizer=None)
+    assert read.call_args.args[2] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "lengths", "message"),
+    [
+        ("static", (33, 5), "max_seq_length=32, but training asks for 33"),
+        ("static", (31, 5), "max_seq_length=32, but training asks for 31"),
+        ("static", (32, 6), "max_predictions_per_seq=5, but training asks for 6"),
+        ("static", (32, 4), "max_predictions_per_seq=5, but training asks for 4"),
+        ("dynamic", (31, 5), "max_seq_length=32, but training asks for 31"),
+        ("dynamic", (32, 4), "max_predictions_per_seq=5, but training asks for 4"),
+    ],
+)
+def test_lengths_have_to_fit(make_dataset, kind, lengths, message):
+    tokens, predictions = lengths
+    sizes = {"max_seq_length": tokens, "max_predictions_per_seq": predictions}
+    with pytest.raises(UserError, match=f"{kind} was made with {message}; pass max"):
+        make_dataset(kind, **sizes)
 
 
 @pytest.mark.slow

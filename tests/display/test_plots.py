@@ -40,6 +40,15 @@ def test_any_font_that_matplotlib_is_set_to_draws_letters(draw, tmp_path):
     assert not (tmp_path / "x_labels.tsv").exists()
 
 
+def test_fifteen_runs_look_differently():
+    styles = [plots.run_style(number) for number in range(16)]
+    assert len({*styles}) == 15 and styles[15] == styles[0]
+    first = plots.COLOURS["training"]
+    dashes = ["solid", "dashed", "dotted"]
+    assert styles[:15:5] == [(first, name) for name in dashes]
+    assert plots.COLOURS["majority"] not in {colour for colour, _ in styles}
+
+
 def test_without_matplotlib(tmp_path, monkeypatch, lines):
     monkeypatch.setattr(plots, "Figure", None)
     plots._say_how_to_get_them.cache_clear()

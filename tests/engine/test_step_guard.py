@@ -102,6 +102,7 @@ GOOD, OVERFLOW, BAD = (True, True), (True, False), (False, False)
 
 def test_only_bad_steps_in_a_row_end_a_run(judge):
     guard = StepGuard(3, scales_loss=False)
+    assert guard.loss_scale == 1.0
     bad, good = (False, 1.0), (True, 0.0)
     found = judge(guard, [BAD, BAD, GOOD, OVERFLOW, BAD])
     assert found == [bad, bad, good, bad, bad]
@@ -112,24 +113,27 @@ def test_only_bad_steps_in_a_row_end_a_run(judge):
 
 
 @pytest.mark.parametrize(
-    ("scale", "verdicts", "judged", "after", "diverged"),
+    ("scale", "verdicts", "judged", "after", "diverged", "good"),
     [
         # An overflow halves the scale, and is divergence at the least one alone.
-        (8.0, [OVERFLOW] * 2, [(False, 0.0, 1.0, 8.0), (False, 0.0, 1.0, 4.0)], 2.0, 0),
-        (1.0, [OVERFLOW] * 2, [(False, 1.0, 0.0, 1.0)] * 2, 1.0, (1, 2)),
+        (8, [OVERFLOW] * 2, [(False, 0, 1, 8), (False, 0, 1, 4)], 2, None, 0),
+        (1.5, [OVERFLOW], [(False, 0, 1, 1.5)], 1, None, 0),
+        (1, [OVERFLOW] * 2, [(False, 1, 0, 1)] * 2, 1, (1, 2), 5),
         # Gradients of a bad loss may be finite: max(x, 0) of NaN has the gradient 0.
-        (8.0, [(False, True)] * 2, [(False, 1.0, 0.0, 8.0)] * 2, 8.0, (1, 2)),
-        (8.0, [BAD, BAD], [(False, 1.0, 0.0, 8.0)] * 2, 8.0, (1, 2)),
-        (8.0, [GOOD], [(True, 0.0, 0.0, 8.0)], 8.0, 0),
+        (8, [(False, True)] * 2, [(False, 1, 0, 8)] * 2, 8, (1, 2), 5),
+        (8, [BAD, BAD], [(False, 1, 0, 8)] * 2, 8, (1, 2), 5),
+        (8, [GOOD], [(True, 0, 0, 8)], 8, None, 6),
     ],
 )
-def test_the_scale_of_losses(judge, scale, verdicts, judged, after, diverged):
+def test_the_scale_of_losses(judge, scale, verdicts, judged, after, diverged, good):
     guard = StepGuard(2, scales_loss=True)
     assert float(guard.loss_scale) == 2.0**15
     guard.state["loss_scale"].assign(scale)
+    guard.state["good_steps"].assign(5)
     assert judge(guard, verdicts) == judged
     assert float(guard.loss_scale) == after
-    assert guard.diverged_steps() == (diverged or None)
+    assert int(guard.state["good_steps"]) == good
+    assert guard.diverged_steps() == diverged
 
 
 def test_the_scale_doubles_after_2000_good_steps(judge):

@@ -5,6 +5,7 @@ import functools
 import json
 import socket
 import types
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -113,12 +114,17 @@ def test_slow_bfloat16_alone_is_named(processor, caplog):
     assert "is slower than float32" in caplog.text
 
 
-def test_an_address_where_nothing_answers_is_one_sentence():
+def test_an_address_where_nothing_answers_is_one_sentence(monkeypatch):
     """TensorFlow itself would wait without end."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(UserError, match=f"The TPU 'grpc://127.0.0.1:{port}' .*refused"):
         strategy_from(DeviceFlags(tpu_name=f"grpc://127.0.0.1:{port}"))
+    connect = mock.Mock(side_effect=OSError("nothing answers"))
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(UserError, match="cannot be used .nothing answers.; pass"):
+        strategy_from(DeviceFlags(tpu_name="grpc://host,grpc://other:1"))
+    assert connect.call_args.args == (("host", 8470), 10)
 
 
 def test_a_tpu_is_connected_initialized_and_used(monkeypatch):
@@ -163,7 +169,8 @@ def test_auto_leaves_no_worker_to_train_alone(monkeypatch, cluster):
     )
     assert create_strategy("mirrored") is cpu
     assert len(created[0]) == 2  # the devices of this process
-    monkeypatch.delenv("TF_CONFIG")
+    alone = {"cluster": {"worker": ["a:1"]}, "task": task}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(alone))
     gpus = [types.SimpleNamespace(name=f"GPU:{number}") for number in range(2)]
     for found in (gpus[:1], gpus):
         monkeypatch.setattr(

@@ -56,6 +56,14 @@ def test_an_interrupted_run_continues_bit_for_bit(
         np.testing.assert_array_equal(weights(rest)[path], value)
 
 
+@pytest.mark.parametrize("on_tpu", [False, True])
+def test_a_tpu_compiles_without_being_asked(make_linear_trainer, monkeypatch, on_tpu):
+    monkeypatch.setattr("albert_tf.engine.trainer.is_tpu", lambda _: on_tpu)
+    trainer = make_linear_trainer(1, use_xla=True)
+    assert trainer.options.use_xla
+    assert trainer._train_step.options.use_xla is not on_tpu
+
+
 def graphs():
     gc.collect()
     return [own for own in gc.get_objects() if isinstance(own, FuncGraph)]

@@ -113,7 +113,10 @@ def test_xlnet_is_asked_by_permutation(xlnet_dir, xlnet_tokenizer, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["[MASK]", "the " * 15 + "[MASK]"], "Text 2 has 18 tokens, .* only 16 pos"),
+        (
+            ["the " * 13 + "[MASK]", "the " * 14 + "[MASK]"],
+            "Text 2 has 17 tokens, .* only 16 pos",
+        ),
         (["[MASK]", "--top_k=14"], "top_k=14: expected 1 to 13"),
     ],
 )

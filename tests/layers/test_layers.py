@@ -11,8 +11,10 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
 from albert_tf.exit_rule import asked_rule
+from albert_tf.layers import relative_positions
 from albert_tf.layers import sublayers
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.activations import compiled_activations
@@ -30,7 +32,6 @@ from albert_tf.layers.exits import first_state
 from albert_tf.layers.exits import leaving
 from albert_tf.layers.heads import ClassificationHead
 from albert_tf.layers.heads import MaskedLMHead
-from albert_tf.layers.relative_positions import scores_of_distances
 from albert_tf.layers.rematerialization import recompute
 from albert_tf.layers.replaceable import replaced
 from albert_tf.layers.sublayers import FeedForward
@@ -109,29 +110,44 @@ def test_no_two_sites_of_nearby_seeds_coincide():
     seeds = np.array(list(itertools.product(range(5), range(20))))
     folded = [fold_seed(tf.constant(seeds), site).numpy() for site in sites]
     assert len(np.unique(np.concatenate(folded), axis=0)) == len(seeds) * len(sites)
+    # Two primes of xxHash, modulo 2**32. A continued run draws as it began.
+    expected = np.array([3 + 5 * 2654435761, 7 + 5 * 2246822519]).astype(np.int32)
+    assert fold_seed([3, 7], 5).numpy().tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("depth_loop", [False, True])
-def test_no_two_dropouts_of_a_model_have_the_same_mask(
-    tiny_config, tiny_features, monkeypatch, depth_loop
+@pytest.mark.parametrize(
+    ("changes", "of_block", "depth_loop"),
+    [
+        ({}, [(0, 0.2), (1, 0.1), (2, 0.1)], False),
+        ({}, [(0, 0.2), (1, 0.1), (2, 0.1)], True),
+        ({"inner_group_num": 2}, [(0, 0.2), (1, 0.1), (2, 0.1)], True),
+        (
+            {"position_embedding_type": "disentangled", "position_buckets": 4},
+            [(3, 0.1), (0, 0.2), (1, 0.1), (2, 0.1)],
+            False,
+        ),
+    ],
+)
+def test_each_dropout_of_a_model_has_its_site_and_rate(
+    tiny_config, tiny_features, monkeypatch, changes, of_block, depth_loop
 ):
-    """Layers that share all weights, and the three sites of each, draw their own."""
-    masks = []
-    draw = keras.random.dropout
+    """Layers that share all weights draw their own masks."""
+    found = []
 
     def recorded(inputs, rate, seed):
-        masks.append(tuple(draw(tf.ones(64), 0.5, seed=seed).numpy().tolist()))
+        found.append((seed.next().numpy().tolist(), rate))
         return inputs
 
     monkeypatch.setattr(keras.random, "dropout", recorded)
-    config = tiny_config(
-        num_hidden_layers=3, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
-    )
-    model = AlbertForSequenceClassification(config, 2, depth_loop=depth_loop)
+    rates = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.2}
+    config = tiny_config(num_hidden_layers=3, **rates, **changes)
+    model = AlbertForSequenceClassification(config, 2, 0.3, depth_loop=depth_loop)
     model(tiny_features, training=True, dropout_seed=tf.constant([1, 2]))
-    sites = 2 + 3 * config.num_hidden_layers  # also of the embeddings and the head
-    assert len(masks) == sites
-    assert len(set(masks)) == sites
+    count = 3 * config.inner_group_num
+    blocks = [(4 * k + site, rate) for k in range(count) for site, rate in of_block]
+    expected = [(-1, 0.1), *blocks, (-2, 0.3)]  # from the embeddings to the head
+    seeds = [(fold_seed([1, 2], site).numpy().tolist(), r) for site, r in expected]
+    assert found == seeds
 
 
 @pytest.fixture
@@ -205,18 +221,24 @@ def test_one_kernel_on_a_gpu_gives_the_same_numbers(
 
 
 def test_one_kernel_is_left_where_it_cannot_compute(tiny_config, one_kernel):
-    for dtype, tokens, width, seed in (
-        ("float32", 6, 16, None),
-        ("mixed_bfloat16", 7, 16, None),  # an odd number of tokens
-        ("mixed_bfloat16", 6, 12, None),  # heads of 6
-        ("mixed_bfloat16", 6, 16, [1, 2]),  # dropout
+    """Odd numbers of queries or keys, heads of other sizes, float32, and dropout."""
+    for queries, keys, width, dtype, is_one in (
+        (4, 8, 8, "bfloat16", True),
+        (4, 8, 128, "float16", True),
+        (3, 8, 8, "bfloat16", False),
+        (4, 7, 8, "bfloat16", False),
+        (4, 8, 12, "bfloat16", False),
+        (4, 8, 136, "bfloat16", False),
+        (4, 8, 8, "float32", False),
     ):
-        sizes = {"hidden_size": width, "num_attention_heads": 2}
-        layer = make(tiny_config(**sizes, attention_probs_dropout_prob=0.1), dtype)
-        hidden = tf.zeros((2, tokens, width), layer.compute_dtype)
-        mask = AttentionMask(key_bias(MASK[:, :tokens]))
-        layer(hidden, attention_mask=mask, seed=seed)
-        assert one_kernel == []
+        rows = (tf.zeros((1, n, 2, width), dtype) for n in (queries, keys))
+        assert sublayers._is_one_kernel(*rows) is is_one
+    sizes = {"hidden_size": 16, "num_attention_heads": 2}
+    config = tiny_config(**sizes, attention_probs_dropout_prob=0.1)
+    layer = make(config, "mixed_bfloat16")
+    mask = AttentionMask(key_bias(MASK[:, :6]))
+    layer(tf.zeros((2, 6, 16), "bfloat16"), attention_mask=mask, seed=[1, 2])
+    assert one_kernel == []
 
 
 _HEAD = {"num_labels": 3, "initializer_range": 0.1}
@@ -247,6 +269,21 @@ def test_round_trip(layer_class, arguments, tiny_config):
 
 
 @pytest.mark.parametrize(
+    ("layer_class", "activation", "names"),
+    [
+        (SelfAttention, "gelu", ["query", "key", "value", "output_dense"]),
+        (FeedForward, "gelu", ["intermediate", "output_dense"]),
+        (FeedForward, "geglu", ["intermediate", "gate", "output_dense"]),
+    ],
+)
+def test_projections_that_files_of_keras_number(
+    layer_class, activation, names, tiny_config
+):
+    layer = layer_class(tiny_config(hidden_act=activation))
+    assert [projection.name for projection in layer.projections] == names
+
+
+@pytest.mark.parametrize(
     ("batch", "dtype"), [(682, tf.int32), (683, tf.int64), (None, tf.int64)]
 )
 def test_numbers_of_a_large_batch_do_not_wrap_around(batch, dtype):
@@ -255,9 +292,28 @@ def test_numbers_of_a_large_batch_do_not_wrap_around(batch, dtype):
     distances = tf.TensorSpec((512, 12, 1), tf.float32)
     rows = tf.TensorSpec((1, 512, 512), tf.int32)
     signature = [tokens, tokens, distances, distances, rows]
-    graph = tf.function(scores_of_distances, signature).get_concrete_function().graph
+    function = tf.function(relative_positions.scores_of_distances, signature)
+    graph = function.get_concrete_function().graph
     looked_up = [op for op in graph.get_operations() if op.type == "GatherV2"]
     assert [op.get_attr("Tindices") for op in looked_up] == [dtype] * 2
+
+
+@pytest.mark.parametrize(
+    ("most", "buckets"), [(16, None), (16, 4), (512, 256), (100, 10), (3, 4)]
+)
+def test_far_distances_share_vectors(most, buckets):
+    """As in `make_log_bucket_position` of transformers, and the clamp after it."""
+    distances, half = np.arange(1 - most, most), buckets or most
+    expected = distances
+    if buckets:
+        middle = np.float32(buckets // 2)
+        sizes = np.float32(np.abs(distances))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            powers = np.log(sizes / middle) / np.log((most - 1) / middle)
+            far = np.ceil(powers * (middle - 1)) + middle
+            expected = np.where(sizes <= middle, distances, np.sign(distances) * far)
+    expected = np.clip(expected + half, 0, 2 * half - 1)
+    np.testing.assert_array_equal(relative_positions._table(most, buckets), expected)
 
 
 INPUTS = np.linspace(-6, 6, 997)
@@ -444,15 +500,37 @@ def test_confidence_is_of_the_probabilities(kind):
         assert expected.any() and not expected.all()
 
 
-def test_a_rule_that_makes_no_sense_is_refused():
-    with pytest.raises(UserError, match="no exit rule 'luck'; choose from patience, e"):
-        ExitRule("luck")
-    with pytest.raises(UserError, match="below 1"):
-        ExitRule("probability", 1.0)
-    with pytest.raises(UserError, match="No text leaves 4 layers"):
-        ExitRule("patience", 4).check_fits("single_label", 4)
-    with pytest.raises(UserError, match="needs probabilities"):
-        ExitRule("entropy", 0.1).check_fits("regression", 4)
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (("luck",), "no exit rule 'luck'; choose from patience, entropy, probability"),
+        (("probability", 1.0), "threshold must be a number above 0 and below 1, got 1"),
+        (("entropy", 0.0), "threshold must be a number above 0, got 0.0"),
+        (("entropy", True), "threshold must be a number above 0, got True"),
+        (("patience", 1, 0), "tolerance must be a number above 0, got 0"),
+        (("patience", 1.5), "Patience is a whole number of layers, got 1.5"),
+        (("patience", 4), "No text leaves 4 layers with a patience of 4"),
+        (("entropy", 0.1), "needs probabilities, but the model predicts a number"),
+        (("patience", 3), None),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(rule, message):
+    if message is None:
+        ExitRule(*rule).check_fits("regression", 4)
+        return
+    with pytest.raises(UserError, match=message):
+        ExitRule(*rule).check_fits("regression", 4)
+
+
+def test_the_thresholds_of_rules():
+    found = {name: (ExitRule(name), rule.limit) for name, rule in EXIT_RULES.items()}
+    assert found == {
+        "patience": (ExitRule("patience", 3, 0.1), math.inf),
+        "entropy": (ExitRule("entropy", 0.3), math.inf),
+        "probability": (ExitRule("probability", 0.9), 1),
+    }
+    for name, threshold in (("entropy", 2.5), ("probability", 0.999)):
+        ExitRule(name, threshold).check_fits("single_label", 1)
 
 
 def test_some_fields_replace_those_of_the_stored_rule():

@@ -71,7 +71,7 @@ def values_and_gradients(model, features, shape=None):
     ("tokens", "is_packed", "options"),
     [
         (9, False, {}),  # too short for blocks
-        (29, False, {}),
+        (25, False, {}),
         (29, True, {}),
         (30, False, {"rematerialize": True}),
         (30, False, {"depth_loop": True, "rematerialize": True}),

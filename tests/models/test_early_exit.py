@@ -189,6 +189,7 @@ def test_heads_and_rules_that_do_not_fit_are_refused(make, features):
             "multi_label",
         ),
         ({"num_labels": 2, "label_kind": "regression"}, "regression"),
+        ({"changes": {"num_hidden_layers": 2}}, "single_label"),
         ({"choices": True}, "single_label"),
     ):
         assert make(**arguments).exit_kind == kind

@@ -62,6 +62,37 @@ def make(tiny_config):
     return build
 
 
+_CROSS_ENCODER = "sentence_transformers"
+_SIGMOID = {"activation_fn": "torch.nn.modules.activation.Sigmoid"}
+_IDENTITY = {"activation_fn": "torch.nn.modules.linear.Identity"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "problem", "activation"),
+    [
+        (None, None, None, None),
+        (None, "ab", "single_label_classification", None),
+        ("single_label", "a", "single_label_classification", None),
+        ("multi_label", "ab", "multi_label_classification", None),
+        ("multi_label", "a", "multi_label_classification", _SIGMOID),
+        ("regression", None, "regression", _IDENTITY),
+    ],
+)
+def test_their_config_says_what_outputs_mean(
+    kind, names, problem, activation, tiny_config
+):
+    """A `CrossEncoder` of one output would apply the sigmoid, and of more nothing."""
+    model = albert_tf.AlbertForSequenceClassification(
+        tiny_config(), 1 if names is None else None, labels=names, label_kind=kind
+    )
+    entries = model.head_config_to_huggingface()
+    assert entries.get("problem_type") == problem
+    assert entries.get(_CROSS_ENCODER) == activation
+    expected = [*(names or ["LABEL_0"])]
+    assert entries["id2label"] == {str(i): name for i, name in enumerate(expected)}
+    assert entries["label2id"] == {name: i for i, name in enumerate(expected)}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "name"),

@@ -56,8 +56,10 @@ def test_of_other_classes_nobody_knows_what_to_make(tiny_config):
     assert task_of_head(model).scheme == "plain"
     with pytest.raises(UserError, match="labels must be 3 different names, got O, O"):
         AlbertForTokenClassification(tiny_config(), 3, labels=["O", "O", "B-A"])
-    with pytest.raises(UserError, match="num_labels must be at least 1, got None"):
-        AlbertForTokenClassification(tiny_config())
+    for count in (None, 0):
+        message = f"num_labels must be at least 1, got {count}"
+        with pytest.raises(UserError, match=message):
+            AlbertForTokenClassification(tiny_config(), count)
     for kind, labels, message in (
         ("ordinal", ["a"], "'ordinal': expected one of single_label, multi_label, reg"),
         ("regression", ["a"], "'regression' has no labels; leave them out"),
@@ -171,6 +173,8 @@ def test_fewer_tokens_than_beams(tiny_config, tiny_features):
     for name in ("start_n_top", "end_n_top"):
         with pytest.raises(UserError, match=f"{name} must be at least 1, got 0"):
             AlbertForAnswerableQuestions(tiny_config(), **{name: 0})
+    single = AlbertForAnswerableQuestions(tiny_config(), start_n_top=1, end_n_top=1)
+    assert single(tiny_features)["end_top_index"].shape == (2, 1)
 
 
 @pytest.mark.slow
@@ -217,6 +221,20 @@ def test_poolings(tiny_config, features, tmp_path):
         np.testing.assert_allclose(model(features), second, atol=1e-5)
 
 
+def test_a_prompt_may_be_left_out_of_the_mean(tiny_config, features):
+    prompted = {**features, "input_mask": features["input_mask"].copy()}
+    prompted["input_mask"][:, :2] = 2
+    model = AlbertForTextEmbedding(tiny_config(), include_prompt=False)
+    hidden = np.array(model.encoder()(features)["sequence_output"])  # sees it
+    kept = prompted["input_mask"][..., None] == 1
+    mean = (hidden * kept).sum(axis=1) / kept.sum(axis=1)
+    np.testing.assert_allclose(model(prompted), mean, atol=1e-5)
+    whole = AlbertForTextEmbedding(tiny_config())
+    whole.set_weights(model.get_weights())
+    np.testing.assert_allclose(whole(features), model(features), atol=1e-6)
+    assert np.abs(whole(features) - model(prompted)).max() > 1e-3
+
+
 def test_several_texts_of_a_row(tiny_config, features):
     model = AlbertForTextEmbedding(tiny_config())
     expected = model(features).numpy()
@@ -259,10 +277,13 @@ def test_xlnet(xlnet_config, xlnet_tokenizer):
 
 
 def test_what_a_model_cannot_pool(tiny_config):
-    config = tiny_config(num_hidden_layers=2)
+    config = tiny_config(num_hidden_layers=2, inner_group_num=2)
+    assert AlbertForTextEmbedding(config, "pooler", 4).layer == -1
     for pooling, layer, message in (
         ("max", -1, "pooling='max': expected one of mean, cls, pooler"),
-        ("mean", 0, "layer=0: the model has the layers 1 to 2"),
+        ("mean", 0, "layer=0: the model has the layers 1 to 4"),
+        ("mean", 5, "layer=5: the model has the layers 1 to 4"),
+        ("mean", -5, "layer=-5: the model has the layers 1 to 4"),
         ("pooler", 1, "pooling='pooler' reads the last layer, not layer=1"),
     ):
         with pytest.raises(UserError, match=message):

@@ -5,6 +5,7 @@ import importlib
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import keras
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf import token_files
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
@@ -59,7 +61,7 @@ def test_keras_quantizes_no_model(pretraining_model):
 
 
 @pytest.mark.slow
-def test_export(tiny_config, tiny_features, tmp_path):
+def test_export(tiny_config, tiny_features, tmp_path, monkeypatch):
     model = albert_tf.AlbertModel(tiny_config(num_hidden_layers=1))
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "exported"))
@@ -71,6 +73,21 @@ def test_export(tiny_config, tiny_features, tmp_path):
     signature = loaded.signatures["serving_default"].structured_input_signature[1]
     assert set(signature) == set(model.exported_features)
     assert {tuple(spec.shape) for spec in signature.values()} == {(None, None)}
+    names = ("input_ids", "input_mask")
+    specs = {name: tf.TensorSpec((2, 7), "int32", name) for name in names}
+    model.export(tmp_path / "fixed", verbose=False, input_signature=[specs])
+    loaded = tf.saved_model.load(str(tmp_path / "fixed"))
+    signature = loaded.signatures["serving_default"].structured_input_signature[1]
+    found = {name: tuple(spec.shape) for name, spec in signature.items()}
+    assert found == dict.fromkeys(specs, (2, 7))
+    write = mock.Mock()
+    monkeypatch.setattr(token_files, "write_onnx_model", write)
+    for chosen, shapes in (
+        (None, dict.fromkeys(model.exported_features, (None, None))),
+        ([specs], found),
+    ):
+        model.export(tmp_path / "x.onnx", "onnx", chosen)
+        assert write.call_args.args == (model, shapes, tmp_path / "x.onnx")
 
 
 @pytest.mark.slow

@@ -114,6 +114,8 @@ def test_the_trust_ratio_is_the_one_applied(dense):
         np.testing.assert_allclose(changes[0], ratios[0] * changes[1], rtol=1e-4)
         assert (ratios[0] == 1.0) == (index == 1)  # the bias
         assert ratios[1] == 1.0
+    ones = tf.ones([2, 3, 4])  # as XLNet's kernels
+    assert float(optimizers[0].trust_ratio(ones, 4 * ones)) == 0.25
 
 
 @pytest.mark.parametrize(("weight", "gradient"), [(0.0, 1.0), (1.0, 0.0)])
@@ -336,6 +338,7 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay(name, decayed):
         found = rates(WarmupStableDecay(2.0, 100, cooldown=0.4), 64, 70, 90)
         expected = [2.0 * (1 - ((t - 60) / 40) ** 0.5) for t in (64, 70, 90)]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert rates(WarmupStableDecay(2.0, 100, cooldown=1), 25).tolist() == [1.0]
         without = WarmupStableDecay(2.0, 100, cooldown=0)
         assert rates(without, 0, 100, 1000).tolist() == [2.0, 2.0, 2.0]
 
@@ -346,6 +349,7 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay(name, decayed):
         ("cosine", 64, "step 64 of 100, where the rate jumps to 28.7% of its peak"),
         ("wsd", 95, "rate jumps to 13.4% of its peak: --lr_schedule=wsd counts from"),
         ("polynomial", 51, "jumps to 49.0%"),
+        ("polynomial", 50, None),
         ("cosine", 40, None),
         ("wsd", 80, None),
         ("constant", 99, None),

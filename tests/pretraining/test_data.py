@@ -4,11 +4,14 @@ import shutil
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.pretraining import by_objective
 from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.run import _prepare
+from data_pipeline.input_pipeline import pretraining_dataset
 
 
 @pytest.fixture
@@ -39,25 +42,38 @@ def with_number(name, value):
 
 
 def test_without_held_out_data_the_last_phase_is_evaluated(
-    data_of, settings, short, caplog
+    data_of, settings, deterministic, short, caplog
 ):
     later = short / "train.tfrecord"
     data = data_of(eval_file=None, first_phase_steps=6, second_phase_input_file=later)
     assert data.eval_files == str(later)
     *_, trainer = _prepare(settings(eval_file=None))
     assert trainer.options.evaluated == "training data"
+    assert not is_op_determinism_enabled()
+    _prepare(settings(**deterministic))
+    assert is_op_determinism_enabled()
     assert data.evaluation() is None
     data_of(eval_file=None).evaluation(on_training_data=True)
     assert "evaluates on the training data" in caplog.text
 
 
-def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of):
+def test_each_phase_is_shuffled_in_an_order_of_its_own(data_of, monkeypatch):
+    """By a seed of its own, with which a run goes on in another process."""
+    seeds = []
+
+    def read(*arguments, **named):
+        seeds.append(arguments[5])
+        return pretraining_dataset(*arguments, **named)
+
+    monkeypatch.setattr(by_objective, "pretraining_dataset", read)
     twice = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    data = data_of(**twice)
     first, second = (
-        next(iter(stage.dataset))["input_ids"].numpy()
-        for stage in data_of(**twice).stages()
+        next(iter(stage.dataset))["input_ids"].numpy() for stage in data.stages()
     )
+    data.evaluation()
     assert first.shape == second.shape and (first != second).any()
+    assert seeds == [12345, 12346, 12345]
 
 
 def damage(path):

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -20,6 +21,7 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.initial_model import initial_model
 from albert_tf.pretraining.run import optimizer_of
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import _refuse_contradictions
 from albert_tf.pretraining.settings import resolve
 
 
@@ -54,6 +56,68 @@ def test_the_type_of_the_devices_is_stored(settings, monkeypatch):
     chosen = settings(mixed_precision="auto", distribution_strategy="cpu")
     assert chosen.mixed_precision == "bfloat16"
     assert chosen.execution["dtype"] == "mixed_bfloat16"
+
+
+_MASKED = {"masked_lm_prob": 0.3, "final_masked_lm_prob": 0.1}
+_REPLACED = {"objective": "replaced_tokens"}
+_STREAMS = {"objective": "permutation_lm"}
+_BUDGET = {"train_minutes": 2, "num_train_steps": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"do_train": False}, "There is nothing to do; pass --do_train or --do_eval"),
+        ({"do_train": False, "do_eval": True}, None),
+        (
+            {**_REPLACED, "sentence_objective": "none"},
+            "--sentence_objective=none needs --objective=masked_lm, but this run has "
+            "--objective=replaced_tokens; leave one of the two out",
+        ),
+        ({**_STREAMS, "teacher": "x"}, "--teacher=x needs --objective=masked_lm, but"),
+        (
+            {**_STREAMS, "masked_lm_prob": 0.3},
+            "--masked_lm_prob=0.3 needs --objective=masked_lm or replaced_tokens, but",
+        ),
+        ({**_REPLACED, **_MASKED}, None),
+        ({"gen_weight": 2}, "--gen_weight=2.0 needs --objective=replaced_tokens, but"),
+        ({**_REPLACED, "gen_weight": 2}, None),
+        ({"max_gram": 3}, "--max_gram=3 needs --objective=permutation_lm, but"),
+        ({**_STREAMS, "max_gram": 3}, None),
+        (
+            {"final_masked_lm_prob": 0.1},
+            "--final_masked_lm_prob needs --masked_lm_prob",
+        ),
+        ({"eval_steps": 1, "eval_file": None}, "--eval_steps needs --eval_file"),
+        ({"init_layers": "mean"}, "--init_layers needs --init_checkpoint"),
+        ({"init_from_group0": True}, "--init_from_group0 needs --init_checkpoint"),
+        ({"teacher_layers": "1:2"}, "--teacher_layers needs --teacher"),
+        (
+            {**_BUDGET, "first_phase_steps": 3},
+            "measures; leave --first_phase_steps out",
+        ),
+        ({**_BUDGET, "batch_ramp_steps": 3}, "measures; leave --batch_ramp_steps out"),
+        (
+            {**_BUDGET, "distribution_strategy": "multi_worker"},
+            "--train_minutes=2 fixes the number of steps of one phase, which one "
+            "process measures; leave --distribution_strategy out, or --train_minutes",
+        ),
+        ({**_BUDGET, "distribution_strategy": "mirrored"}, None),
+        (
+            {**_MASKED, "restart_data": True},
+            "--restart_data reads the data from its first batch, at which the share of "
+            "tokens would be 0.3 again; leave --final_masked_lm_prob out",
+        ),
+        ({"masked_lm_prob": 0.3, "restart_data": True}, None),
+    ],
+)
+def test_flags_that_contradict_each_other(changes, message, options):
+    chosen = options(**changes)
+    if message is None:
+        _refuse_contradictions(chosen)
+        return
+    with pytest.raises(UserError, match=re.escape(message)):
+        _refuse_contradictions(chosen)
 
 
 def test_the_rate_is_scaled(settings):

@@ -1,5 +1,6 @@
 """Phases of a run, their lengths and costs; a budget of minutes becomes steps."""
 
+import dataclasses
 import itertools
 import json
 import types
@@ -41,7 +42,7 @@ def test_the_second_phase_changes_what_it_says():
 def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
     ramp = phases(
         gradient_accumulation_steps=6,
-        batch_ramp_steps=30,
+        batch_ramp_steps=32,
         first_phase_steps=40,
         second_phase_train_batch_size=12,
     )
@@ -49,7 +50,47 @@ def test_the_ramp_doubles_the_batch_in_equal_steps_of_the_first_phase():
         (p.train_batch_size, p.gradient_accumulation_steps, p.num_train_steps)
         for p in ramp
     ]
-    assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 40), (12, 6, 100)]
+    assert found == [(4, 1, 10), (8, 2, 21), (16, 4, 32), (24, 6, 40), (12, 6, 100)]
+
+
+_SECOND = {"second_phase_train_batch_size": 8}
+_PARTS = {"gradient_accumulation_steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (_SECOND, "A second phase needs --second_phase_ flags, .* that is 0, and has"),
+        ({"first_phase_steps": 9}, "A second phase needs .* that is 9, and has to lie"),
+        (
+            {**_SECOND, "first_phase_steps": 100},
+            "that is 100, .* --num_train_steps=100",
+        ),
+        ({**_SECOND, "first_phase_steps": 99}, None),
+        ({**_SECOND, "first_phase_steps": 1}, None),
+        ({"batch_ramp_steps": 9}, "above 1 .it is 1. and a phase that ends after it"),
+        ({**_PARTS, "batch_ramp_steps": 100}, "=100 lets .* after it, not at step 100"),
+        ({**_PARTS, "batch_ramp_steps": 99}, None),
+    ],
+)
+def test_phases_that_contradict_each_other(changes, message):
+    if message is None:
+        assert [phase.num_train_steps for phase in phases(**changes)][1:] == [100]
+        return
+    with pytest.raises(UserError, match=message):
+        phases(**changes)
+
+
+def test_the_share_of_masked_tokens_lies_on_a_line():
+    flags = DataFlags(input_file="data", num_train_steps=11, masked_lm_prob=0.4)
+    assert (flags.most_masked, flags.masked_share(0)) == (0.4, None)
+    falling = dataclasses.replace(flags, final_masked_lm_prob=0.1)
+    assert falling.most_masked == 0.4
+    found = [falling.masked_share(first)(n) for first, n in ((0, 0), (0, 10), (4, 1))]
+    assert found == pytest.approx([0.4, 0.1, 0.25])
+    single = dataclasses.replace(falling, num_train_steps=1)
+    assert single.masked_share(0)(0) == 0.4
+    assert DataFlags(input_file="data").most_masked is None
 
 
 _LENGTHS = ("max_seq_length", "max_predictions_per_seq")
@@ -142,6 +183,14 @@ def test_the_costs_of_each_phase_and_the_speed_of_the_devices(
     assert found == kind.training_flops(trainer.model, 8, 2)
 
 
+def test_the_peak_of_all_devices(settings, monkeypatch):
+    monkeypatch.setattr(run, "strategy_peak", lambda *_: 7.0)
+    model = types.SimpleNamespace(compute_dtype="float32")
+    devices = types.SimpleNamespace(num_replicas_in_sync=3)
+    for flags, peak in (({}, 7.0), ({"peak_teraflops": 0.5}, 1.5e12)):
+        assert run._speeds(settings(**flags), model, devices)["peak_flops"] == peak
+
+
 @pytest.mark.parametrize(
     ("dtype", "units", "device", "use_xla", "beside", "expected"),
     [
@@ -209,7 +258,7 @@ def test_steps_are_measured_until_the_first_checkpoint(
     planned, a_second_a_step, tmp_path, capsys
 ):
     """A run that did not begin may get another model or batch."""
-    message = "6 steps of 1 seconds, and the warm-up has 6"
+    message = "6 steps of 1 seconds, and the warm-up has 6; give at least 0.117 min"
     with pytest.raises(UserError, match=message):
         planned(train_minutes=0.1, num_warmup_steps=6)
     a_second_a_step.clear()

@@ -13,6 +13,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.errors import UserError
+from albert_tf.layers.base import fold_seed
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.objectives.flags import GeneratorFlags
@@ -54,8 +55,14 @@ def test_the_generators_shape_and_the_cost_of_both_networks(model):
         "depth_adapter_rank": 0,
     }
     assert GeneratorFlags().config_changes(config) == sizes
-    small = GeneratorFlags(generator_layers=0.1).config_changes(config)
-    assert small["num_hidden_layers"] == 1
+    assert GeneratorFlags().config_changes(model.config)["num_attention_heads"] == 1
+    least = GeneratorFlags(generator_hidden_size=0.01, generator_layers=0.01)
+    found = least.config_changes(model.config)  # of heads of 4
+    ones = {"num_attention_heads": 1, "intermediate_size": 1, "num_hidden_layers": 1}
+    assert found == {**sizes, **ones, "hidden_size": 4}
+    unshared = AlbertConfig.released("base_v2", num_hidden_groups=12)
+    found = GeneratorFlags(generator_layers=0.2).config_changes(unshared)
+    assert (found["num_hidden_layers"], found["num_hidden_groups"]) == (2, 2)
     kind = KINDS["replaced_tokens"]
     found = kind.networks(model, 3)
     assert found == [(model.config, 0), (model.generator.config, 3)]
@@ -96,13 +103,18 @@ def test_the_loss_is_that_of_its_parts(model, batch):
 
 
 def test_generator_and_discriminator_drop_apart(batch):
+    """And apart from the draws; an evaluation always draws the same."""
     model = mock.Mock(return_value=tf.zeros([2, 5]))
     model.guesses.return_value = tf.zeros([2, 2, 10])
-    ReplacedTokensObjective().outputs(model, batch, True, SEED)
-    calls = model.guesses.call_args, model.call_args
-    of_generator, of_discriminator = (call.kwargs["dropout_seed"] for call in calls)
-    np.testing.assert_array_equal(of_discriminator, SEED)
-    assert (of_generator.numpy() != of_discriminator.numpy()).all()
+    for seed, of_generator in ((SEED, fold_seed(SEED, 7)), (None, None)):
+        ReplacedTokensObjective().outputs(model, batch, True, seed)
+        calls = model.guesses.call_args, model.call_args
+        found = [call.kwargs["dropout_seed"] for call in calls]
+        for one, expected in zip(found, (of_generator, seed), strict=True):
+            np.testing.assert_array_equal(one, expected)
+        of_draws = fold_seed([0, 0] if seed is None else seed, -5)
+        expected = with_tokens(batch, drawn(tf.zeros([2, 2, 10]), of_draws))
+        np.testing.assert_array_equal(model.call_args.args[0]["input_ids"], expected)
 
 
 def test_a_right_guess_is_not_replaced(model, batch):

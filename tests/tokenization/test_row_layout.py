@@ -9,6 +9,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
+from albert_tf.row_layout import LAYOUTS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
@@ -32,6 +33,20 @@ class _Ids:
         rows = [list(map(int, text.split())) for text in texts]
         lengths = np.array([len(row) for row in rows], np.int32)
         return np.array(sum(rows, []), np.int32), lengths
+
+
+def test_numbers_of_each_layout():
+    """The tokens before a text, no place, and special tokens of a text and of two."""
+    found = {
+        name: (one.before, one.nowhere, one.special(False), one.special(True))
+        for name, one in LAYOUTS.items()
+    }
+    assert found == {
+        "cls_first": (1, 0, 2, 3),
+        "cls_last": (0, -1, 2, 3),
+        "two_separators": (1, 0, 2, 4),
+        "one_segment": (1, 0, 2, 3),
+    }
 
 
 def test_the_vocabulary_tells_its_special_pieces(xlnet_tokenizer, small):

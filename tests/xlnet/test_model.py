@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.layers.base import fold_seed
 from albert_tf.optimizers.rules import OTHER
 from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.optimizers.rules import rule_of
@@ -151,7 +152,11 @@ def without(features, *names):
             ("input_mask",),
             {},
         ),
-        ({"mem_len": 9, "untie_r": False, "ff_activation": "relu"}, ("perm_mask",), {}),
+        (
+            {"mem_len": 9, "untie_r": False, "ff_activation": "relu", "clamp_len": 0},
+            ("perm_mask",),
+            {},
+        ),
         ({"mem_len": 2, "reuse_len": 9, "bi_data": True}, ("segment_ids",), {}),
         ({"mem_len": 4, "bi_data": True}, ("input_mask", "perm_mask", *_ORDERS), {}),
         ({"mem_len": 4, "bi_data": True}, (), {"reversed_rows": np.array([1, 0])}),
@@ -275,7 +280,8 @@ def test_what_is_dropped(xlnet_config, xlnet_features, monkeypatch):
         ((2, 3, 8), 0.1),  # output of the feed-forward layer
         ((2, 3, 8), 0.1),  # output
     ]
-    assert len({seed for *_, seed in calls}) == len(calls)
+    expected = [fold_seed(_SEED, site) for site in (-1, -3, 0, 1, 3, 2, -4)]
+    assert [seed for *_, seed in calls] == [tuple(s.numpy()) for s in expected]
     deeper = XLNetLMHeadModel(xlnet_config(dropout=0.1, dropatt=0.2))
     calls.clear()
     deeper(xlnet_features, training=True, dropout_seed=_SEED)
@@ -326,6 +332,8 @@ def test_what_excludes_each_other(xlnet_config, xlnet_features):
     with pytest.raises(UserError, match="leave target_positions out"):
         model(xlnet_features)
     both_ways = XLNetModel(xlnet_config(bi_data=True))
+    six = both_ways._directions({"input_ids": np.zeros((6, 4))})
+    assert six.numpy().tolist() == [1, 1, 1, -1, -1, -1]
     features = {name: value[:1] for name, value in xlnet_features.items()}
     with pytest.raises(UserError, match="batch has 1 rows, but bi_data reads"):
         both_ways(features)

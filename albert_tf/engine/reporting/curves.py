@@ -46,7 +46,7 @@ def write_curves(directory, evaluations, evaluated="held out"):
     if not titles:
         return
     sources = {"training": train, evaluated: held_out, "majority": majority}
-    rows = math.ceil(len(titles) / _COLUMNS)
+    rows, size = _grid(titles)
 
     def draw(figure, names):
         for place, title in enumerate(titles):
@@ -54,7 +54,6 @@ def write_curves(directory, evaluations, evaluated="held out"):
             axes.set_title(names[place], fontsize="medium", parse_math=False)
             draw_curves(axes, {key: found.get(title) for key, found in sources.items()})
 
-    size = (4 * _COLUMNS, 3 * rows)
     write_plot(os.path.join(directory, "curves.png"), draw, size, titles)
 
 
@@ -77,7 +76,7 @@ def runs_picture(runs):
                 if name not in _LEFT_OUT and _MAJORITY not in name:
                     title = f"{name}, {kind.replace('_', ' ')}"
                     panels.setdefault(title, {})[number] = sorted(values.items())
-    rows = math.ceil(len(panels) / _COLUMNS)
+    rows, size = _grid(panels)
 
     def draw(figure):
         for place, (title, found) in enumerate(panels.items(), start=1):
@@ -89,7 +88,13 @@ def runs_picture(runs):
                 style = {"color": colour, "linestyle": dashes}
                 axes.plot(*zip(*points, strict=True), marker=".", markersize=3, **style)
 
-    return svg(draw, (4 * _COLUMNS, 3 * rows)) if panels else None
+    return svg(draw, size) if panels else None
+
+
+def _grid(panels):
+    """Returns the rows of a picture of panels, and its size in inches."""
+    rows = math.ceil(len(panels) / _COLUMNS)
+    return rows, (4 * _COLUMNS, 3 * rows)
 
 
 def draw_curves(axes, curves):

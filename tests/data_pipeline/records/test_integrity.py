@@ -64,8 +64,14 @@ def test_bounds_of_shares_are_shares(data, read):
         read(data)
 
 
-def test_checksums(data, read):
+def test_checksums(data, read, caplog):
     DataSet(str(data)).verify()
+    assert not caplog.text
+    bare = shutil.copytree(data, data.with_name("bare")) / SECOND
+    for name in ("dataset_info.json", "SHA256SUMS"):
+        bare.with_name(name).unlink()
+    DataSet(f"{data},{bare}").verify()
+    assert "1 of 3 files have no checksum in a dataset_info.json" in caplog.text
     contents = bytearray((data / SECOND).read_bytes())
     contents[1000] ^= 1
     (data / SECOND).write_bytes(contents)
@@ -109,6 +115,13 @@ def test_official_files_need_no_description(data, read, caplog):
     [
         (["kind"], ["static"], r"holds \['static'\] for kind, expected one of static"),
         (["masking", SHARE], 1e999, "inf for masking.masked_lm_prob"),
+        (["masking", SHARE], -0.5, "-0.5 for masking.masked_lm_prob"),
+        (["max_seq_length"], 0, "0 for max_seq_length, expected a value such as 512"),
+        (
+            ["masking", "ngram"],
+            True,
+            "True for masking.ngram, expected a value such as",
+        ),
         (["files"], ["../x"], r"'\.\./x'\] for files, expected names of files"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),
     ],

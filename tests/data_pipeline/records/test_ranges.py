@@ -115,6 +115,12 @@ def test_records_are_those_of_protocol_buffers(columns, rows):
         assert written == serialized(row)
 
 
+def test_lengths_of_one_two_and_three_bytes():
+    for size in (*range(110, 135), *range(16_235, 16_390)):
+        text = bytes(size)
+        assert examples.serialize({"a": [text]}) == [serialized({"a": [text]})]
+
+
 TOKENS, VOCAB = 6, 37
 LENGTHS = {"tokens": TOKENS, "predictions": 2}
 STATIC = {
@@ -149,7 +155,11 @@ def read(features, vocab_size=VOCAB):
 @pytest.mark.parametrize(
     ("features", "changes", "message"),
     [
-        (STATIC, {"input_ids": [37] * 6}, "id 37, .* vocab_size 37 .ids 0 to 36."),
+        (
+            STATIC,
+            {"input_ids": [0] * 5 + [37]},
+            "id 37, .* vocab_size 37 .ids 0 to 36.",
+        ),
         (STATIC, {"masked_lm_ids": [9, -1]}, "id -1, .* vocab_size 37"),
         (STATIC, {"masked_lm_positions": [6, 0]}, "masked_lm_positions of 6, expecte"),
         (STATIC, {"masked_lm_weights": [float("nan"), 0.0]}, "masked_lm_weights of na"),
@@ -166,7 +176,56 @@ def test_numbers_out_of_range_are_told(features, changes, message):
     assert re.match(f"data holds (the |){message}", sentence_on("data", error.value))
 
 
+_OF_ROWS = {  # the number of values and the largest, by name in records
+    "input_ids": (TOKENS, VOCAB - 1),
+    "input_mask": (TOKENS, 1),
+    "segment_ids": (TOKENS, 1),
+    "masked_lm_positions": (2, TOKENS - 1),
+    "masked_lm_ids": (2, VOCAB - 1),
+    "masked_lm_weights": (2, 1.0),
+}
+_BOUNDS = {
+    "static": {**_OF_ROWS, "next_sentence_labels": (1, 1)},
+    "packed": {
+        **_OF_ROWS,
+        "pair_ids": (TOKENS, 3),
+        "cls_positions": (3, TOKENS - 1),
+        "sentence_order_labels": (3, 1),
+        "sentence_order_weights": (3, 1.0),
+    },
+    "permutation": {
+        "input_ids": (TOKENS, VOCAB - 1),
+        "segment_ids": (TOKENS, 2),
+        "token_boundary": (TOKENS, 1),
+        "reversed_rows": (1, 1),
+        "stream_starts": (1, 1),
+    },
+}
+_NAMES = {
+    "next_sentence_labels": "sentence_order_labels",
+    "token_boundary": "word_starts",
+}
+
+
+@pytest.mark.parametrize("kind", FEATURES)
+def test_each_number_has_its_bound(kind):
+    def parse(features):
+        record, lengths = tf.constant([serialized(features)]), {**LENGTHS, "pairs": 3}
+        return examples.parse_padded(kind, record, lengths, VOCAB)
+
+    highest = {name: [most] * size for name, (size, most) in _BOUNDS[kind].items()}
+    found = {name: np.ravel(values).tolist() for name, values in parse(highest).items()}
+    assert found == {_NAMES.get(name, name): own for name, own in highest.items()}
+    for name, (size, most) in _BOUNDS[kind].items():
+        too_large = {**highest, name: [0 * most] * (size - 1) + [most + 1]}
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"range {name} 0 "):
+            parse(too_large)
+
+
 def test_without_a_vocabulary_ids_still_have_to_be_ids():
-    features = {**STATIC, "input_ids": [2**31 - 1] * 6, "masked_lm_ids": [9, -1]}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="range masked_lm_ids 0"):
-        read(features, None)
+    features = {**STATIC, "input_ids": [2**31 - 1] * 6}
+    read(features, None)
+    for wrong in (-1, 2**31):
+        message = f"range masked_lm_ids 0 {2**31 - 1}"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            read({**features, "masked_lm_ids": [9, wrong]}, None)

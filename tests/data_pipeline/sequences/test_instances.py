@@ -63,6 +63,8 @@ def test_single_sentence_is_cut_between_words(word_every):
     middles = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 6).tolist())
     assert set(middles) == set(range(word_every, 6, word_every))
     assert abs(rows[:, 4].mean() - 0.5) < 0.1
+    rows, counts = make_instances(window([[3]] * 4, 3), options(), SEP, 1, seed=0)
+    assert (len(rows), counts) == (0, {"chunks of a single word": 4})
 
 
 def test_official_sop_takes_a_random_document_for_a_single_sentence():

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.shards import making
 from data_pipeline.shards import workers
 from data_pipeline.shards import writing
 from tests.child_processes import SECONDS
@@ -64,6 +65,17 @@ def test_interrupted_work_goes_on_shard_by_shard(unfinished, monkeypatch, digest
     create_pretraining_data(options)
     assert [call.args[2] for call in write_shard.call_args_list] == [2]
     assert digests(parts) == digests(whole)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"across_documents": False}, {"break_sentences": True}]
+)
+def test_shards_of_versions_without_a_flag_are_kept(make_options, monkeypatch, changes):
+    monkeypatch.setattr(making.checksums, "of_json", lambda values: values)
+    options = make_options(sentence_objective="none", **changes)
+    values = making._digest(options, [], ["out/a", "out/b"])
+    assert {"across_documents", "break_sentences"} & {*values} == {*changes}
+    assert (values["shards"], values["files"]) == (["a", "b"], [])
 
 
 def test_finished_shards_that_are_gone_or_cut_are_made_again(unfinished, digests):

@@ -112,9 +112,16 @@ def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
     begins = [row * size + min(row, more) for row in range(3)]
     dataset = read(streams(num_shards=4), training=True).take(3 * size)
     batches = list(dataset)
-    # A row continues the one above it, but in the first batch.
+    # A row continues the one above it, but in an epoch's first batch, and in a file's.
+    begun = {
+        tuple(e["input_ids"]): e["stream_starts"][0]
+        for path in paths
+        for e in examples(path)
+    }
+    expected = [[begun[tuple(row)] for row in b["input_ids"].numpy()] for b in batches]
+    expected[::size] = [[1, 1, 1]] * 3
     starts = np.array([batch["stream_starts"] for batch in batches])
-    assert starts[0].tolist() == [1, 1, 1] and starts.mean() < 0.2
+    assert starts.tolist() == expected and 9 < starts.sum() < starts.size / 5
     found = [tuple(row) for batch in batches for row in batch["input_ids"].numpy()]
     for number, order in enumerate(ORDERS):
         line = [record for file in order for record in files[file]]
@@ -146,6 +153,19 @@ def test_sizes_of_records_and_the_progress_of_reading_them(streams, monkeypatch)
 def test_data_that_does_not_fit(streams, read, tokenizer, tmp_path):
     with pytest.raises(UserError, match="max_seq_length"):
         stream_dataset(str(streams()), tokenizer, 3, LENGTH - 2, 5, 1, training=False)
+    for count in (1, 2, LENGTH, LENGTH + 1):
+        given = str(streams()), tokenizer, 3, LENGTH, count, 1, False
+        if count in (2, LENGTH):
+            stream_dataset(*given)
+            continue
+        message = f"max_predictions_per_seq={count}: expected 2 to {LENGTH}, the"
+        with pytest.raises(UserError, match=message):
+            stream_dataset(*given)
+    records = sum(len(batch["input_ids"]) for batch in read(streams()))
+    read(streams(), training=True, batch_size=records)
+    message = f"hold {records} segments, too few for a batch of {records + 1} rows"
+    with pytest.raises(UserError, match=message):
+        read(streams(), training=True, batch_size=records + 1)
     shutil.copytree(streams(), tmp_path / "bare")
     for name in ("dataset_info.json", "SHA256SUMS"):
         (tmp_path / "bare" / name).unlink()

@@ -124,6 +124,18 @@ def test_permutations_follow_from_their_seed_inside_tf_data():
     assert counts.min() > 10 and counts.max() < 60
 
 
+def test_halves_of_unequal_lengths_have_orders_of_their_own():
+    """The last six tokens are [SEP], known and predicted, in blocks of two."""
+    ids = tf.constant([[9, 8, 7, 6, 5, 9, 3, 8]])
+    chosen = tf.constant([[0, 1, 0, 0, 0, 1, 1, 0]]) > 0
+    order = tf.constant([[[1, 0], [0, 1]]])
+    query_order, key_order, targets = permuted_order(ids, chosen, order, 2, (3, 2))
+    # Of the first half: 1 and 0, of which the second is predicted.
+    assert key_order.numpy().tolist() == [[-1, 0, 2, 2, 2, 6, 7, 2]]
+    assert query_order.numpy().tolist() == [[0, 0, 3, 3, 3, 6, 8, 3]]
+    assert targets.numpy().tolist() == [[0, 1, 0, 0, 0, 1, 0, 0]]
+
+
 def chosen_with(starts, goal, draws):
     """Chooses tokens of one text with recorded spans and single tokens."""
     lengths, lefts = np.ones([1, max(goal, 1)], np.int32), np.zeros([1, max(goal, 1)])

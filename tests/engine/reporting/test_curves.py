@@ -30,6 +30,11 @@ def test_the_later_try_counts(tmp_path):
     scalars = training_scalars(tmp_path / "train")
     assert scalars["loss"] == {10: 3.0, 20: 2.0, 25: 2.0}
     assert set(scalars) == {"loss", "skipped"}
+    first = RunHistory(tmp_path / "other", 0)
+    for step in (10, 20):
+        first.write_scalars("train", step, {"loss": 3.0, "once": 1.0})
+    write_try(tmp_path / "other", 15, (20, 25), loss=2.0)
+    assert training_scalars(tmp_path / "other" / "train")["once"] == {10: 1.0}
 
 
 def test_tries_are_counted_as_numbers(tmp_path):
