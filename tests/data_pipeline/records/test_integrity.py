@@ -66,7 +66,7 @@ def test_bounds_of_shares_are_shares(data, read):
 
 def test_checksums(data, read, caplog):
     DataSet(str(data)).verify()
-    assert not caplog.text
+    assert "no checksum" not in caplog.text
     bare = shutil.copytree(data, data.with_name("bare")) / SECOND
     for name in ("dataset_info.json", "SHA256SUMS"):
         bare.with_name(name).unlink()
