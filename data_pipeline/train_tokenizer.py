@@ -382,10 +382,10 @@ def _train(lines, options, symbols):
         )
     except (RuntimeError, ValueError) as error:
         # SentencePiece says which --vocab_size would do.
-        reason = " ".join(str(error).split()).split("] ")[-1]
         raise UserError(
             f"SentencePiece cannot make --vocab_size={options.vocab_size} pieces of "
-            f"{options.input_file} ({len(lines)} lines): {reason}"
+            f"{options.input_file} ({len(lines)} lines): "
+            f"{sentencepiece_file.reason_of(error)}"
         ) from error
     if options.like != _OFFICIAL:
         model = sentencepiece_file.for_every_library(model, table)

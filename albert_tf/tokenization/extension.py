@@ -157,9 +157,9 @@ def _unigram(words, size, symbols, training):
             **training,
         )
     except (RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split()).split("] ")[-1]
         raise UserError(
-            f"SentencePiece finds no pieces in {len(words)} different words: {reason}"
+            f"SentencePiece finds no pieces in {len(words)} different words: "
+            f"{file.reason_of(error)}"
         ) from error
     pieces = file.ModelProto.FromString(model).pieces
     return {p.piece: p.score for p in pieces if p.type == file.NORMAL}

@@ -115,6 +115,11 @@ def train(texts, **settings):
     return writer.getvalue()
 
 
+def reason_of(error):
+    """Returns why `train` failed, without the place in SentencePiece's code."""
+    return " ".join(str(error).split()).rpartition("] ")[-1]
+
+
 def _damage(model):
     """Describes what is wrong with a `ModelProto`; returns None if it is sound."""
     for piece in model.pieces:

@@ -216,6 +216,11 @@ def test_what_is_no_damage():
         assert sentencepiece_file._damage(model) is None
 
 
+def test_why_no_model_is_trained():
+    for said, reason in (("a.cc(9) [x[0] < 1] Too\n few.", "Too few."), ("no", "no")):
+        assert sentencepiece_file.reason_of(RuntimeError(said)) == reason
+
+
 def test_flipped_bits_end_no_process(train_model):
     data = train_model(model_type="unigram", vocab_size=60)
     rng = random.Random(0)
