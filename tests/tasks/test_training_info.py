@@ -50,7 +50,9 @@ def test_damaged_values_and_tasks_are_named(tmp_path):
     for change, message in (
         ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
         ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
+        ({"labels": ["a", "b", "a"]}, "labels repeats a name: a, b, a"),
         ({"pair": "false"}, "pair is 'false', expected true, false or null"),
+        ({"pair": 1}, "pair is 1, expected true, false or null"),
         ({"metrics": ["f", "MSE", "a"]}, "metrics has unknown names: a, f.;"),
         ({"kind": ["single_label"]}, "does not know the task"),
         ({"depth": 3}, "does not know the task"),
