@@ -78,7 +78,9 @@ def test_rows_of_texts_and_pairs():
 
 
 # Several windows, one, or less than a batch.
-@pytest.mark.parametrize(("rows", "padded"), [(3, True), (40, False), (301, False)])
+@pytest.mark.parametrize(
+    ("rows", "padded"), [(3, True), (3, False), (40, False), (301, False)]
+)
 def test_one_epoch_without_repeating(rows, padded):
     lengths = np.random.default_rng(0).integers(2, 17, rows)
     dataset = training_dataset(numbered_rows(lengths), 4, 16, 1, padded, repeat=False)

@@ -299,6 +299,8 @@ def test_a_label_applies_above_its_threshold():
     assert right.numpy().tolist() == [1, 0]
     own = dataclasses.replace(task, thresholds=(0.5, 0.25, 0.75))
     assert own.predictions(np.array([[0.0, 0.0, 0.0]])).tolist() == [[0, 1, 0]]
+    assert "thresholds" not in task.to_dict()
+    assert own.to_dict()["thresholds"] == own.thresholds
     shares = tf.constant([[0.5, 0.51, 0.25], [0.75, 0.25, 0.76]])
     for one, expected in (
         (task, [[b"", b"b", b""], [b"a", b"", b"c"]]),
@@ -444,8 +446,9 @@ def test_the_same_command_finishes_a_saving_that_was_interrupted(flags, finished
 
 
 @pytest.mark.slow
-def test_several_runs_report_median_and_spread(flags, monkeypatch):
+def test_several_runs_report_median_and_spread(flags, monkeypatch, caplog):
     """The spread of runs with NaN is NaN."""
+    caplog.set_level("INFO", "absl")
     scores = iter([(1.0, 2.0), (float("nan"), 1.0), (0.0, 4.0)])
 
     def scored(options):
@@ -461,6 +464,7 @@ def test_several_runs_report_median_and_spread(flags, monkeypatch):
     found, kinds = results(out), ("min", "median", "max")
     assert all(math.isnan(found[f"pearson_{kind}"]) for kind in kinds)
     assert [found[f"loss_{kind}"] for kind in kinds] == [1, 2, 4]
+    assert "loss_median = 2.0" in caplog.text and "loss_min" not in caplog.text
     assert [found[f"seed_{kind}"] for kind in kinds] == [0, 1, last_seed]
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
         flags(**changes)

@@ -1,6 +1,7 @@
 """What fine-tuning commands share: flags, early faults, identity, devices."""
 
 import concurrent.futures
+import dataclasses
 import json
 import os
 import shutil
@@ -46,6 +47,11 @@ def test_places_on_this_machine():
         options = options_class(output_dir="out", do_eval=True)
         with pytest.raises(UserError, match="--data_dir is needed to train, evaluate"):
             options.command.check_flags(options)
+    options = ClassifierOptions(output_dir="out", do_predict=True, task_name="custom")
+    with pytest.raises(UserError, match="--data_dir, or --data_file, is needed to tr"):
+        options.command.check_flags(options)
+    options = dataclasses.replace(options, input_text="good")
+    options.command.check_flags(options)
 
 
 def test_what_would_be_read_after_training(flags, tmp_path, monkeypatch):

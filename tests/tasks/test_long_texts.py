@@ -176,6 +176,8 @@ def test_what_has_no_effect_or_no_windows_is_refused(saved_model):
     folder, windows = saved_model("encoder"), {"long_texts": "windows"}
     for settings, pairs, message in (
         ({"doc_stride": 9}, (), "doc_stride=9 is for long_texts=windows"),
+        ({"window_pooling": "max"}, (), "window_pooling=max is for long_texts=windo"),
+        ({**windows, "window_pooling": "sum"}, (), "='sum': expected one of mean, max"),
         ({**windows, "doc_stride": 0}, (), "doc_stride=0: expected an integer above 0"),
         ({**windows, "doc_stride": 1.5}, (), "doc_stride=1.5: expected an integer"),
         ({"long_texts": "middle"}, (), "expected one of truncate, head_tail, windows"),
@@ -184,3 +186,32 @@ def test_what_has_no_effect_or_no_windows_is_refused(saved_model):
     ):
         with pytest.raises(UserError, match=message):
             TextClassifier(folder, **settings).fit(TEXTS, LABELS, *pairs, verbose=0)
+
+
+def test_what_is_given_and_what_a_model_has_learned_with():
+    names = ("long_texts", "doc_stride", "window_pooling")
+    windows = dict(zip(names, ("windows", 9, "max"), strict=True))
+    for stored, given, expected in (
+        (windows, (None, None, None), ("windows", 9, "max")),
+        (windows, ("truncate", None, None), ("truncate", None, "mean")),
+        (windows, ("head_tail", None, None), ("head_tail", None, "mean")),
+        (windows, ("windows", 5, None), ("windows", 5, "max")),
+        (windows, (None, 5, "mean"), ("windows", 5, "mean")),
+        ({"long_texts": "head_tail"}, (None, None, None), ("head_tail", None, "mean")),
+        # Of a task that is not of long texts.
+        ({"doc_stride": 64}, (None, None, None), ("truncate", None, "mean")),
+    ):
+        found = LongTexts.chosen(stored, *given)
+        assert found == dict(zip(names, expected, strict=True))
+    # What has no effect is not saved.
+    for settings, saved in (
+        ({}, {}),
+        ({"long_texts": "head_tail"}, {"long_texts": "head_tail"}),
+        (windows, windows),
+    ):
+        settings = LongTexts(**settings)
+        assert settings.with_settings({"pair": None, "doc_stride": 3}) == {
+            "pair": None,
+            **saved,
+        }
+    LongTexts(long_texts="windows", doc_stride=1).check_long_texts()

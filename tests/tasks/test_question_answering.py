@@ -292,6 +292,10 @@ def test_flags_are_settings_of_the_task(squad, flags):
     assert of_both.items() <= second.to_dict().items()
     assert of_second.items() <= second.model_arguments().items()
     assert second.head_dropout_prob == 0.25
+    # A served model gives the best three answers, if it compares so many.
+    few = create_task("squad_v1", "squad", n_best_size=2)
+    for task, limits in ((first, (5, 6, 3)), (few, (2, 30, 2))):
+        assert task.string_answers(None, None)._limits == limits
     threshold = {"null_score_diff_threshold": 1.0}
     for changes, message in (
         ({"version": 1, **threshold}, "is for --version=2"),

@@ -3,6 +3,7 @@
 import json
 import random
 import tarfile
+import types
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from albert_tf.tasks.ranking.flags import RankingOptions
 from albert_tf.tasks.ranking.lists import NO_GRADE
 from albert_tf.tasks.ranking.lists import RankedList
 from albert_tf.tasks.ranking.task import Ranking
+from albert_tf.tasks.task import Prepared
 from tests.tasks.conftest import results
 
 
@@ -82,7 +84,10 @@ def test_margin_and_a_teacher_that_is_followed_but_for_its_mean():
     scores, task = _SCORES[0], Ranking(name="ranking")
     losses = [max(0, 1 - scores[i] + scores[j]) for i, j in _better(_GRADES[0])]
     np.testing.assert_allclose(_loss("margin"), [np.mean(losses), 0], atol=1e-6)
-    teacher = np.where(_GRADES > NO_GRADE, _SCORES + 5, -1e9).astype(np.float32)
+    # A text that is missing has no tokens, and no score that counts.
+    lengths = np.where(_GRADES > NO_GRADE, [3, 4, 5, 6], 0)
+    prepared = Prepared(None, types.SimpleNamespace(lengths=lengths))
+    teacher = np.float32(task.interpret(prepared, _SCORES[..., None] + 5))
     own = tf.constant(_SCORES)[..., None]
     for more, expected in ((0, 0), (3, [2, 0])):  # from the mean: 2, -1, -1
         teacher[0, 0] += more

@@ -213,10 +213,15 @@ def test_a_start_has_learned_from_no_other_split_of_the_table():
     split = {"dev_fraction": 0.1, "digest": "d"}
     start = types.SimpleNamespace(path="tuned", info={"split": split})
     for digest, refused in (("d", True), ("e", False)):
-        own = {"dev_fraction": 0.2, "digest": digest}
+        own, other = ({"dev_fraction": 0.2, "digest": d} for d in (digest, "f"))
         examples = {
             role: types.SimpleNamespace(path="t.csv", split=of_role)
-            for role, of_role in (("of a file", None), ("train", split), ("dev", own))
+            for role, of_role in (
+                ("file", None),
+                ("train", split),
+                ("other", other),
+                ("dev", own),
+            )
         }
         told = pytest.raises(UserError, match=r"s: dev_fraction 0.1 \(not 0.2\)\. Its")
         with told if refused else contextlib.nullcontext():

@@ -197,11 +197,17 @@ def test_predictions_have_the_form_of_the_file(write, read_objects, tmp_path):
     tabs = read(write("a.tsv", "New York\tO\n"))
     assert written(tabs, [("LOC", 0, 8)], scheme="bioes") == "New York\tO\tS-LOC\n"
     tokens = {"tokens": ["北", "京"], "id": 7}
-    found = written(read_objects(tokens, role="test"), [("LOC", 0, 3)])
-    assert json.loads(found) == {**tokens, "tags": ["B-LOC", "I-LOC"]}
+    found = written(read_objects(tokens, tokens, role="test"), [("LOC", 0, 3)], [])
+    assert list(map(json.loads, found.splitlines())) == [
+        {**tokens, "tags": ["B-LOC", "I-LOC"]},
+        {**tokens, "tags": ["O", "O"]},
+    ]
     spans = {"text": "北京", "spans": []}
-    found = json.loads(written(read_objects(spans), [("LOC", 0, 2)]))
-    assert found == {**spans, "spans": [{**_span(0, 2, "LOC"), "score": 0.5}]}
+    found = written(read_objects(spans, spans), [("LOC", 0, 2)], [])
+    assert list(map(json.loads, found.splitlines())) == [
+        {**spans, "spans": [{**_span(0, 2, "LOC"), "score": 0.5}]},
+        spans,
+    ]
     # The scheme is that of the file, not of the model.
     task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
     for tags, expected in (("B-A E-A S-A", "S-A"), ("I-A I-A I-A", "I-A")):

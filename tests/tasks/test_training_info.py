@@ -50,7 +50,9 @@ def test_damaged_values_and_tasks_are_named(tmp_path):
     for change, message in (
         ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
         ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
+        ({"labels": ["a", "b", "a"]}, "labels repeats a name: a, b, a"),
         ({"pair": "false"}, "pair is 'false', expected true, false or null"),
+        ({"pair": 1}, "pair is 1, expected true, false or null"),
         ({"metrics": ["f", "MSE", "a"]}, "metrics has unknown names: a, f.;"),
         ({"kind": ["single_label"]}, "does not know the task"),
         ({"depth": 3}, "does not know the task"),
@@ -128,6 +130,7 @@ def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
 
 
 _CLASSIFIER = "AlbertForSequenceClassification"
+_TAGGER = "AlbertForTokenClassification"
 _NUMBER = {"label_kind": "regression"}
 
 
@@ -137,11 +140,16 @@ _NUMBER = {"label_kind": "regression"}
         (_CLASSIFIER, {"labels": ["a", "b"]}, "single_label"),
         ("XLNetForSequenceClassification", _NUMBER, "regression"),
         (_CLASSIFIER, {**_NUMBER, "num_labels": 2}, None),  # no task has several
+        (_CLASSIFIER, {**_NUMBER, "num_labels": 1}, "regression"),
         (_CLASSIFIER, {"num_labels": 2}, None),
-        ("AlbertForTokenClassification", {"labels": ["O", "B-A"]}, "tagging"),
-        ("AlbertForTokenClassification", {"labels": ["B-A", "x"]}, None),
-        ("AlbertForTokenClassification", {"labels": [0, 1]}, None),
-        ("AlbertForTokenClassification", {"num_labels": 2}, None),
+        (_TAGGER, {"labels": ["O", "B-A"]}, "tagging"),
+        (_TAGGER, {"labels": ["NN", "VB"]}, "tagging"),
+        (_TAGGER, {"labels": ["B-A", "x"]}, None),
+        (_TAGGER, {"labels": ["O", "x"]}, None),
+        (_TAGGER, {"labels": ["B-A", "I-A"]}, None),
+        (_TAGGER, {"labels": ["LABEL_0", "x"]}, None),
+        (_TAGGER, {"labels": [0, 1]}, None),
+        (_TAGGER, {"num_labels": 2}, None),
         ("XLNetForQuestionAnswering", {}, "squad_v2"),
         ("AlbertForTextEmbedding", {"pooling": "cls"}, "similarity"),
         ("AlbertModel", {}, None),
@@ -150,6 +158,8 @@ _NUMBER = {"label_kind": "regression"}
 def test_what_a_head_tells(model, head, kind):
     told = task_of({}, "the model", registry.model_class(model), head)
     assert (told and told.kind) == kind
+    if model == _TAGGER and told:
+        assert told.scheme == ("iob2" if "O" in head["labels"] else "plain")
 
 
 def test_features_are_padded_behind_and_no_probability_has_no_log_of_zero():
