@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import hashlib
+import random
 import types
 from unittest import mock
 
@@ -19,11 +20,13 @@ from data_pipeline import seeds
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
 from data_pipeline.sequences import records
+from data_pipeline.sequences.instances import Window
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.shards import workers
 from data_pipeline.shards import writing
 from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
+from data_pipeline.xlnet import records as stream_records
 
 
 @pytest.mark.usefixtures("nothing_converted")
@@ -117,7 +120,6 @@ def test_flags_of_the_mask_reach_it(make_options, tokenizer):
     }
     expected = MaskingOptions.of(tokenizer, **flags)
     assert make_options(**flags).masking_options() == expected
-    assert make_options(max_seq_length=64).masking_options().num_predictions == 10
 
 
 def test_seeds_are_those_of_every_version():
@@ -126,6 +128,44 @@ def test_seeds_are_those_of_every_version():
     names = 12345, "train", 7
     assert seeds.derive_seed(*names) == numbers.tolist()
     assert seeds.derive_fraction(*names) == numbers[0] / 2**31
+
+
+@pytest.fixture
+def window():
+    """1100 documents of two sentences of two tokens."""
+    tokens = np.full(4 * 1100, 9, np.int32)
+    segments, documents = range(0, 4401, 2), range(0, 2201, 2)
+    return Window(tokens, tokens > 0, [*segments], [*documents])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes"),
+    [({"masking": "dynamic"}, [256] * 4 + [76]), ({"pack": True}, [1024, 76])],
+)
+def test_seeds_of_pairs_and_masks(changes, sizes, window, make_options, monkeypatch):
+    """On which the data of every version depend."""
+    make_instances = mock.Mock(wraps=records.make_instances)
+    monkeypatch.setattr(records, "make_instances", make_instances)
+    serialize = mock.Mock(side_effect=lambda batch, *_: [len(batch["lengths"])])
+    monkeypatch.setattr(records, "_serialize", serialize)
+    options = make_options(short_seq_prob=0.0, **changes)
+    found = records.records(window, options, 1, (5,), collections.Counter())
+    assert sum(found, []) == sizes
+    assert make_instances.call_args.args[4] == seeds.derive_seed(5, "pairs")[0]
+    begins = np.cumsum([0, *sizes[:-1]]).tolist()
+    drawn = [call.args[2] for call in serialize.call_args_list]
+    assert drawn == [seeds.derive_seed(5, "mask", begin) for begin in begins]
+
+
+def test_seeds_of_streams(window, make_options, monkeypatch):
+    draws = mock.Mock(wraps=random.Random)
+    monkeypatch.setattr(random, "Random", draws)
+    options = make_options(objective="permutation_lm", bi_data=True)
+    for _ in stream_records.records(window, options, 2, (5,), collections.Counter()):
+        """Each pass both ways."""
+    expected = [("stream", number, way) for number in (0, 1) for way in (0, 1)]
+    expected = [seeds.derive_seed(5, *names)[0] for names in expected]
+    assert [call.args[0] for call in draws.call_args_list] == expected
 
 
 _SHARDS_OF_THREE = [f"f/x-0000{k}-of-00003.rec" for k in range(3)]

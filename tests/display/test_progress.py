@@ -99,6 +99,21 @@ def test_a_bar_fits(clock, monkeypatch, columns, total, shown):
     assert [format_seconds(n) for n in (59.9, 61, 3661)] == ["0:59", "1:01", "1:01:01"]
 
 
+def test_the_end_comes_nearer_and_more_than_all_is_all(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    with Progress(4, "steps", "training", stream=terminal) as shown:
+        clock.now += 1
+        shown.update(1)
+        clock.now += 2
+    assert frames(terminal.getvalue())[-1].endswith("] 1/4, 1.0 steps/s, ETA 0:01")
+    with Progress(4, "steps", "training", stream=terminal) as shown:
+        clock.now += 1
+        shown.update(9)
+    line = frames(terminal.getvalue())[-1]
+    assert re.search(r"\[#{19}\] 9/4, 9.0 steps/s, ETA 0:00$", line), line
+
+
 def test_log_lines_push_the_bar_down(clock, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     terminal, logger = Terminal(), logging.ABSLLogger("x")

@@ -1,9 +1,12 @@
 """Layers in bfloat16 or float16: the loss scale, and steps that are bad in a row."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.flags import TrainerOptions
 from albert_tf.engine.step_guard import StepGuard
 
 STEPS = 2
@@ -19,6 +22,28 @@ def results_of(take_step):
         return {name: sums[0] for name, sums in take_step(trainer, rows).items()}
 
     return run
+
+
+def test_what_a_run_does_unless_told_otherwise():
+    """Clipping is official, the guard's patience that of the documentation."""
+    own, fields = vars(TrainerOptions), dataclasses.fields(TrainerOptions)
+    assert {field.name: field.default for field in fields if field.name in own} == {
+        "eval_steps": 0,
+        "eval_at_start": True,
+        "best_metric": None,
+        "lower_is_better": False,
+        "patience": 0,
+        "identity": (),
+        "restart_data": False,
+        "clip_norm": 1.0,
+        "use_xla": True,
+        "xla_beside_products": False,
+        "seed": 12345,
+        "max_bad_steps": 20,
+        "flops_per_token": None,
+        "peak_flops": None,
+        "evaluated": "held out",
+    }
 
 
 @pytest.mark.slow

@@ -42,6 +42,11 @@ def test_means_of_tokens():
     features["pair_ids"] = np.array([[1, 1, 2, 2, 2, 0], [1, 2, 2, 2, 2, 0]])
     expected = [[[1, 2], [6, 7]], [[12, 13], [17, 18]]]
     assert mean_of_tokens(vectors, features).numpy().tolist() == expected
+    # Of no token, as in rows that fill a batch.
+    features["input_mask"] = np.zeros((2, 6))
+    assert not np.any(mean_of_tokens(vectors, features))
+    del features["cls_positions"]
+    assert not np.any(mean_of_tokens(vectors, features))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import types
+from unittest import mock
 
 import pytest
 
@@ -248,7 +249,7 @@ def a_second_a_step(monkeypatch):
         return 1.0
 
     monkeypatch.setattr(Trainer, "seconds_per_step", measured)
-    still = types.SimpleNamespace(monotonic=lambda: 0.0)
+    still = types.SimpleNamespace(monotonic=lambda: 100.0)
     monkeypatch.setattr(plan, "time", still)
     return calls
 
@@ -283,11 +284,17 @@ def test_steps_are_measured_until_the_first_checkpoint(
     assert not (tmp_path / "dry").exists()
 
 
+def test_long_steps_are_measured_one_by_one():
+    loops = mock.Mock(return_value=6.0)
+    plan._measure(types.SimpleNamespace(seconds_per_step=loops), None)
+    assert [call.args for call in loops.call_args_list] == [(None, 1), (None, 2, 1)]
+
+
 def test_a_budget_holds_measuring_and_compiling(planned, a_second_a_step, monkeypatch):
     """A look at the clock takes 2 seconds: 6 for all, of which 1 more compiles.
 
     Training compiles that step once more.
     """
-    clock = types.SimpleNamespace(monotonic=itertools.count(0, 2).__next__)
+    clock = types.SimpleNamespace(monotonic=itertools.count(100, 2).__next__)
     monkeypatch.setattr(plan, "time", clock)
     assert planned(train_minutes=2.0).num_train_steps == 120 - 6 - 1

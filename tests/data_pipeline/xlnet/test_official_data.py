@@ -104,6 +104,10 @@ def test_records_are_the_official_ones(name, recorded):
 def test_half_of_the_texts_follow(drawn, texts):
     draws = Recorded({"u": drawn, "cut": 2, "b_drawn": 9})
     assert split_texts([0, 2, 6, 9, 20], 0, 5, draws) == texts
+    # The second text has at least a token, and ends before the stream's last one.
+    for last, expected in ((9, (0, 3, 9, 11, 0)), (18, (0, 4, 18, 19, 0))):
+        draws = Recorded({"u": 0.49, "cut": 4, "b_drawn": 18})
+        assert split_texts([0, 4, last, 20], 0, 5, draws) == expected
     # Texts end before the stream does.
     assert split_texts([0, 4, 8], 4, 4, random.Random(0)) is None
     assert split_texts([0, 4, 9], 4, 4, random.Random(0)) is not None

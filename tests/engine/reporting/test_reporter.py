@@ -103,6 +103,19 @@ def test_a_range_of_steps_is_traced_up_to_the_end_of_the_run(
     assert trace.stat().st_size > 0
 
 
+def test_a_trace_begins_and_ends_at_its_steps(monkeypatch):
+    calls, profiler = [], tf.profiler.experimental
+    monkeypatch.setattr(profiler, "start", calls.append)
+    monkeypatch.setattr(profiler, "stop", lambda: calls.append("stop"))
+    own = StepProfiler("run", (7, 9))
+    for begin, end in ((0, 7), (7, 8), (8, 9), (9, 12)):
+        own.before_loop(begin)
+        calls.append(begin)
+        own.after_loop(end)
+    own.stop()
+    assert calls == [0, "run/profile", 7, 8, "stop", 9]
+
+
 @pytest.mark.parametrize(
     ("every", "traced", "stops"),
     [

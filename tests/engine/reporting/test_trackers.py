@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from albert_tf.engine.reporting.curves import training_scalars
+from albert_tf.engine.reporting.trackers import tracking
 from albert_tf.engine.resumption import IdentityEntry
 from albert_tf.errors import UserError
 from tests.trackers import FakeMlflow
@@ -43,6 +44,8 @@ def test_trackers_get_every_value(fakes, train):
     of_files = training_scalars(pathlib.Path(directory, "train"))
     entries = json.loads(pathlib.Path(directory, "history.json").read_text())
     history = {entry["step"]: entry for entry in entries}
+    seconds = [entry["train_seconds"] for entry in entries]
+    assert seconds == sorted({0.0, *seconds}) and len(seconds) == 3
     for fake in fakes:
         values = {}
         for _, step, found in fake.logged:
@@ -58,6 +61,12 @@ def test_trackers_get_every_value(fakes, train):
     assert mlflow.begun == [(None, directory)]
     assert mlflow.settings == [{"learning_rate": "0.05", "sizes": "[2, 3]"}]
     assert (wandb.ended, mlflow.ended) == ([0], ["FINISHED"])
+
+
+def test_a_long_setting_is_cut_for_mlflow(fakes, tmp_path):
+    with tracking(["mlflow"], str(tmp_path), {"files": "x" * 600}) as log:
+        log(1, {"loss": 2.0})
+    assert fakes[1].settings == [{"files": "x" * 500}]
 
 
 def test_a_continued_run_is_the_same_tracked_run(fakes, train):
