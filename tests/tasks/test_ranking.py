@@ -82,6 +82,8 @@ def test_losses_and_metrics_are_those_of_sentence_transformers(cross_encoder):
 
 def test_margin_and_a_teacher_that_is_followed_but_for_its_mean():
     scores, task = _SCORES[0], Ranking(name="ranking")
+    assert task.loss == parse(RankingOptions, ["rank", "--output_dir=out"]).loss
+    assert task.loss == "lambda"
     losses = [max(0, 1 - scores[i] + scores[j]) for i, j in _better(_GRADES[0])]
     np.testing.assert_allclose(_loss("margin"), [np.mean(losses), 0], atol=1e-6)
     # A text that is missing has no tokens, and no score that counts.

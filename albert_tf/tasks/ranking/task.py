@@ -153,7 +153,7 @@ def lambda_loss(scores, grades):
     gains = tf.where(is_text, 2.0 ** tf.maximum(grades, 0.0) - 1.0, 0.0)
     shown = tf.where(is_text, tf.stop_gradient(scores), _LEAST)
     best = tf.argsort(shown, axis=1, direction="DESCENDING", stable=True)
-    ranks = tf.cast(tf.argsort(best, axis=1, stable=True), tf.float32)
+    ranks = tf.cast(tf.argsort(best, axis=1), tf.float32)
     discounts = _discounts(ranks)
     ideal = tf.sort(gains, axis=1, direction="DESCENDING")
     places = tf.range(tf.cast(tf.shape(grades)[1], tf.float32))
