@@ -18,6 +18,7 @@ import pytest
 from absl import logging as absl_logging
 
 from albert_tf.commands import serve
+from albert_tf.errors import UserError
 from albert_tf.serving.server import Connection
 from albert_tf.serving.server import _Chunks
 from tests.child_processes import wait_until
@@ -397,13 +398,25 @@ def test_fewer_files_than_connections(monkeypatch):
         ((100, 100_000), 2000),
         ((100, 1024), 256),
         ((50_000, 50_000), 2000),
+        ((2768, 100_000), 2000),  # just enough
+        ((2767, 2767), 1999),
+        ((100, 700), 1),
         ((100, no_limit), 2000),
         ((no_limit, no_limit), 2000),
     ):
         monkeypatch.setattr(serve.resource, "getrlimit", lambda _, most=most: most)
         assert serve._within_open_files(limits).max_connections == expected
     most = 2000 + 4 * 128 + 256
-    assert set_to == [(most, 100_000), (1024, 1024), (most, no_limit)]
+    others = [(1024, 1024), (2767, 2767), (700, 700)]
+    assert set_to == [(most, 100_000), *others, (most, no_limit)]
+    with pytest.raises(UserError, match="host= is empty: give an address"):
+        serve.serve(
+            serve.ServeOptions(model_dir="m", host="", max_request_bytes=1 << 25)
+        )
+    with pytest.raises(UserError, match="expected at least twice max_request_bytes=33"):
+        serve.serve(
+            serve.ServeOptions(model_dir="m", host="", max_request_bytes=(1 << 25) + 1)
+        )
 
 
 @pytest.mark.slow

@@ -91,6 +91,31 @@ def test_what_does_not_fit(given, named, message):
         Inputs({"b": 1, "a": 1}, None).columns(("who?",), {})
 
 
+@pytest.mark.parametrize(
+    ("batch_size", "most", "batches"),
+    [
+        (1, 99, ["", "a", "aa", "aaa", "aaaa"]),
+        (2, 99, [" a", "aa aaa", "aaaa"]),
+        (5, 99, [" a aa aaa aaaa"]),
+        (5, 6, [" a aa", "aaa", "aaaa"]),
+    ],
+)
+def test_batches_of_similar_length_within_the_limits(
+    batch_size, most, batches, monkeypatch
+):
+    monkeypatch.setattr("albert_tf.serving.inputs.MOST_CHARACTERS", most)
+    seen, texts = [], [b"aaa", b"a", b"aa", b"", b"aaaa"]
+
+    def signature(text):
+        seen.append(b" ".join(text.numpy()).decode())
+        return {"length": tf.strings.length(text), "same": text}
+
+    found = outputs_of(signature, {"text": texts}, batch_size)
+    assert seen == batches
+    assert found["length"].tolist() == [3, 1, 2, 0, 4]
+    assert found["same"].tolist() == [text.decode() for text in texts]
+
+
 def test_what_no_check_of_inputs_refuses_is_raised_as_it_is():
     for message, error in (("a bug", tf.errors.OpError), (_REFUSAL, UserError)):
 
