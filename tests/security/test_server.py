@@ -303,13 +303,13 @@ def test_hostile_http(server, sent, status, message):
 
 def test_chunks_of_a_body():
     """1,024 of any size, and one for each 256 bytes of the largest request."""
-    connection = _Chunks(512)
-    for count in (1026, 1026, 1027):
+    connection = _Chunks(256 * 255)
+    for count in (1279, 1279, 1280):
         connection.receive_data(CHUNKED + b"1\r\n \r\n" * count + b"0\r\n\r\n")
         assert type(connection.next_event()) is h11.Request
-        for _ in range(1026):
+        for _ in range(1279):
             assert type(connection.next_event()) is h11.Data
-        if count == 1026:
+        if count == 1279:
             assert type(connection.next_event()) is h11.EndOfMessage
             head = h11.Response(status_code=200, headers=[("content-length", "0")])
             connection.send(head)

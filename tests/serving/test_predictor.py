@@ -74,6 +74,8 @@ def test_whatever_holds_many_is_read_once_and_wholly(many):
     ("given", "named", "message"),
     [
         (("who?", "a"), {}, "choices must be a list of str, got str"),
+        (("who?", []), {}, "choices must hold at least one str for each input"),
+        ((["a", "b"], [["c"], []]), {}, "choices must hold at least one str for each"),
         ((["who?"], ["a", "b"]), {}, "of one input, or lists of all"),
         ((["who?"], [["a"], ["b"]]), {}, "must be equal in number, got 1 and 2"),
         (([{"who?"}], [["a"]]), {}, r"question\[0\] must be a list, got a set"),

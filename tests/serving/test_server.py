@@ -421,11 +421,11 @@ def test_workers_answer_at_the_same_time():
         both.wait(timeout=10)
         return Lengths.outputs(predictor, columns, batch_size)
 
-    with serving(predictor, workers=2, max_rows=1) as port:
-        # One takes what both see; the other goes on.
+    with serving(predictor, workers=2, max_rows=2, max_delay_ms=20) as port:
+        # Both wait for more; one takes what there is, and the other goes on.
         assert ask(port, body={"inputs": ["a"]})[0] == 200
         predictor.outputs = outputs
-        answers = ask_at_once(port, ["a", "bc"])
+        answers = ask_at_once(port, ["a", "b" * 400])  # too unlike for one batch
     assert [status for status, _ in answers] == [200, 200]
 
 
