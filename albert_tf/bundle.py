@@ -516,14 +516,12 @@ def push(model, name, tokenizer, training_info, form, private, told):
     """Uploads a model; see `PretrainedModel.push_to_hub`."""
     check_upload(name)
     with tempfile.TemporaryDirectory() as folder:
-        save(model, folder, tokenizer, training_info, form)
-        info = training_info or model.task_info() or {}
-        write_card(folder, model, info, form, told, name)
+        save(model, folder, tokenizer, training_info, form, told, name)
         return upload(folder, name, private)
 
 
-def save(model, directory, tokenizer, training_info, form):
-    """Writes a model folder; see `PretrainedModel.save_pretrained`."""
+def save(model, directory, tokenizer, training_info, form, told=None, name=None):
+    """Writes a model folder; see `PretrainedModel.save_pretrained` and `write_card`."""
     if form not in FORMATS:
         raise UserError(f"format={form!r}: expected one of {', '.join(FORMATS)}.")
     if form != "model_directory":
@@ -559,7 +557,8 @@ def save(model, directory, tokenizer, training_info, form):
             save_for_others(tokenizer, folder, form, longest)
     if form != "model_directory":
         _tell_of_long_texts(info or {}, form)
-    write_card(directory, model, training_info or model.task_info() or {}, form)
+    facts = training_info or model.task_info() or {}
+    write_card(directory, model, facts, form, told, name)
 
 
 def _tell_of_long_texts(info, form):

@@ -204,11 +204,11 @@ class TextEmbedder(TextModel):
         return search.unit(self._vectors(first)) @ search.unit(self._vectors(second)).T
 
     @overload
-    def search(self, queries: str, corpus: Any, k: int = 10) -> list[Found]: ...
+    def search(self, queries: str, corpus: Any, k: int = ...) -> list[Found]: ...
 
     @overload
     def search(
-        self, queries: Iterable[str] | np.ndarray, corpus: Any, k: int = 10
+        self, queries: Iterable[str] | np.ndarray, corpus: Any, k: int = ...
     ) -> list[list[Found]]: ...
 
     def search(

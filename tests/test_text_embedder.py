@@ -117,11 +117,13 @@ def test_scores_are_learned(embedder):
 def test_what_the_model_cannot(embedder, saved_model):
     model = functools.partial(albert_tf.TextEmbedder, saved_model("encoder"))
     fit, pair = embedder.fit, ("a", "b")
+    assert [embedder.encode("a", dimensions=n).shape for n in (1, 32)] == [(1,), (32,)]
     for call, message in (
         (lambda: fit([pair, ("a",)]), "pairs has rows of 1 and 2 texts; each must be"),
         (lambda: fit([pair], [1, 0]), "There are 1 pairs, but 2 scores"),
         (lambda: fit([pair], temperature=0), "temperature is 0, expected above 0"),
         (lambda: embedder.encode("a", dimensions=33), "dimensions=33: expected 1 to"),
+        (lambda: embedder.encode("a", dimensions=0), "dimensions=0: expected 1 to 32"),
         (lambda: embedder.rank("good", _TEXTS, k=-1), "k=-1: expected at least 1"),
         (lambda: model(max_seq_length=33), "max_seq_length=33: expected 5 to 32"),
     ):

@@ -191,7 +191,7 @@ def _json(path, file):
 
 def _elements(path, text):
     """Yields the JSON text of each element of a list; reads the file piece by piece."""
-    decoder, found, place, row = json.JSONDecoder(), text.read(BEGINNING), 0, 1
+    decoder, found, row = json.JSONDecoder(), text.read(BEGINNING), 1
     place, size = _SPACE.match(found).end() + 1, _BLOCK
     while True:
         place = _SPACE.match(found, place).end()

@@ -75,8 +75,14 @@ def test_scores_and_origin(opened):
 
 def test_folders_keep_a_card_of_somebody_else(tiny_config, tmp_path):
     model, card = AlbertModel(tiny_config()), tmp_path / "README.md"
-    model.save_pretrained(tmp_path, format="huggingface")
-    assert MARK in card.read_text()
+    model.saved_task_info = {"max_seq_length": 7}
+    for given, told in (
+        ({"dev": {"accuracy": 0.75}}, ("up to 16 tokens", "| accuracy | 0.75 |")),
+        (None, ("up to 7 tokens",)),
+    ):
+        model.save_pretrained(tmp_path, None, given, format="huggingface")
+        assert MARK in card.read_text()
+        assert all(words in card.read_text() for words in told)
     model.save_pretrained(tmp_path)
     assert not card.exists()
     card.write_text("mine")

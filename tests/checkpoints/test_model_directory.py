@@ -10,6 +10,7 @@ import pytest
 
 from albert_tf import bundle
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.model_directory import _check_size
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
@@ -72,6 +73,25 @@ def test_both_files_have_the_same_labels(tmp_path):
         read_training_info(tmp_path)
     for head in ({}, {"labels": []}, {"labels": ("yes", "no")}):
         assert read_training_info(tmp_path, head) == info
+
+
+def test_numbers_that_both_may_hold(tmp_path):
+    path, last = tmp_path / "training_info.json", 2**63 - 1
+    for name, least in (("max_seq_length", 1), ("step", 0)):
+        for value in (least - 1, least, last, last + 1, True, 1.5, None):
+            path.write_text(json.dumps({name: value}))
+            if value in (least, last) and value is not True:
+                assert read_training_info(tmp_path) == {name: value}
+                continue
+            message = f"{name} to {value}, expected an integer of at least {least};"
+            with pytest.raises(UserError, match=message):
+                read_training_info(tmp_path)
+    path.write_text('{"task": 3}')
+    with pytest.raises(UserError, match="sets task to 3, expected an object"):
+        read_training_info(tmp_path)
+    _check_size("c.json", path.stat().st_size, path)  # a byte for each parameter
+    with pytest.raises(UserError, match="an encoder of 12 parameters, but .* 11 bytes"):
+        _check_size("c.json", 12, path)
 
 
 FORMS = ("model_directory", "huggingface", "tf1")

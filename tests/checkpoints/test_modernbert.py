@@ -217,23 +217,6 @@ def test_a_new_classifier_starts_from_the_head_of_the_language_model(tmp_path):
     assert not model.saved_task_info
 
 
-def test_both_forms_of_rotary_bases(tmp_path):
-    rope = {"rope_type": "default"}
-    rope = {
-        "full_attention": {**rope, "rope_theta": 70},
-        "sliding_attention": {**rope, "rope_theta": 7.5},
-    }
-    types = ["full_attention", "sliding_attention"] * 2
-    _write(tmp_path, {"rope_parameters": rope, "layer_types": types}, "MaskedLM")
-    config = bundle.open(tmp_path).config
-    assert (config.rotary_base, config.local_rotary_base) == (70.0, 7.5)
-    assert (config.global_attention_every, config.local_attention_window) == (2, 4)
-    _write(tmp_path, {"global_attn_every_n_layers": 1}, "MaskedLM")
-    assert bundle.open(tmp_path).config.local_attention_window is None
-    _write(tmp_path, {"local_attention": 1}, "MaskedLM")
-    assert bundle.open(tmp_path).config.local_attention_window == 1
-
-
 def test_other_blocks_are_refused(tmp_path):
     entries, _ = _write(tmp_path, {}, "MaskedLM")
     values = {**bundle.open(tmp_path).config.to_dict(), "hidden_act": "relu"}

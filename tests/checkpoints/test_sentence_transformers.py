@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import albert_tf
+from albert_tf.checkpoints.sentence_transformers import check_activation
+from albert_tf.checkpoints.sentence_transformers import pooling_files
+from albert_tf.checkpoints.sentence_transformers import read_settings
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
@@ -16,6 +19,7 @@ from albert_tf.xlnet.heads import XLNetForTextEmbedding
 _WORDS = ["sun", "moon", "the", "a", "is", "big"]
 _TEXTS = ["the sun is big", "moon", "a moon is the sun the moon is big is the sun big"]
 _SETTINGS = "config_sentence_transformers.json"
+_LENGTH = "sentence_bert_config.json"
 _TYPE = "sentence_transformers.models."
 _KINDS = ("Transformer", "Pooling", "Normalize")
 
@@ -41,7 +45,7 @@ def theirs(tiny_config, tokenizer, tmp_path):
         modes = {"word_embedding_dimension": 12, pooling: True}
         (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(modes))
         sizes = {"max_seq_length": length, **entries}
-        (tmp_path / "sentence_bert_config.json").write_text(json.dumps(sizes))
+        (tmp_path / _LENGTH).write_text(json.dumps(sizes))
         return encoder
 
     return write
@@ -79,7 +83,7 @@ def test_first_token_and_no_normalisation(theirs, tokenizer, tmp_path):
 
     # As later versions write.
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
-    (tmp_path / "sentence_bert_config.json").unlink()
+    (tmp_path / _LENGTH).unlink()
     path = tmp_path / "tokenizer_config.json"
     settings = {**json.loads(path.read_text()), "model_max_length": 7}
     (tmp_path / "SHA256SUMS").unlink()
@@ -181,13 +185,102 @@ def test_settings_that_change_nothing(theirs, tmp_path):
         albert_tf.TextEmbedder(tmp_path)
 
 
+def test_files_that_are_written():
+    names = ("", "1_Pooling", "2_Normalize")
+    modules = [
+        {"idx": place, "name": str(place), "path": name, "type": _TYPE + kind}
+        for place, (name, kind) in enumerate(zip(names, _KINDS, strict=True))
+    ]
+    modes = ("mean_tokens", "cls_token", "lasttoken")
+    flags = {f"pooling_mode_{mode}": False for mode in modes}
+    flags["word_embedding_dimension"] = 12
+    assert pooling_files("mean", True, 12, True) == {
+        "modules.json": modules,
+        _POOLING: {**flags, "pooling_mode_mean_tokens": True},
+    }
+    assert pooling_files("cls", False, 12, False, None, {}) == {
+        "modules.json": modules[:2],
+        _POOLING: {**flags, "pooling_mode_cls_token": True},
+    }
+    prompted = {"prompts": {"query": "q: "}, "include_prompt": False}
+    assert pooling_files("cls", False, 12, True, 7, prompted) == {
+        "modules.json": modules[:2],
+        _POOLING: {**flags, "pooling_mode_lasttoken": True, "include_prompt": False},
+        _LENGTH: {"max_seq_length": 7, "do_lower_case": False},
+        _SETTINGS: {"prompts": {"query": "q: "}, "similarity_fn_name": "cosine"},
+    }
+    with pytest.raises(UserError, match="pooling 'pooler'; save with pooling mean or"):
+        pooling_files("pooler", False, 12, False)
+
+
+_CROSS = {"model_type": "CrossEncoder"}
+_ONE_LABEL, _TWO_LABELS = ({"id2label": dict.fromkeys(ids, "a")} for ids in ("0", "01"))
+_MULTI_LABEL = {"problem_type": "multi_label_classification"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "settings", "name", "is_refused"),
+    [
+        ({}, {}, None, False),
+        (_ONE_LABEL, {"model_type": "SentenceTransformer"}, None, False),
+        (_ONE_LABEL, _CROSS, "Sigmoid", False),
+        (_TWO_LABELS, _CROSS, "Identity", False),
+        ({}, _CROSS, "Identity", False),
+        (
+            {"sbert_ce_default_activation_function": "torch.nn.Sigmoid", **_TWO_LABELS},
+            {},
+            *("Sigmoid", True),
+        ),
+        ({**_MULTI_LABEL}, {"activation_fn": "a.Sigmoid"}, "Sigmoid", False),
+        ({**_MULTI_LABEL}, {"activation_fn": "a.Tanh"}, "Tanh", True),
+        ({"sentence_transformers": {"activation_fn": "a.B"}}, {}, "B", True),
+        (
+            {"sentence_transformers": {"activation_fn": "a.B"}},
+            {"activation_fn": "a.Identity"},
+            *("Identity", False),
+        ),
+    ],
+)
+def test_functions_of_cross_encoders(entries, settings, name, is_refused, tmp_path):
+    (tmp_path / _SETTINGS).write_text(json.dumps(settings))
+    (tmp_path / _LENGTH).write_text('{"max_seq_length": 9}')
+    found = read_settings(tmp_path, entries, False)
+    # Only a cross-encoder's, or that of vectors, is the length of a row.
+    assert found == {"activation": name, **({"longest_text": 9} if name else {})}
+    if not is_refused:
+        check_activation({**entries, **found})
+        return
+    with pytest.raises(UserError, match=f"The cross-encoder applies {name} to its"):
+        check_activation({**entries, **found})
+
+
+@pytest.mark.parametrize(
+    ("module", "tokenizer_config", "longest"),
+    [
+        ({"max_seq_length": 7}, {"model_max_length": 9}, 7),
+        ({"max_seq_length": None}, {"model_max_length": 9}, 9),
+        ({}, {"model_max_length": 999_999}, 999_999),
+        ({}, {"model_max_length": 10**6}, None),  # none, as transformers writes it
+        ({"max_seq_length": True}, {}, None),
+    ],
+)
+def test_the_longest_row(module, tokenizer_config, longest, tmp_path):
+    for name, values in (
+        (_SETTINGS, _CROSS),
+        (_LENGTH, module),
+        ("tokenizer_config.json", tokenizer_config),
+    ):
+        (tmp_path / name).write_text(json.dumps(values))
+    assert read_settings(tmp_path, {}, False).get("longest_text") == longest
+
+
 def test_a_cross_encoder_of_version_6(tiny_config, tmp_path):
     model = albert_tf.AlbertForSequenceClassification(tiny_config(), num_labels=1)
     model.save_pretrained(tmp_path, format="huggingface")
     kind = "sentence_transformers.base.modules.transformer.Transformer"
     (tmp_path / "modules.json").write_text(json.dumps([{"type": kind, "path": ""}]))
     task = {"transformer_task": "sequence-classification"}
-    (tmp_path / "sentence_bert_config.json").write_text(json.dumps(task))
+    (tmp_path / _LENGTH).write_text(json.dumps(task))
     settings = {"model_type": "CrossEncoder"}
     kinds = {None: "multi_label", "Sigmoid": "multi_label", "Identity": "regression"}
     for name, kind in kinds.items():

@@ -61,6 +61,8 @@ def test_flags_fill_the_dataclass():
     assert parse(flags, ignored) == Options("a")
     with pytest.raises(UserError, match="pad_id"):
         parse(flags)
+    for rate in (0, 1):  # the least and the most
+        assert parse(f"--text=a --rate={rate} --steps=1") == Options("a", 1, rate)
 
 
 def test_the_config_file_lies_under_the_flags(recipe):
@@ -82,7 +84,12 @@ def test_the_config_file_lies_under_the_flags(recipe):
         ("", '{"scale": NaN}', "--scale=nan: expected a finite number"),
         ("", '{"text": "b", "input_file": "b"}', "'text' and 'input_file', which are"),
         ("--steps", "{}", "Missing value for flag --steps; --help explains the flags."),
-        ("--rate=1.5", "{}", "--rate=1.5: expected at least 0 and at most 1"),
+        ("--rate=1.5", "{}", "--rate=1.5: expected at least 0 and at most 1."),
+        ("--rate=-0.1", "{}", "--rate=-0.1: expected at least 0 and at most 1."),
+        ("--rate=nan", "{}", "--rate=nan: expected at least 0 and at most 1."),
+        ("--steps=0", "{}", "--steps=0: expected at least 1."),
+        ("--scale=inf", "{}", "--scale=inf: expected a finite number."),
+        ("--optimizer=x", "{}", "--optimizer=x: expected one of adamw, lamb."),
         ("--text=b", "{}", "--text is another name of --input_file; give"),
     ],
 )

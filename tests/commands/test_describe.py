@@ -32,6 +32,8 @@ def test_tables_of_models(described):
     assert lines["total, rematerialised"] == ["178.79", "543.65"]
     # 15% of 512 positions are projected: 77 * 8 logits and their gradients.
     assert lines["masked LM logits"] == ["141.0", "141.0"]
+    plain, saving = (float(total.replace(",", "")) for total in lines["total"])
+    assert plain > 1.5 * saving
     lines = described("--albert_config_file=xlnet/base --max_predictions_per_seq=85")
     assert lines["encoder"] == ["116,718,336"]
     assert lines["with the pretraining heads"] == ["116,750,336"]

@@ -9,6 +9,8 @@ from albert_tf import SearchIndex
 from albert_tf import TextEmbedder
 from albert_tf.commands import search
 from albert_tf.errors import UserError
+from albert_tf.search_index import _pairs
+from albert_tf.search_index import fused
 
 TEXTS = ["a film", "the plot was bad", "it is a very good film", "not one", "the film"]
 
@@ -16,7 +18,11 @@ TEXTS = ["a film", "the plot was bad", "it is a very good film", "not one", "the
 class Longest:
     """Stands for a `Reranker` that likes long texts."""
 
+    def __init__(self):
+        self.read = []  # how many texts of each query
+
     def rank(self, query, texts):
+        self.read.append(len(texts))
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         return [{"index": i, "score": float(len(texts[i]))} for i in order]
 
@@ -63,6 +69,20 @@ def test_candidates_are_ordered_anew(index):
     (found,) = index.search(["film"], k=2, reranker=Longest(), candidates=5)
     assert [own["text"] for own in found] == [TEXTS[2], TEXTS[1]]
     assert found[0]["score"] == len(TEXTS[2])
+    # It reads the nearest candidates, and no fewer than are wanted.
+    for k, candidates, read in ((1, 2, 2), (3, 2, 3), (9, 9, 5)):
+        reranker = Longest()
+        (found,) = index.search(["plot"], k, "vectors", reranker, candidates)
+        assert (len(found), reranker.read) == (min(k, read), [read])
+
+
+def test_ranks_are_fused():
+    ranks = [[(3, 0.9), (1, 0.5)], [(1, 7.0), (2, 6.0)], [(4, 0.0)]]
+    expected = [(1, 1 / 61 + 1 / 62), (3, 1 / 61), (4, 1 / 61), (2, 1 / 62)]
+    assert fused(ranks) == expected
+    # A graph says -1 where it finds no more.
+    found = _pairs(np.array([3, 0, -1]), np.array([0.5, 0.25, 0.0]))
+    assert found == [(3, 0.5), (0, 0.25)]
 
 
 def test_a_graph_finds_the_nearest(embedder, index, tmp_path):
@@ -107,8 +127,8 @@ def test_what_does_not_fit_is_refused(index, embedder, saved_model, tmp_path):
         (lambda: index.search(["a"], k=-1), "k=-1: expected at least 1"),
         (lambda: build(TEXTS).search(["a"], by="both"), "needs an index of words"),
         (lambda: SearchIndex(tmp_path, other), "was built with another model"),
-        (lambda: command(query="a", words=True), "--words has no effect where an in"),
-        (lambda: command(corpus_file="a", k=3), "--k has no effect where an index is"),
+        (lambda: command(query="a", words=True), "where an index is searched; l"),
+        (lambda: command(corpus_file="a", k=3), "--k has .* an index is built"),
     ):
         with pytest.raises(UserError, match=message):
             call()

@@ -107,6 +107,16 @@ _CHOICES = {"architectures": ["ElectraForMultipleChoice"]}
         ),
         (
             MODERNBERT,
+            {"layer_types": [_FULL, _LOCAL] * 11, "local_attention": 1},
+            {"global_attention_every": 2, "local_attention_window": 1},
+        ),
+        (
+            MODERNBERT,
+            {"global_attn_every_n_layers": 1},
+            {"global_attention_every": 3, "local_attention_window": None},
+        ),
+        (
+            MODERNBERT,
             {"norm_bias": True, "mlp_bias": True, "decoder_bias": False},
             {"unbiased": ("attention", "head", "decoder")},
         ),

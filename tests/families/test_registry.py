@@ -75,6 +75,30 @@ def test_the_head_tells_the_model(tensors, expected):
     assert found is albert_tf.AlbertForMultipleChoice
 
 
+def test_names_of_a_head_that_searches_answers():
+    """Those of `PoolerEndLogits` and of others in transformers, or none."""
+    weights, norm = (("kernel", "weight"), ("bias", "bias")), ("beta", "gamma")
+    layers = {
+        "start": ("start_logits/dense", weights),
+        "end_hidden": ("end_logits/dense_0", weights),
+        "end_norm": (
+            "end_logits/LayerNorm",
+            zip(norm, ("bias", "weight"), strict=True),
+        ),
+        "end": ("end_logits/dense_1", weights),
+        "answer_hidden": ("answer_class/dense_0", weights),
+        "answer": ("answer_class/dense_1", weights[:1]),  # which has no bias
+    }
+    expected = [
+        (f"head.{ours}.{own}", f"{scope}/{own}", f"{scope}/{other}".replace("/", "."))
+        for ours, (scope, names) in layers.items()
+        for own, other in names
+    ]
+    assert [*head_variables.answer_beams("head", True)] == expected
+    unknown = [(ours, official, None) for ours, official, _ in expected]
+    assert [*head_variables.answer_beams("head")] == unknown
+
+
 def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
     head_table = head_variables.dense("pooler", "ours/dense")
     model_class = type("AlbertForUs", (AlbertModel,), {"head_table": head_table})

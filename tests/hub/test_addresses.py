@@ -325,6 +325,19 @@ def test_no_room_for_a_cache(archive, monkeypatch):
 
 def test_too_large(archive, cache, leftovers, monkeypatch):
     path = archive({"a": bytes(600), "b": bytes(600)})
+    for size, free in ((2 * 10**10, None), (5, 5), (0, 0)):
+        archives._check_size(size, free, "x")
+    for size, free, message in (
+        (2 * 10**10 + 1, 10**12, "x has more than 20 GB, which no ALBERT has; unpack"),
+        (6, 5, "x needs 0.00 GB or more, but"),
+        (
+            3 * 10**9,
+            10**9,
+            f"x needs 3.00 GB or more, but {cache} has room for 1.00 GB",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            archives._check_size(size, free, "x")
     monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1000)
     with pytest.raises(UserError, match="has more than 1e-06 GB, which no ALBERT has"):
         local_directory(path)

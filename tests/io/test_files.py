@@ -40,6 +40,8 @@ def test_files_are_written_whole_and_read(kind, tmp_path):
         write_atomically(path, 3)
     with storage.read_locally(path) as local, open(local, encoding="utf-8") as file:
         assert file.read() == "new"
+    with storage.opened(path) as file:
+        assert file.read() == b"new" and not file.closed
     assert storage.exists(path) and not storage.is_folder(path)
     storage.make_folder(f"{folder}/empty/deep")
     for name in ("a", "empty", "empty/deep"):

@@ -123,6 +123,15 @@ def test_class_names_in_the_metadata():
     assert parquet_rows._classes(pa.schema([])) == {}
 
 
+def test_numbers_of_classes():
+    names = ["x", "y"]
+    found = [parquet_rows._plain(value, names) for value in (0, [1, -1], "y", None)]
+    assert found == ["x", ["y", -1], "y", None]  # -1 is a hidden label
+    for value in (2, -2):
+        with pytest.raises(ValueError, match=f"the class {value} has no name"):
+            parquet_rows._plain(value, names)
+
+
 def test_rows_that_no_group_holds():
     metadata = types.SimpleNamespace(num_rows=3)
     table = types.SimpleNamespace(num_row_groups=0, metadata=metadata)

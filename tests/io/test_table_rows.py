@@ -1,11 +1,15 @@
 """Rows of tables in every form, before anything is known of their columns."""
 
+import gzip
 import json
 
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.io import table_rows
+from albert_tf.io import text_files
 from albert_tf.io.table_rows import read_rows
+from albert_tf.io.text_files import read_lines
 
 
 def _task(results, **more):
@@ -54,6 +58,49 @@ def test_rows(name, text, rows, tmp_path):
     path = tmp_path / name
     path.write_text(text if isinstance(text, str) else json.dumps(text))
     assert [fields for _, fields in read_rows(path)] == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("a.tsv", "text\n{}\n", "line 2"),
+        ("a.csv", 'text\n"b\n{}"\n', "line 2"),
+        ("a.jsonl", '{{"a": 1}}\n{{"a": "{}"}}\n', "line 2"),
+        ("a.json", '[{{"a": 1}}, {{"a": "{}', "row 2"),
+    ],
+)
+def test_the_longest_row(name, text, where, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "MAX_ROW", 2**17)
+    path, (_, _, last) = tmp_path / name, text.partition("\n")
+    last = last or text.partition(", ")[2]
+    size = 2**17 - len(last.format(""))  # with the end of the line
+    path.write_text(text.format("x" * (size + 1)))
+    message = f"{name}, {where}: the row has more than 131,072 characters; cut its text"
+    with pytest.raises(UserError, match=message):
+        [*read_rows(path)]
+    path.write_text(text.format("x" * size))
+    if name == "a.json":  # it does not end, but may still
+        with pytest.raises(UserError, match="row 2 is not valid JSON; expected a lis"):
+            [*read_rows(path)]
+        return
+    (*_, (_, fields)) = read_rows(path)
+    assert "x" * size in str(fields)
+
+
+def test_the_longest_text(tmp_path, monkeypatch):
+    """Of a compressed file, which may hold any number; others are read as they are."""
+    monkeypatch.setattr(text_files, "_MAX_BYTES", 10)
+    for size in (10, 11):
+        for name, data in (
+            ("a.txt", b"x" * size),
+            ("a.txt.gz", gzip.compress(b"x" * size)),
+        ):
+            (tmp_path / name).write_bytes(data)
+            if name == "a.txt" or size == 10:
+                assert read_lines(tmp_path / name) == ["x" * size]
+                continue
+            with pytest.raises(UserError, match="gz holds more than 10 bytes; decomp"):
+                read_lines(tmp_path / name)
 
 
 def test_a_table_elsewhere():

@@ -18,6 +18,7 @@ import pytest
 from absl import logging as absl_logging
 
 from albert_tf.commands import serve
+from albert_tf.errors import UserError
 from albert_tf.serving.server import Connection
 from albert_tf.serving.server import _Chunks
 from tests.child_processes import wait_until
@@ -302,13 +303,13 @@ def test_hostile_http(server, sent, status, message):
 
 def test_chunks_of_a_body():
     """1,024 of any size, and one for each 256 bytes of the largest request."""
-    connection = _Chunks(512)
-    for count in (1026, 1026, 1027):
+    connection = _Chunks(256 * 255)
+    for count in (1279, 1279, 1280):
         connection.receive_data(CHUNKED + b"1\r\n \r\n" * count + b"0\r\n\r\n")
         assert type(connection.next_event()) is h11.Request
-        for _ in range(1026):
+        for _ in range(1279):
             assert type(connection.next_event()) is h11.Data
-        if count == 1026:
+        if count == 1279:
             assert type(connection.next_event()) is h11.EndOfMessage
             head = h11.Response(status_code=200, headers=[("content-length", "0")])
             connection.send(head)
@@ -397,13 +398,25 @@ def test_fewer_files_than_connections(monkeypatch):
         ((100, 100_000), 2000),
         ((100, 1024), 256),
         ((50_000, 50_000), 2000),
+        ((2768, 100_000), 2000),  # just enough
+        ((2767, 2767), 1999),
+        ((100, 700), 1),
         ((100, no_limit), 2000),
         ((no_limit, no_limit), 2000),
     ):
         monkeypatch.setattr(serve.resource, "getrlimit", lambda _, most=most: most)
         assert serve._within_open_files(limits).max_connections == expected
     most = 2000 + 4 * 128 + 256
-    assert set_to == [(most, 100_000), (1024, 1024), (most, no_limit)]
+    others = [(1024, 1024), (2767, 2767), (700, 700)]
+    assert set_to == [(most, 100_000), *others, (most, no_limit)]
+    with pytest.raises(UserError, match="host= is empty: give an address"):
+        serve.serve(
+            serve.ServeOptions(model_dir="m", host="", max_request_bytes=1 << 25)
+        )
+    with pytest.raises(UserError, match="expected at least twice max_request_bytes=33"):
+        serve.serve(
+            serve.ServeOptions(model_dir="m", host="", max_request_bytes=(1 << 25) + 1)
+        )
 
 
 @pytest.mark.slow

@@ -74,6 +74,8 @@ def test_whatever_holds_many_is_read_once_and_wholly(many):
     ("given", "named", "message"),
     [
         (("who?", "a"), {}, "choices must be a list of str, got str"),
+        (("who?", []), {}, "choices must hold at least one str for each input"),
+        ((["a", "b"], [["c"], []]), {}, "choices must hold at least one str for each"),
         ((["who?"], ["a", "b"]), {}, "of one input, or lists of all"),
         ((["who?"], [["a"], ["b"]]), {}, "must be equal in number, got 1 and 2"),
         (([{"who?"}], [["a"]]), {}, r"question\[0\] must be a list, got a set"),
@@ -89,6 +91,31 @@ def test_what_does_not_fit(given, named, message):
         _CHOICES.columns(given, named)
     with pytest.raises(UserError, match="Give the texts by name: a=…, b=…"):
         Inputs({"b": 1, "a": 1}, None).columns(("who?",), {})
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "most", "batches"),
+    [
+        (1, 99, ["", "a", "aa", "aaa", "aaaa"]),
+        (2, 99, [" a", "aa aaa", "aaaa"]),
+        (5, 99, [" a aa aaa aaaa"]),
+        (5, 6, [" a aa", "aaa", "aaaa"]),
+    ],
+)
+def test_batches_of_similar_length_within_the_limits(
+    batch_size, most, batches, monkeypatch
+):
+    monkeypatch.setattr("albert_tf.serving.inputs.MOST_CHARACTERS", most)
+    seen, texts = [], [b"aaa", b"a", b"aa", b"", b"aaaa"]
+
+    def signature(text):
+        seen.append(b" ".join(text.numpy()).decode())
+        return {"length": tf.strings.length(text), "same": text}
+
+    found = outputs_of(signature, {"text": texts}, batch_size)
+    assert seen == batches
+    assert found["length"].tolist() == [3, 1, 2, 0, 4]
+    assert found["same"].tolist() == [text.decode() for text in texts]
 
 
 def test_what_no_check_of_inputs_refuses_is_raised_as_it_is():

@@ -95,6 +95,7 @@ def test_limits_are_those_of_the_model(
         ({key: np.ones([1, 5], int) for key in good}, "more than 4 tokens in a row"),
         ({**good, "input_mask": [[1, 1, 1, 0]]}, "must end with 1: pad rows on the"),
         ({**good, "places": [[0], [0]]}, "places has another shape than input_ids"),
+        (dict.fromkeys(good, [[1]]) | {"segment_ids": [[0]]}, "places must be less"),
     ):
         if "end" in message and not served.layout.pads_left:
             continue

@@ -138,6 +138,7 @@ _REFUSED = {
         ({}, 400, 'Give "inputs" (by column) or "instances" (by row).'),
         ({"instances": []}, 400, '"instances" must be a list of rows.'),
         ({"instances": [{"text": "a"}, {}]}, 400, "have different inputs."),
+        ({"instances": [{"text": "a"}, "b"]}, 400, "have different inputs."),
         ({"instances": [{"b64": "?"}]}, 400, 'The value of "b64" is not in base 64.'),
         ({"inputs": {"title": ["a"]}}, 400, "The model takes text, but got title."),
         ({"inputs": {"text": [1]}}, 400, "text[0] must be a str, got int."),
@@ -415,12 +416,38 @@ def test_texts_of_similar_length_are_answered_together():
 
 def test_workers_answer_at_the_same_time():
     predictor, both = Lengths(), threading.Barrier(2)
-    predictor.outputs = lambda columns, batch_size: (
-        both.wait(timeout=30) is None or Lengths.outputs(predictor, columns, batch_size)
-    )
-    with serving(predictor, workers=2, max_rows=1) as port:
-        answers = ask_at_once(port, ["a", "bc"])
+
+    def outputs(columns, batch_size):
+        both.wait(timeout=10)
+        return Lengths.outputs(predictor, columns, batch_size)
+
+    with serving(predictor, workers=2, max_rows=2, max_delay_ms=20) as port:
+        # Both wait for more; one takes what there is, and the other goes on.
+        assert ask(port, body={"inputs": ["a"]})[0] == 200
+        predictor.outputs = outputs
+        answers = ask_at_once(port, ["a", "b" * 400])  # too unlike for one batch
     assert [status for status, _ in answers] == [200, 200]
+
+
+def test_how_many_rows_may_wait():
+    """Of a large request only the part that is next."""
+    limits = serve.ServeOptions(max_rows=4, max_waiting_rows=6)
+
+    async def ask_all():
+        batcher, asked = DynamicBatcher(None, 1, limits), []
+        for count, waiting in ((4, 4), (2, 6), (1, 6), (0, 6), (9, 6)):
+            if (count, waiting) == (9, 6):
+                asked[0].cancel()
+            asked.append(asyncio.create_task(batcher({"text": [b"a"] * count})))
+            await asyncio.sleep(0.01)
+            assert batcher.rows() == waiting
+        *_, refused, _, _ = asked
+        assert str(refused.exception()) == "more than 6 rows wait; ask again later."
+        assert [task.done() for task in asked] == [True, False, True, False, False]
+        for task in asked:
+            task.cancel()
+
+    asyncio.run(ask_all())
 
 
 @pytest.mark.parametrize(

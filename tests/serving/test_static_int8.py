@@ -37,6 +37,7 @@ def check_static(version, float32):
     """Checks that answers are nearly the same, and the same beside any others."""
     facts = answers.described(version)
     assert facts["compute_dtype"] == "int8"
+    assert answers.described(float32)["compute_dtype"] == "float32"
     assert facts["calibration_rows"] == len([*filter(None, TEXTS)])
     assert 0 < facts["distance"] < 0.1
     found = answers.shares(version, TEXTS)

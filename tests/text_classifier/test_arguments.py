@@ -182,3 +182,11 @@ def test_arguments_are_parameters(pretrained):
     assert base.is_classifier(classifier) and not hasattr(classifier, "classes_")
     with pytest.raises(sklearn.exceptions.NotFittedError):
         check_is_fitted(classifier)
+    for kind, told in (
+        ("single_label", ("classifier", False, False)),
+        ("multi_label", ("classifier", True, True)),
+        ("regression", ("regressor", False, None)),
+    ):
+        tags = base.clone(classifier).set_params(label_kind=kind).__sklearn_tags__()
+        own = tags.classifier_tags and tags.classifier_tags.multi_label
+        assert (tags.estimator_type, tags.target_tags.multi_output, own) == told
