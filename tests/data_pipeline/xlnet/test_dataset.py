@@ -79,6 +79,22 @@ def test_predictions_are_drawn_anew_in_each_epoch(streams, read):
     assert 4 < weights.sum(axis=1).mean() <= 5
 
 
+def test_words_of_rows_read_from_their_end(streams, read, tokenizer, monkeypatch):
+    """As they reach the choice of tokens, which here takes all of these words."""
+
+    def choose(word_starts, is_reversed, *_):
+        return word_starts & is_reversed[:, None]
+
+    monkeypatch.setattr(stream_pipeline, "choose_targets", choose)
+    special = tokenizer.sep_id, tokenizer.cls_id
+    for batch in read(streams(bi_data=True)):
+        ids, ways = batch["input_ids"].numpy(), batch["reversed_rows"].numpy()
+        chosen = tokenizer.word_starts()[ids] | (ids == tokenizer.mask_id)
+        chosen &= ~np.isin(ids, special) & (ways[:, None] == 1)
+        rows = [[*np.flatnonzero(row), *[-1] * 5][:5] for row in chosen]
+        np.testing.assert_array_equal(batch["target_positions"], rows)
+
+
 @pytest.mark.slow
 def test_the_place_in_the_streams_is_saved(streams, read, tmp_path):
     def batches(iterator, count):
