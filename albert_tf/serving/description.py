@@ -166,7 +166,7 @@ def _plain(value):
 def write_warmup_requests(saved_model_dir, model_name, requests):
     """Writes warm-up requests: pairs of a signature name and a dict of input arrays."""
     path = pathlib.Path(saved_model_dir) / WARMUP_FILE
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
         for signature_name, inputs in requests:
             writer.write(_prediction_log(model_name, signature_name, inputs))
