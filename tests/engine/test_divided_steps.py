@@ -61,7 +61,7 @@ def batch():
         "inputs": random.normal(size=(ROWS, 3)).astype(np.float32),
         "targets": random.normal(size=ROWS).astype(np.float32),
         "weights": np.arange(ROWS, dtype=np.float32),
-        "labels": np.array([0, 1, 2, 0, 1, 3, 0, 2], np.int32) + np.int32(LARGE),
+        "labels": np.array([0, 1, 2, 0, 1, 2**16, 0, 2], np.int32) + np.int32(LARGE),
     }
 
 
