@@ -86,8 +86,7 @@ def mutate(options):
     Raises:
         UserError: the file of mutations is missing or invalid.
     """
-    mutations = _chosen(options)
-    survived = []
+    mutations, survived = _chosen(options), 0
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with (
         _Copies(options.jobs) as copies,
@@ -96,13 +95,13 @@ def mutate(options):
     ):
         futures = {pool.submit(_try, copies, m): m for m in mutations}
         for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
-            outcome = future.result()
+            mutation, outcome = futures[future], future.result()
             progress.update(done)
             if outcome != "noticed":
-                survived.append((futures[future], outcome))
-    for mutation, outcome in survived:
-        print(f"{outcome}: {mutation.name} ({mutation.file}: {mutation.becomes})")
-    print(f"{len(mutations) - len(survived)} of {len(mutations)} mutations noticed")
+                survived += 1
+                place = f"{mutation.name} ({mutation.file}: {mutation.becomes})"
+                print(f"{outcome}: {place}", flush=True)
+    print(f"{len(mutations) - survived} of {len(mutations)} mutations noticed")
     if survived:
         sys.exit(1)
 

@@ -13,6 +13,7 @@ import albert_tf
 from albert_tf import bundle
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
+from albert_tf.io.foreign import shown
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.classification import AlbertForTokenClassification
@@ -103,6 +104,8 @@ def test_weights_in_parts(tiny_config, tmp_path):
     index.write_text(json.dumps({"weight_map": {"a": "gone.safetensors"}}))
     with pytest.raises(UserError, match=r"There is no file .*gone\.safetensors"):
         AlbertModel.from_pretrained(tmp_path)
+    safetensors.save_file(tensors, whole)  # before any parts
+    assert_same_weights(AlbertModel.from_pretrained(tmp_path), model)
 
 
 def test_a_model_takes_the_weights_of_a_file(saved, tiny_config, tmp_path):
@@ -340,6 +343,8 @@ def test_what_is_not_followed(foreign):
         path.write_text(json.dumps({**entries, **changes}))
         with pytest.raises(UserError, match=message):
             load(path.parent)
+    assert shown("a" * 58) == f"'{'a' * 58}'"
+    assert shown("a" * 59) == f"'{'a' * 58}…"
     # Two numbers of a regression stay two numbers.
     path.write_text(json.dumps({**entries, "problem_type": "regression"}))
     model = load(path.parent)

@@ -202,6 +202,14 @@ def test_the_configurations_have_the_same_fields_and_arithmetic(
         assert theirs.head_act == config.head_act
 
 
+@pytest.mark.parametrize(("padding_idx", "expected"), [(None, 0), (0, 0), (3, 3)])
+def test_the_padding_token_is_written(padding_idx, expected, tiny_config, tmp_path):
+    config = tiny_config(norm="pre", padding_idx=padding_idx)
+    AlbertModel(config).save_pretrained(tmp_path, format="huggingface")
+    entries = json.loads((tmp_path / "config.json").read_text())
+    assert entries["pad_token_id"] == expected
+
+
 def test_another_model_takes_the_program_away(tiny_config, tmp_path):
     for norm, are_there in (("pre", True), ("post", False), ("pre", True)):
         model = AlbertModel(tiny_config(norm=norm))

@@ -158,6 +158,7 @@ def test_rows_are_those_of_the_model(rows_of, monkeypatch):
     [
         (b" \n\n", "has no text that the model answers; expected 100 to 500"),
         (b"good\tbad\ngood", "Line 2 of .* has 1 texts .* model takes text, text_pair"),
+        (b"good\tbad\tfilm", "Line 1 of .* has 3 texts .* takes text, text_pair"),
         (b"\xff\tgood", "texts.txt is not UTF-8"),
     ],
 )

@@ -228,7 +228,9 @@ def test_official_figures_of_version_2(name, recorded, shared):
 def test_which_files_are_chinese():
     are = [["青岚大学在哪里？", "1984"], ["唐", "?"]]
     are.append(["谁和ω-force开发了战国无双？", "光荣"])
-    are_not = [["Who wrote 紅樓夢?", "曹雪芹"], ["首都はどこですか。", "東京"]]
+    are.append(["唐" * 19 + "の", "?"])
+    are_not = [["唐a", "?"], ["唐" * 18 + "の", "?"]]
+    are_not += [["Who wrote 紅樓夢?", "曹雪芹"], ["首都はどこですか。", "東京"]]
     are_not.append(["東京駅はどこ", "千代田区丸の内一丁目東京都千代田区"])
     are_not += [["เมืองหลวงคือ", "กรุงเทพ"], ["12", "?"], []]
     for texts in are + are_not:

@@ -10,6 +10,7 @@ from albert_tf.layers.base import fold_seed
 from albert_tf.optimizers.rules import OTHER
 from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.optimizers.rules import rule_of
+from albert_tf.xlnet.heads import XLNetForQuestionAnswering
 from albert_tf.xlnet.heads import XLNetForSequenceClassification
 from albert_tf.xlnet.heads import no_answer_mask
 from albert_tf.xlnet.model import XLNetLMHeadModel
@@ -393,3 +394,9 @@ def test_biases_and_norms_are_not_decayed_but_relative_biases_are(xlnet_config):
         is_relative = last in ("r_w_bias", "r_r_bias", "r_s_bias")
         assert rule.excluded == (last in ("gamma", "beta", "bias")), name
         assert (rule.name == RELATIVE_BIASES) == is_relative
+
+
+def test_the_last_token_of_rows(xlnet_config):
+    mask = np.int32([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 0, 0, 0, 0]])
+    model = XLNetForQuestionAnswering(xlnet_config())
+    assert np.array(model._cls_positions(mask)).tolist() == [[2], [4], [0]]
