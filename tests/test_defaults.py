@@ -34,34 +34,41 @@ _BOUNDS = ("minimum", "maximum", "may_change")
 
 def _defaults():
     """Yields the names of all that has defaults, with these: flags, and functions."""
+    for name, value in _definitions():
+        for member, found in _of_one(value):
+            if found:
+                yield f"{name}.{member.__qualname__}", found
+
+
+def _definitions():
+    """Yields what the modules of both packages define, each with its module's name."""
     for room in ("albert_tf", "data_pipeline"):
         for path in sorted((_ROOT / room).rglob("*.py")):
             if path.stem != "__main__" and path.parent.name != "remote_code":
                 name = ".".join(path.relative_to(_ROOT).with_suffix("").parts)
                 for value in vars(importlib.import_module(name)).values():
                     if getattr(value, "__module__", None) == name:
-                        for member, found in _of_one(value):
-                            if found:
-                                yield f"{name}.{member.__qualname__}", found
+                        yield name, value
 
 
 def _of_one(value):
     """Yields a class that declares flags with these, and methods or the function."""
-    members = vars(value) if inspect.isclass(value) else {"": value}
+    members = dict(vars(value)) if inspect.isclass(value) else {"": value}
     if dataclasses.is_dataclass(value):
         own = [f for f in dataclasses.fields(value) if f.name in value.__annotations__]
-        if own := [field for field in own if "minimum" in field.metadata]:
-            yield value, {field.name: _facts(field) for field in own}
-            members = {k: own for k, own in members.items() if k != "__init__"}
+        if flags := [field for field in own if "minimum" in field.metadata]:
+            yield value, {field.name: _facts(field) for field in flags}
+            members.pop("__init__")
     for member in members.values():
         function = getattr(member, "__func__", member)
         if inspect.isfunction(function):
-            told = inspect.signature(function).parameters.values()
-            kinds = bool | int | float | str
-            yield (
-                function,
-                {p.name: p.default for p in told if isinstance(p.default, kinds)},
-            )
+            yield function, _plain_defaults(function)
+
+
+def _plain_defaults(function):
+    parameters = inspect.signature(function).parameters.values()
+    kinds = bool | int | float | str
+    return {p.name: p.default for p in parameters if isinstance(p.default, kinds)}
 
 
 def _facts(field):

@@ -122,7 +122,7 @@ def _tests_of(root, file):
     listed = read_mutations(root / "tools" / "mutations.json")
     found = [
         tests.joinpath(*parts[:-1], f"test_{parts[-1]}.py"),
-        *sorted(tests.rglob(f"test_{parts[-2]}*.py" if parts[1:] else "-")),
+        *sorted(tests.rglob(f"test_{file.parent.name}*.py")),
         *(
             path
             for path in sorted(tests.rglob("test_*.py"))

@@ -67,9 +67,14 @@ def initial_model(flags, config, terms, start=None):
         UserError: the checkpoint does not fit.
     """
     trained_heads = sentence_heads(terms)
-    heads = {"sentence_heads": trained_heads}
-    allowed = (_PRETRAINING_HEADS,)
-    model = first_model(AlbertForPreTraining, flags, config, start, allowed, **heads)
+    model = first_model(
+        AlbertForPreTraining,
+        flags,
+        config,
+        start,
+        (_PRETRAINING_HEADS,),
+        sentence_heads=trained_heads,
+    )
     model.albert.train_pooler(bool(trained_heads))
     for name in model.sentence_heads:
         model.sentence_head(name).trainable = name in trained_heads

@@ -56,6 +56,9 @@ def test_defaults_are_theirs(family):
             family.config_from_huggingface({}, _PATH)
     assert family.config_from_huggingface(untold, _PATH) == told
     written, _ = family.to_huggingface(told, {}, {}, "AlbertForMaskedLM")
+    if family not in (BERT, ELECTRA, MODERNBERT):
+        for key in ("pad_token_id", "bos_token_id", "eos_token_id"):
+            assert written.get(key) == theirs.get(key), key
     same = [key for key in written if key in theirs and theirs[key] == written[key]]
     assert {k: v for k, v in written.items() if k not in same} == _WRITTEN[family]
 
